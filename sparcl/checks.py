@@ -1,0 +1,46 @@
+"""Checks of single hyper-parameters; each failure names the parameter and what it may be."""
+
+from typing import Any
+
+import numpy as np
+
+from sparcl.errors import InputError
+
+DTYPES = ("float64", "float32")
+
+
+def positive(name: str, value: Any) -> float:
+    """Return ``value`` if it is a finite number above zero, else raise InputError."""
+    if not _is_real(value) or not 0 < value < np.inf:
+        raise InputError(f"{name} = {value!r}: it must be a finite number above 0.")
+    return float(value)
+
+
+def share(name: str, value: Any) -> float:
+    """Return ``value`` if it is a share of the energy, in (0, 1), else raise InputError."""
+    if not _is_real(value) or not 0 < value < 1:
+        raise InputError(
+            f"{name} = {value!r} lies outside (0, 1). It is the share of the trace of R that the "
+            "core holds; for an empty or a full core give k = 0 or k = d instead."
+        )
+    return float(value)
+
+
+def whole(name: str, value: Any, *, least: int) -> int:
+    """Return ``value`` if it is an integer of at least ``least``, else raise InputError."""
+    number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not number or value < least:
+        raise InputError(f"{name} = {value!r}: it must be an integer of at least {least}.")
+    return int(value)
+
+
+def precision(value: Any) -> np.dtype:
+    """Return the dtype named ``value``, one of :data:`DTYPES`, else raise InputError."""
+    if value not in DTYPES:
+        raise InputError(f"dtype = {value!r}: the working precision is {' or '.join(DTYPES)}.")
+    return np.dtype(value)
+
+
+def _is_real(value: Any) -> bool:
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    return real and not isinstance(value, bool)

@@ -1,0 +1,32 @@
+"""One hierarchy of errors.
+
+Each message says what is wrong, where (file, session, data set), the likely cause and what to change.
+"""
+
+
+class SparclError(Exception):
+    """Base of every error that SPARCL raises on purpose."""
+
+
+class InputError(SparclError):
+    """Arrays, labels or hyper-parameters that a function cannot work with."""
+
+
+class FeatureFileError(SparclError):
+    """A feature file or its manifest is damaged, foreign or not what it claims to be."""
+
+
+class WeightsError(SparclError):
+    """Backbone weights are missing, unsafe to load or not the ones that were pinned."""
+
+
+class DatasetError(SparclError):
+    """Images of a data set are missing or do not have the expected layout."""
+
+
+class NumericalError(SparclError):
+    """A computation has no trustworthy result (singular, not finite)."""
+
+
+class ConfigError(SparclError):
+    """params.yaml names something that does not exist or contradicts itself."""

@@ -1,0 +1,41 @@
+"""Writing files so that a killed process never leaves half of one under its final name."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path`` and rename it to ``path`` if the block succeeds.
+
+    The temporary name carries the process id: children of a killed driver live on and may still
+    be writing when the command is started again.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write ``text`` as UTF-8 with line feeds, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_json(path: str | Path, content: Any) -> None:
+    """Write ``content`` as JSON with sorted keys: equal content gives equal bytes."""
+    write_text(path, json.dumps(content, sort_keys=True, separators=(",", ":")) + "\n")
+
+
+def read_json(path: str | Path) -> Any:
+    """Read what :func:`write_json` wrote."""
+    return json.loads(Path(path).read_text(encoding="utf-8"))
