@@ -1,0 +1,47 @@
+"""Nearest class mean: score = cosine(f, mean of the class).
+
+Source: SimpleCIL (RevisitingCIL, 2023) and RanPAC's NCM row; the prototype is the arithmetic mean
+of a class's features as given.  A class is final after its session, so that the last accuracy
+depends on neither T nor the order.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.learner import Array, Learner
+
+
+class NearestClassMean(Learner):
+    """Keeps one sum and one count a class: O(n d) a session."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sums: Array | None = None
+        self.counts = np.zeros(0, dtype=np.int64)
+
+    @property
+    def weights(self) -> Array:
+        """Unit-norm class means (d, c)."""
+        means = self.sums / self.counts
+        norm = np.linalg.norm(means, axis=0)
+        return means / np.where(norm > 0, norm, 1)
+
+    def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
+        if self.sums is None:
+            self.sums = np.zeros((Phi.shape[1], 0))
+        extra = classes - old
+        self.sums = np.hstack([self.sums, np.zeros((len(self.sums), extra))])
+        self.counts = np.concatenate([self.counts, np.zeros(extra, dtype=np.int64)])
+        self.counts += np.bincount(columns, minlength=classes)
+        for column in np.unique(columns):
+            self.sums[:, column] += Phi[columns == column].sum(axis=0, dtype=np.float64)
+
+    def _logits(self, Phi: Array) -> Array:
+        Phi = np.asarray(Phi, dtype=np.float64)
+        norm = np.linalg.norm(Phi, axis=1, keepdims=True)
+        return (Phi / np.where(norm > 0, norm, 1)) @ self.weights
+
+
+def build() -> NearestClassMean:
+    """Build the learner; it has no hyper-parameters."""
+    return NearestClassMean()
