@@ -1,0 +1,57 @@
+"""Small synthetic class-incremental streams, numpy only."""
+
+import numpy as np
+
+Session = tuple[np.ndarray, np.ndarray]
+
+
+def synthetic_stream(
+    seed: int = 0,
+    sessions: int = 4,
+    classes: int = 3,
+    samples: int = 12,
+    dimension: int = 16,
+    noise: float = 0.6,
+) -> list[Session]:
+    """Unit-norm class clusters around a common mean, in sessions of disjoint classes.
+
+    Labels are scattered over the sessions (not 0, 1, 2, ...) so that a column order taken for
+    granted shows. Rows are shuffled inside a session.
+
+    Parameters
+    ----------
+    classes, samples : int
+        Classes in a session, samples of a class.
+
+    Returns
+    -------
+    list of (Phi (classes * samples, dimension), y (classes * samples,))
+    """
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(sessions * classes)
+    common = 1.5 * rng.standard_normal(dimension)
+    spread = np.linspace(1.6, 0.4, dimension)  # a decaying spectrum, as real features have
+    stream = []
+    for session in np.split(labels, sessions):
+        y = rng.permutation(np.repeat(session, samples))
+        centres = {j: common + spread * rng.standard_normal(dimension) for j in session}
+        rows = np.stack([centres[j] for j in y])
+        rows += noise * spread * rng.standard_normal(rows.shape)
+        stream.append((rows / np.linalg.norm(rows, axis=1, keepdims=True), y))
+    return stream
+
+
+def split_again(stream: list[Session], sessions: int) -> list[Session]:
+    """Return the same samples in another number of sessions, whole classes at a time."""
+    Phi = np.concatenate([block for block, _ in stream])
+    y = np.concatenate([labels for _, labels in stream])
+    order = list(dict.fromkeys(y.tolist()))
+    parts = np.array_split(np.array(order), sessions)
+    return [(Phi[np.isin(y, part)], y[np.isin(y, part)]) for part in parts]
+
+
+def fit(learner: object, sessions: list[Session]) -> object:
+    """Give a learner the sessions one after the other and return it."""
+    for Phi, y in sessions:
+        learner.fit_session(Phi, y)
+    return learner

@@ -1,0 +1,198 @@
+"""The ridge solutions that learners reach, against scikit-learn, inverses and KKT systems."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import ridge as naive
+from reference.partitioned import core_basis, sparcl
+from reference.streams import Session, fit, split_again, synthetic_stream
+from sklearn.linear_model import Ridge
+
+from sparcl.methods import build
+
+BUNDLE = Path(__file__).parents[2] / "data" / "features"
+
+
+def joint_weights(sessions: list[Session], ridge: float) -> np.ndarray:
+    return naive.joint_ridge(*naive.sums(sessions, naive.class_list(sessions)), ridge)
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 0.1, 1.0, 100.0])
+def test_acil_is_scikit_learns_ridge(
+    stream: list[Session], probe: np.ndarray, ridge: float
+) -> None:
+    learner = fit(build("acil", ridge=ridge), stream)
+    Phi = np.concatenate([block for block, _ in stream])
+    Y = naive.one_hot(np.concatenate([y for _, y in stream]), naive.class_list(stream))
+    peer = Ridge(alpha=ridge, fit_intercept=False, solver="svd").fit(Phi, Y)
+    assert list(learner.classes) == naive.class_list(stream)
+    assert learner.weights == pytest.approx(peer.coef_.T, abs=1e-8)
+    assert learner.logits(probe) == pytest.approx(peer.predict(probe), abs=1e-8)
+
+
+def test_acil_is_scikit_learns_ridge_on_real_features() -> None:
+    from sparcl.features import store
+
+    data = store.read(BUNDLE / "cub-50" / "efficientnet-lite0" / "train.h5")
+    rows = np.asarray(data.features, dtype=np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    order = np.random.RandomState(1993).permutation(len(data.class_names))
+    sessions = [
+        (rows[np.isin(data.labels, part)], data.labels[np.isin(data.labels, part)])
+        for part in np.array_split(order, 10)
+    ]
+    learner = fit(build("acil", ridge=0.1), sessions)
+    Y = naive.one_hot(data.labels, list(learner.classes))
+    peer = Ridge(alpha=0.1, fit_intercept=False).fit(rows, Y)
+    assert learner.weights == pytest.approx(peer.coef_.T, abs=1e-8)
+    assert learner.logits(rows[:200]) == pytest.approx(peer.predict(rows[:200]), abs=1e-8)
+
+
+@pytest.mark.parametrize("sessions", [1, 5, 10, 20])
+def test_acil_ends_alike_in_any_number_of_sessions(sessions: int) -> None:
+    whole = synthetic_stream(seed=4, sessions=20, classes=1, samples=16, dimension=12)
+    train = [(Phi[:8], y[:8]) for Phi, y in whole]
+    test = np.concatenate([Phi[8:] for Phi, _ in whole])
+    labels = np.concatenate([y[8:] for _, y in whole])
+    one = build("acil", ridge=0.1)
+    one.fit_session(np.concatenate([p for p, _ in train]), np.concatenate([y for _, y in train]))
+    cut = fit(build("acil", ridge=0.1), split_again(train, sessions))
+    columns = [list(cut.classes).index(c) for c in one.classes]
+    assert cut.logits(test)[:, columns] == pytest.approx(one.logits(test), abs=1e-9)
+    assert np.mean(cut.predict(test) == labels) == np.mean(one.predict(test) == labels)
+    assert 0.3 < np.mean(one.predict(test) == labels) < 1.0  # neither chance (0.05) nor saturated
+
+
+def test_acil_joins_a_class_that_comes_back(stream: list[Session], probe: np.ndarray) -> None:
+    (Phi_1, y_1), (Phi_2, y_2) = stream[:2]
+    again = [(Phi_1, y_1), (np.concatenate([Phi_2, Phi_1[:5]]), np.concatenate([y_2, y_1[:5]]))]
+    learner = fit(build("acil", ridge=0.5), again)
+    assert list(learner.classes) == naive.class_list(again)
+    assert learner.logits(probe) == pytest.approx(probe @ joint_weights(again, 0.5), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["sparcl", "acil"])
+def test_first_session_is_joint_ridge(name: str, stream: list[Session]) -> None:
+    learner = fit(build(name, ridge=0.3), stream[:1])
+    assert learner.weights == pytest.approx(joint_weights(stream[:1], 0.3), abs=1e-10)
+
+
+def test_sparcl_with_an_empty_core_is_acil(stream: list[Session], probe: np.ndarray) -> None:
+    for t in range(1, len(stream) + 1):
+        free = fit(build("sparcl", ridge=0.2, k=0, refresh=1), stream[:t])
+        joint = fit(build("acil", ridge=0.2), stream[:t])
+        assert free.logits(probe) == pytest.approx(joint.logits(probe), abs=1e-10)
+
+
+def test_sparcl_with_a_full_core_keeps_old_columns(stream: list[Session]) -> None:
+    learner = build("sparcl", ridge=0.2, k=16, refresh=1)
+    for t, (Phi, y) in enumerate(stream):
+        before = learner.weights.copy() if t else np.zeros((16, 0))
+        learner.fit_session(Phi, y)
+        assert learner.weights[:, : before.shape[1]] == pytest.approx(before, abs=1e-9)
+        new = joint_weights(stream[: t + 1], 0.2)[:, before.shape[1] :]
+        assert learner.weights[:, before.shape[1] :] == pytest.approx(new, abs=1e-9)
+
+
+@pytest.mark.parametrize("refresh", [0, 1, 2, 3])
+@pytest.mark.parametrize("ridge", [0.01, 1.0])
+@pytest.mark.parametrize("tau", [0.3, 0.7, 0.95])
+def test_sparcl_is_the_kkt_solution(
+    stream: list[Session], probe: np.ndarray, tau: float, ridge: float, refresh: int
+) -> None:
+    learner = build("sparcl", ridge=ridge, tau=tau, refresh=refresh)
+    expected = sparcl(stream, ridge, refresh, tau=tau)
+    for (Phi, y), state in zip(stream, expected, strict=True):
+        learner.fit_session(Phi, y)
+        assert list(learner.classes) == state.classes
+        assert learner.weights == pytest.approx(state.W, abs=1e-8)
+        assert learner.logits(probe) == pytest.approx(probe @ state.W, abs=1e-8)
+        if state.U is not None:
+            projector = learner.core @ learner.core.T
+            assert projector == pytest.approx(state.U @ state.U.T, abs=1e-8)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    ridge=st.sampled_from([1e-3, 0.1, 1.0, 30.0]),
+    k=st.integers(0, 10),
+    refresh=st.integers(0, 3),
+    samples=st.integers(1, 9),
+)
+def test_sparcl_is_the_kkt_solution_for_any_core(
+    seed: int, ridge: float, k: int, refresh: int, samples: int
+) -> None:
+    sessions = synthetic_stream(seed, sessions=3, classes=2, samples=samples, dimension=10)
+    # Ask only for cores that R_1 determines: its rank is the number of first samples.
+    k = min(k, len(sessions[0][0]))
+    learner = fit(build("sparcl", ridge=ridge, k=k, refresh=refresh), sessions)
+    expected = sparcl(sessions, ridge, refresh, k=k)[-1]
+    assert learner.weights == pytest.approx(expected.W, abs=1e-8)
+
+
+@pytest.mark.parametrize("tau", [0.3, 0.7, 0.95])
+def test_report_gives_the_smallest_core_that_reaches_tau(stream: list[Session], tau: float) -> None:
+    learner = build("sparcl", ridge=1.0, tau=tau, refresh=1)
+    for t, (Phi, y) in enumerate(stream):
+        learner.fit_session(Phi, y)
+        report = learner.report()
+        assert report["ridge"] == 1.0
+        if t == 0:
+            assert report["k"] == 0
+            continue
+        R = naive.sums(stream[:t], naive.class_list(stream[:t]))[0]
+        values = np.linalg.eigvalsh(R)[::-1]
+        k = report["k"]
+        assert k == core_basis(R, tau).shape[1] == learner.core.shape[1]
+        assert report["r"] == 16 - k
+        assert report["energy"] == pytest.approx(values[:k].sum() / values.sum(), abs=1e-10)
+        assert report["energy"] >= tau
+        assert values[: k - 1].sum() / values.sum() < tau
+
+
+def test_acil_takes_more_features_than_samples() -> None:
+    sessions = synthetic_stream(seed=2, sessions=3, classes=2, samples=2, dimension=60)
+    learner = fit(build("acil", ridge=1e-4), sessions)
+    assert learner.weights == pytest.approx(joint_weights(sessions, 1e-4), abs=1e-8)
+
+
+@pytest.mark.parametrize("tau", [0.2, 0.5, 0.8, 0.97])
+@pytest.mark.parametrize("dimension", [100, 350])
+def test_sparcl_is_the_kkt_solution_where_the_core_is_far_below_d(
+    dimension: int, tau: float
+) -> None:
+    # Wide features with a small core, where a truncated eigendecomposition pays.
+    sessions = synthetic_stream(sessions=3, classes=4, samples=10, dimension=dimension, noise=0.4)
+    learner = fit(build("sparcl", ridge=0.1, tau=tau, refresh=1), sessions)
+    expected = sparcl(sessions, 0.1, 1, tau=tau)[-1]
+    assert learner.core.shape == expected.U.shape
+    projector = learner.core @ learner.core.T
+    assert projector == pytest.approx(expected.U @ expected.U.T, abs=1e-9)
+    assert learner.weights == pytest.approx(expected.W, abs=1e-8)
+
+
+@pytest.mark.parametrize("tau", [0.3, 0.9])
+def test_features_that_sum_to_zero(tau: float) -> None:
+    """Rows orthogonal to (1, ..., 1), as layer normalisation without an offset makes them."""
+    sessions = []
+    for t in range(3):
+        Phi = np.zeros((6, 120))
+        for i in range(6):
+            column = 2 * (6 * t + i)
+            Phi[i, column : column + 2] = (1.0 + i, -1.0 - i)  # cancels exactly
+        Phi[:, 0:2] += (0.5, -0.5)  # couples the sessions
+        sessions.append((Phi, np.arange(6) // 2 + 3 * t))
+    learner = fit(build("sparcl", ridge=0.1, tau=tau, refresh=1), sessions)
+    assert learner.weights == pytest.approx(sparcl(sessions, 0.1, 1, tau=tau)[-1].W, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-plus"])
+def test_features_that_are_all_zero(name: str) -> None:
+    sessions = [
+        (np.zeros((4, 100)), np.array([2 * t, 2 * t, 2 * t + 1, 2 * t + 1])) for t in (0, 1)
+    ]
+    learner = fit(build(name), sessions)
+    assert np.array_equal(learner.logits(np.zeros((3, 100))), np.zeros((3, 4)))
