@@ -1,0 +1,147 @@
+r"""How the energy of a new session shrinks the weight of old directions.
+
+Along an old eigenvector u of R (eigenvalue :math:`\lambda`, :math:`a = \lambda + ridge`) the inverse
+that solves the ridge problem shrinks from 1/a to :math:`u^\top (A + dR)^{-1} u`: a relative loss of
+:math:`1 - a\,u^\top (A + dR)^{-1} u`. Where old and new sessions share their eigenvectors this is
+:math:`\delta/(a+\delta)` with :math:`\delta = u^\top dR\,u`; otherwise (Jensen) only a bound from above.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
+
+from figures import style
+from figures.frames import label, require, select
+from sparcl.errors import InputError
+
+NULL = 1e-10  # eigenvalues below this share of the largest are zero up to rounding: their modes are arbitrary
+DEPTH = 1e-5  # what lies below this share of the largest eigenvalue is cut from the panel
+HEADROOM = 0.32  # above the curves, for their names
+EXACT, BOUND = "#0072B2", "#D55E00"
+
+
+@style.styled
+def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+    """Draw the spectrum of R after each session (above) and the shrink of old modes (below).
+
+    Parameters
+    ----------
+    frames : mapping
+        ``spectrum``: a row per data set, session and mode.
+    options : mapping
+        ``datasets``; ``session``: the session whose arrival shrinks the old modes (default 2).
+
+    Returns
+    -------
+    Figure
+        A column per data set.
+
+    Raises
+    ------
+    InputError
+        A data set is missing, or the chosen session has no old modes.
+    """
+    values = ["session", "mode", "eigenvalue", "old_eigenvalue", "shrink_exact", "shrink_bound"]
+    rows = select(frames, "spectrum", options, values)
+    require(rows, "spectrum", ["eigenvalue"])
+    session = options.get("session", 2)
+    later = sorted(rows.loc[rows["old_eigenvalue"].notna(), "session"].unique())
+    if session not in later:
+        raise InputError(
+            f"figure dilution: session {session} has no old modes to shrink; set `session:` in its block of "
+            f"params.yaml to one of {', '.join(map(str, later))}"
+        )
+    datasets = list(options["datasets"])
+    margins = (0.46, 0.1, 0.58, 0.24)
+    figure, stacks = style.per_dataset(len(datasets), 2, 1.4, margins, (0.36, 0.42))
+    for (above, below), dataset in zip(stacks, datasets, strict=True):
+        of_set = rows[rows["dataset"] == dataset]
+        _spectra(above, of_set)
+        _shrink(below, of_set[of_set["session"] == session])
+        above.set_title(label(options, "datasets", dataset), loc="left")
+        below.set_xlim(above.get_xlim())
+        below.set_xlabel("mode")
+        if style.is_first_column(above):
+            above.set_ylabel("eigenvalue of $R$")
+            below.set_ylabel(f"shrink in session {session}")
+    figure.text(
+        0.5,
+        0.09 / figure.get_figheight(),
+        r"shrink of $u^{\mathrm{T}}A^{-1}u=1/a$ for an old eigenvector $u$.  Exact: $1-a\,u^{\mathrm{T}}(A+dR)^{-1}u$."
+        r"  Shared basis: $\delta/(a+\delta)$, $\delta=u^{\mathrm{T}}dR\,u$; only an upper bound otherwise.",
+        ha="center",
+        fontsize=style.LABEL_SIZE + 0.5,
+    )
+    return figure
+
+
+def _spectra(ax: Axes, rows: pd.DataFrame) -> None:
+    """Eigenvalue against mode, light to dark over sessions."""
+    sessions = sorted(rows["session"].unique())
+    floor = NULL * rows["eigenvalue"].max()
+    for session, color in zip(sessions, style.ramp(len(sessions)), strict=True):
+        curve = rows[(rows["session"] == session) & (rows["eigenvalue"] > floor)].sort_values(
+            "mode"
+        )
+        ax.loglog(
+            curve["mode"], curve["eigenvalue"], color=color, lw=1.0, label=f"session {session}"
+        )
+        if session == sessions[0]:
+            _name(ax, f"session {session}", curve, style.INK, share=0.7, below=True)
+        elif session == sessions[-1]:
+            _name(ax, f"session {session}", curve, color, share=0.5, below=False)
+    ax.set_ylim(bottom=max(ax.get_ylim()[0], DEPTH * rows["eigenvalue"].max()))
+    ax.yaxis.set_major_locator(LogLocator(numticks=6))
+    ax.yaxis.set_minor_locator(NullLocator())
+    _mode_axis(ax)
+
+
+def _name(ax: Axes, text: str, curve: pd.DataFrame, color: Any, share: float, below: bool) -> None:
+    """Name a falling curve on its free side, at a share of its (logarithmic) length."""
+    x = curve["mode"].max() ** share
+    y = np.exp(np.interp(np.log(x), np.log(curve["mode"]), np.log(curve["eigenvalue"])))
+    ax.annotate(
+        text,
+        (x, y),
+        xytext=(-2, -2) if below else (2, 2),
+        textcoords="offset points",
+        ha="right" if below else "left",
+        va="top" if below else "bottom",
+        fontsize=style.LABEL_SIZE,
+        color=color,
+    )
+
+
+def _mode_axis(ax: Axes) -> None:
+    """Mode numbers as 1, 10, 100, 1000."""
+    ax.xaxis.set_major_locator(LogLocator())
+    ax.xaxis.set_major_formatter("{x:.0f}")
+    ax.xaxis.set_minor_locator(NullLocator())
+
+
+def _shrink(ax: Axes, rows: pd.DataFrame) -> None:
+    """Exact shrink and its shared-basis value against the old mode."""
+    rows = rows.sort_values("mode")
+    require(rows, "spectrum", ["old_eigenvalue", "shrink_exact", "shrink_bound"])
+    rows = rows[rows["old_eigenvalue"] > NULL * rows["old_eigenvalue"].max()]
+    ax.semilogx(rows["mode"], rows["shrink_bound"], color=BOUND, ls="--", label="bound")
+    ax.semilogx(rows["mode"], rows["shrink_exact"], color=EXACT, label="exact")
+    ax.set_ylim(0, max(1.0, rows["shrink_bound"].max() + HEADROOM))
+    ax.set_yticks([0, 0.5, 1])
+    for text, color, y in (("shared basis (bound)", BOUND, 0.99), ("exact", EXACT, 0.87)):
+        ax.text(
+            0.98,
+            y,
+            text,
+            color=color,
+            fontsize=style.LABEL_SIZE,
+            transform=ax.transAxes,
+            ha="right",
+            va="top",
+        )
+    _mode_axis(ax)

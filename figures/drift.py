@@ -1,0 +1,76 @@
+"""How far the logits of old classes move from one session to the next."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from figures import style
+from figures.frames import label, require, select, shown
+
+
+@style.styled
+def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+    """Draw scaled old-logit drift by session: a panel per data set, a curve per method.
+
+    Parameters
+    ----------
+    frames : mapping
+        ``sessions``: one row a run and session, ``drift_scaled`` empty in session 1 only.
+    options : mapping
+        ``datasets``, ``methods``; ``show``: ids of the methods to draw.
+
+    Returns
+    -------
+    Figure
+        Curves are means over (order, seed) pairs, bands one standard deviation to each side.
+
+    Raises
+    ------
+    InputError
+        A method, session or pair is missing.
+    """
+    methods = shown(options)
+    rows = select(frames, "sessions", options, ["session", "drift_scaled"], methods)
+    rows = rows[rows["session"] > 1]
+    require(rows, "sessions", ["drift_scaled"])
+    datasets = list(options["datasets"])
+    room = style.room([label(options, "methods", m, short=True) for m in methods])
+    margins = (0.38, room, 0.36, 0.24)
+    figure, stacks = style.per_dataset(len(datasets), 1, 1.45, margins, (room + 0.2, 0.0))
+    for (ax,), dataset in zip(stacks, datasets, strict=True):
+        of_set = rows[rows["dataset"] == dataset]
+        ends = []
+        for method in methods:
+            by_session = of_set[of_set["method"] == method].groupby("session")["drift_scaled"]
+            mean, deviation = 100 * by_session.mean(), 100 * by_session.std().fillna(0.0)
+            look = style.line(method)
+            ax.fill_between(
+                mean.index,
+                mean - deviation,
+                mean + deviation,
+                color=look["color"],
+                alpha=0.12,
+                lw=0,
+            )
+            ax.plot(mean.index, mean, label=method, clip_on=False, **look)
+            ends.append(
+                (
+                    label(options, "methods", method, short=True),
+                    mean.index[-1],
+                    mean.iloc[-1],
+                    look["color"],
+                )
+            )
+        ax.set_title(label(options, "datasets", dataset), loc="left")
+        ax.set_ylim(bottom=0)
+        ax.set_xlim(of_set["session"].min() - 0.4, of_set["session"].max() + 0.3)
+        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True, prune=None))
+        ax.yaxis.set_major_locator(MaxNLocator(5))
+        ax.set_xlabel("session")
+        if style.is_first_column(ax):
+            ax.set_ylabel("old-logit drift (% of logits' s.d.)")
+        style.label_ends(ax, ends)
+    return figure

@@ -1,0 +1,177 @@
+"""Reading summaries and refusing incomplete ones: a figure or table never shows less than it says."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from sparcl.errors import InputError
+
+PAIR = ["order", "seed"]  # one repetition of a run
+
+
+def read(paths: Sequence[str | Path]) -> dict[str, pd.DataFrame]:
+    """Read CSV files into data frames, keyed by file stem.
+
+    Raises
+    ------
+    InputError
+        A file is missing or empty, or two have the same stem.
+    """
+    frames: dict[str, pd.DataFrame] = {}
+    for path in map(Path, paths):
+        if path.stem in frames:
+            raise InputError(f"{path}: a second summary named '{path.stem}'; rename one of them")
+        try:
+            frames[path.stem] = pd.read_csv(path)
+        except (FileNotFoundError, pd.errors.EmptyDataError) as error:
+            raise InputError(
+                f"{path}: no summary to read ({error}); run `snakemake summary` first"
+            ) from error
+    return frames
+
+
+def select(
+    frames: Mapping[str, pd.DataFrame],
+    name: str,
+    options: Mapping[str, Any],
+    values: Sequence[str],
+    methods: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Take the rows that a figure or table shows, in one suite and backbone, and check that none is missing.
+
+    Parameters
+    ----------
+    frames : mapping of str to DataFrame
+    name : str
+        Which frame (``runs``, ``sessions``, ``spectrum``).
+    options : mapping
+        ``datasets`` names the data sets that must be there; ``backbone`` picks one of several.
+    values : sequence of str
+        Columns that are shown.
+    methods : sequence of str, optional
+        Methods that must be there for every data set, with the same (order, seed) pairs.
+
+    Returns
+    -------
+    DataFrame
+        The rows of these data sets and methods, index reset.
+
+    Raises
+    ------
+    InputError
+        A frame, column, data set, method or (order, seed) pair is missing, a row is there twice,
+        or the frame mixes suites or backbones.
+    """
+    if name not in frames:
+        raise InputError(
+            f"summary '{name}' was not given (got {', '.join(frames) or 'none'}); list it in the rule's input"
+        )
+    frame = frames[name]
+    keys = ["suite", "backbone", "dataset", *(() if methods is None else ("method", *PAIR))]
+    absent = [column for column in (*keys, *values) if column not in frame.columns]
+    if absent:
+        raise InputError(
+            f"{name}.csv has no column {', '.join(absent)}; it has {', '.join(frame.columns)}"
+        )
+    if "backbone" in options:
+        frame = frame[frame["backbone"] == options["backbone"]]
+    frame = frame[frame["dataset"].isin(list(options["datasets"]))]
+    if methods is not None:
+        frame = frame[frame["method"].isin(list(methods))]
+    for key in ("suite", "backbone"):
+        if frame[key].nunique() > 1:
+            raise InputError(
+                f"{name}.csv mixes several values of {key} ({', '.join(sorted(frame[key].unique()))}): "
+                "their averages would mean nothing; set `backbone:` in the block of params.yaml or split the file"
+            )
+    for dataset in options["datasets"]:
+        rows = frame[frame["dataset"] == dataset]
+        if rows.empty:
+            raise InputError(
+                f"{name}.csv has no row of data set {dataset}; run its jobs, or take it out of the suite"
+            )
+        for method in methods or ():
+            _check_pairs(name, dataset, method, rows)
+    return frame.reset_index(drop=True)
+
+
+def _check_pairs(name: str, dataset: str, method: str, rows: pd.DataFrame) -> None:
+    """Every method of a data set must have been run on the same orders, or their differences are not paired."""
+    per_pair = [*PAIR, "session"] if "session" in rows.columns else PAIR
+    expected = set(rows[per_pair].itertuples(index=False, name=None))
+    found = list(rows.loc[rows["method"] == method, per_pair].itertuples(index=False, name=None))
+    if len(found) != len(set(found)):
+        raise InputError(
+            f"{name}.csv has a row of data set {dataset}, method {method} twice; make the summary again"
+        )
+    if missing := sorted(expected - set(found)):
+        where = ", ".join(f"{key} {value}" for key, value in zip(per_pair, missing[0], strict=True))
+        raise InputError(
+            f"{name}.csv lacks {len(missing)} row(s) of data set {dataset}, method {method}, first {where}; "
+            "run that job, or take the method out of the suite"
+        )
+
+
+def require(frame: pd.DataFrame, name: str, values: Sequence[str]) -> None:
+    """Raise `InputError` if a shown cell is empty: a cell without a source is never printed.
+
+    Raises
+    ------
+    InputError
+        Naming the first empty cell by column, data set and method.
+    """
+    for value in values:
+        empty = frame[frame[value].isna()]
+        if not empty.empty:
+            keys = [
+                key
+                for key in ("dataset", "method", "order", "session", "mode")
+                if key in frame.columns
+            ]
+            where = ", ".join(f"{key} {empty.iloc[0][key]}" for key in keys)
+            raise InputError(
+                f"{name}.csv: {value} is empty for {where}; the run that should have made it is incomplete"
+            )
+
+
+def label(options: Mapping[str, Any], kind: str, identifier: str, short: bool = False) -> str:
+    """Return the display name of a method, data set or backbone from params.yaml.
+
+    Parameters
+    ----------
+    kind : {"methods", "datasets", "backbones"}
+    short : bool
+        Prefer the ``short`` name, for labels inside figures.
+
+    Raises
+    ------
+    InputError
+        params.yaml gives no label for it.
+    """
+    block = options.get(kind, {}).get(identifier, {})
+    name = block.get("short") if short else None
+    name = name or block.get("label")
+    if name is None:
+        raise InputError(
+            f"{kind} {identifier} has no label; add `label:` to its block in params.yaml"
+        )
+    return name
+
+
+def shown(options: Mapping[str, Any]) -> list[str]:
+    """Return the methods that a figure draws: ``show`` in its order, as far as the suite has them; else all.
+
+    Raises
+    ------
+    InputError
+        The suite has none of them.
+    """
+    methods = [m for m in options.get("show", options["methods"]) if m in options["methods"]]
+    if not methods:
+        raise InputError(
+            f"none of the methods to show ({', '.join(options['show'])}) is in the suite "
+            f"({', '.join(options['methods'])}); correct `show:` of this figure in params.yaml"
+        )
+    return methods

@@ -1,0 +1,278 @@
+"""The one look of all figures: fonts, widths, a fixed colour per method, direct labels, equal bytes.
+
+Colours are those of Okabe and Ito (2008), told apart by people with any common colour blindness.
+Marker and dash repeat what the colour says, so that a grey print can be read.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
+
+from sparcl.errors import ConfigError
+from sparcl.files import replacing
+
+COLUMN, PAGE = 3.25, 6.875  # inches: one column and both columns of the paper
+LABEL_SIZE = 6.5
+REACH = 7.5  # points from the end of a curve to its name
+INK, QUIET = "#222222", "#767676"
+
+SETTINGS: dict[str, Any] = {
+    "font.family": "STIXGeneral",  # comes with matplotlib; a Times, like the paper's text
+    "mathtext.fontset": "stix",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": QUIET,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "xtick.minor.size": 0,
+    "ytick.minor.size": 0,
+    "axes.titlepad": 4,
+    "axes.labelpad": 2,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.formatter.useoffset": False,
+    "axes.unicode_minus": True,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 2.6,
+    "pdf.fonttype": 42,  # TrueType: text stays text in the paper's PDF
+    "savefig.dpi": 300,
+    "figure.dpi": 100,
+}
+
+
+class Look(NamedTuple):
+    """How one method is drawn, everywhere."""
+
+    color: str
+    linestyle: str
+    marker: str
+
+
+LOOKS = {
+    "ncm": Look("#767676", ":", ""),
+    "acil": Look("#000000", "-", "o"),
+    "ranpac": Look("#0072B2", "-", "D"),
+    "flycl": Look("#56B4E9", "-", "P"),
+    "loranpac": Look("#56B4E9", "-.", "X"),
+    "sparcl": Look("#D55E00", "-", "s"),
+    "sparcl-alg1": Look("#CC79A7", "-.", "v"),
+    "sparcl-plus": Look("#009E73", "-", "^"),
+}
+# A method without an entry of its own is grey and told apart by its label.
+PLAIN = Look(QUIET, "-.", "")
+# The same method at the paper's fixed settings: same colour, dashed, hollow markers.
+PAPER = "-paper"
+
+
+def line(method: str) -> dict[str, Any]:
+    """Return the keyword arguments of ``Axes.plot`` for a method."""
+    fixed = method.endswith(PAPER)
+    look = LOOKS.get(method.removesuffix(PAPER), PLAIN)
+    return {
+        "color": look.color,
+        "linestyle": "--" if fixed else look.linestyle,
+        "marker": look.marker,
+        "markerfacecolor": "white" if fixed else look.color,
+        "markeredgecolor": look.color,
+        "markeredgewidth": 0.7,
+    }
+
+
+def ramp(count: int) -> list[tuple[float, float, float, float]]:
+    """Return ``count`` colours from light (first session) to dark (last), monotone in lightness."""
+    return [tuple(c) for c in matplotlib.colormaps["viridis"](np.linspace(0.86, 0.0, count))]
+
+
+@contextmanager
+def settings() -> Iterator[None]:
+    """Apply the style on matplotlib's own defaults, whatever a user's matplotlibrc says."""
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(SETTINGS)
+        yield
+
+
+def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Run a ``draw`` function under the style."""
+
+    @wraps(draw)
+    def wrapper(*args: Any, **kwargs: Any) -> Figure:
+        with settings():
+            return draw(*args, **kwargs)
+
+    return wrapper
+
+
+def save(figure: Figure, *paths: str | Path) -> None:
+    """Write a figure as ``.pdf`` and ``.png``; equal figures give equal bytes.
+
+    Raises
+    ------
+    ConfigError
+        Another suffix.
+    """
+    for path in map(Path, paths):
+        if path.suffix not in (".pdf", ".png"):
+            raise ConfigError(f"cannot draw {path}: figures are written as .pdf and .png")
+        # Dates and version numbers would make files differ that show the same thing.
+        nothing = (
+            {"Creator": None, "Producer": None, "CreationDate": None}
+            if path.suffix == ".pdf"
+            else {"Software": None}
+        )
+        with settings(), replacing(path) as temporary:
+            figure.savefig(temporary, format=path.suffix[1:], metadata=nothing)
+
+
+def room(names: Sequence[str]) -> float:
+    """Return the inches that `label_ends` needs to the right of a panel for these names."""
+    font = FontProperties(family=SETTINGS["font.family"], size=LABEL_SIZE)
+    widths = [TextPath((0, 0), name, prop=font).get_extents().width for name in names]
+    return (REACH + max(widths) + 2) / 72
+
+
+def per_dataset(
+    count: int,
+    rows: int,
+    height: float,
+    margins: tuple[float, float, float, float],
+    gaps: tuple[float, float],
+) -> tuple[Figure, list[list[Axes]]]:
+    """Lay out ``rows`` panels, one under the other, for each of ``count`` data sets, four abreast.
+
+    Sizes are in inches and final, so that labels can be placed before drawing.
+
+    Parameters
+    ----------
+    count, rows : int
+    height : float
+        Height of a panel. Its width is what margins and gaps leave of the page.
+    margins : (float, float, float, float)
+        Left, right, bottom (tick labels and axis name), top (title).
+    gaps : (float, float)
+        Between columns, and between the panels of one data set.
+
+    Returns
+    -------
+    Figure, list of ``count`` lists of ``rows`` Axes
+    """
+    left, right, bottom, top = margins
+    columns = min(count, 4)
+    lines = -(-count // columns)
+    width = (PAGE - left - right - (columns - 1) * gaps[0]) / columns
+    block = top + rows * height + (rows - 1) * gaps[1] + bottom
+    figure = Figure(figsize=(PAGE, lines * block))
+    stacks = []
+    for line, column in (divmod(i, columns) for i in range(count)):
+        x = left + column * (width + gaps[0])
+        tops = [(lines - line) * block - top - row * (height + gaps[1]) for row in range(rows)]
+        boxes = [
+            (x / PAGE, (y - height) / (lines * block), width / PAGE, height / (lines * block))
+            for y in tops
+        ]
+        stacks.append([figure.add_axes(box) for box in boxes])
+    return figure, stacks
+
+
+def is_first_column(ax: Axes) -> bool:
+    """Return whether a panel stands at the left edge, where the axis is named for its row."""
+    return all(ax.get_position().x0 <= other.get_position().x0 + 1e-9 for other in ax.figure.axes)
+
+
+def spread(positions: Sequence[float], gap: float, low: float, high: float) -> np.ndarray:
+    """Move positions as little as possible (least squares) so that neighbours are ``gap`` apart, in order.
+
+    With ``z_i = y_i - i gap`` the constraints say that z does not decrease: isotonic regression by
+    pooling adjacent violators, then clipping to the bounds, which keeps the optimum.
+
+    Parameters
+    ----------
+    positions : sequence of float, length n
+        In any order; ties keep their order.
+    gap, low, high : float
+        If n labels do not fit between the bounds, ``high`` gives way.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        In the order of ``positions``.
+    """
+    positions = np.asarray(positions, dtype=float)
+    order = np.argsort(positions, kind="stable")
+    offsets = gap * np.arange(len(positions))
+    pools: list[list[float]] = []  # [mean, size]
+    for z in positions[order] - offsets:
+        pools.append([z, 1])
+        while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
+            mean, size = pools.pop()
+            previous, before = pools.pop()
+            pools.append([(previous * before + mean * size) / (before + size), before + size])
+    z = np.repeat([mean for mean, _ in pools], [int(size) for _, size in pools])
+    ceiling = max(low, high - gap * (len(positions) - 1))
+    result = np.empty(len(positions))
+    result[order] = np.clip(z, low, ceiling) + offsets
+    return result
+
+
+def label_ends(
+    ax: Axes, ends: Sequence[tuple[str, float, float, Any]], reach: float = REACH
+) -> None:
+    """Write each curve's name to the right of its end, moved apart where names would overlap.
+
+    Limits and scales of ``ax`` must be final. A thin line joins a moved name to its curve.
+
+    Parameters
+    ----------
+    ends : sequence of (text, x, y, colour)
+        Last point of each curve, in data coordinates.
+    reach : float
+        Distance of the text from the end, in points.
+    """
+    if not ends:
+        return
+    points = 72 / ax.figure.dpi
+    at = [ax.transData.transform((x, y))[1] * points for _, x, y, _ in ends]
+    box = ax.get_window_extent()
+    placed = spread(at, LABEL_SIZE + 0.9, box.y0 * points, box.y1 * points)
+    for (text, x, y, color), old, new in zip(ends, at, placed, strict=True):
+        ax.annotate(
+            text,
+            (x, y),
+            xytext=(reach, new - old),
+            textcoords="offset points",
+            va="center",
+            ha="left",
+            fontsize=LABEL_SIZE,
+            color=color,
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "lw": 0.4,
+                "color": color,
+                "alpha": 0.6,
+                "shrinkA": 0,
+                "shrinkB": 2.5,
+                "relpos": (0, 0.5),
+            },
+        )

@@ -1,0 +1,67 @@
+"""Small made-up summaries with known numbers."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+METHODS = ["ncm", "acil", "sparcl", "sparcl-paper"]
+DATASETS = ["one", "two"]
+PAIRS = [(1993, 0), (1994, 1), (1995, 2)]
+SESSIONS = 4
+
+
+def _keys(dataset: str, method: str, order: int, seed: int) -> dict[str, Any]:
+    names = ("suite", "dataset", "backbone", "method", "order", "seed")
+    return dict(zip(names, ("toy", dataset, "net", method, order, seed), strict=True))
+
+
+@pytest.fixture
+def options() -> dict[str, Any]:
+    """Labels as the workflow passes them."""
+    return {
+        "datasets": {"one": {"label": "Set One"}, "two": {"label": "Set Two"}},
+        "methods": {m: {"label": f"the {m}", "short": m.upper()} for m in METHODS},
+        "backbones": {"net": {"label": "Net & Co"}},
+    }
+
+
+@pytest.fixture
+def frames() -> dict[str, pd.DataFrame]:
+    """Runs, sessions and spectrum of two data sets, four methods, three pairs, four sessions."""
+    runs, sessions, spectrum = [], [], []
+    for dataset in DATASETS:
+        for rank, method in enumerate(METHODS):
+            for repeat, (order, seed) in enumerate(PAIRS):
+                keys = _keys(dataset, method, order, seed)
+                for t in range(1, SESSIONS + 1):
+                    drift = None if t == 1 else 0.1 * rank / t + 0.01 * (repeat - 1)
+                    forgetting = 0.0 if t == 1 else 3.0 * t - rank
+                    row = {
+                        "session": t,
+                        "A_t": 90.0 - 5 * t + rank + repeat,
+                        "forgetting": forgetting,
+                    }
+                    sessions.append(keys | row | {"drift_scaled": drift})
+                row = {"A_bar": 80.0 + rank, "A_last": 70.0 + rank, "forgetting": 12.0 - rank}
+                runs.append(keys | {"sessions": SESSIONS} | row | {"drift_scaled": 0.01 * rank})
+        for t in range(1, SESSIONS + 1):
+            for mode in (1, 2, 5, 10, 50):
+                old = 100.0 * (t - 1) / mode
+                # The last mode is zero up to rounding until the third session.
+                value = 100.0 * t / mode if mode < 50 or t > 2 else 1e-13
+                row = {"session": t, "mode": mode, "eigenvalue": value}
+                if t > 1:
+                    old = old if mode < 50 else 1e-13
+                    row |= {"old_eigenvalue": old, "shrink_exact": 0.2, "shrink_bound": 0.4}
+                spectrum.append(
+                    {
+                        k: _keys(dataset, "", 1993, 0)[k]
+                        for k in ("suite", "dataset", "backbone", "order")
+                    }
+                    | row
+                )
+    return {
+        name: pd.DataFrame(rows)
+        for name, rows in (("runs", runs), ("sessions", sessions), ("spectrum", spectrum))
+    }

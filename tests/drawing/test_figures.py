@@ -1,0 +1,241 @@
+"""What the figures draw, read back from the axes."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from figures import dilution, drift, sessions, style
+from sparcl.errors import InputError
+
+
+def curves(ax):
+    """Curves by label."""
+    return {line.get_label(): line for line in ax.get_lines()}
+
+
+def overlapping(figure: Figure) -> list[tuple[str, str]]:
+    """Pairs of texts that cover each other, and texts outside the page."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.canvas.draw()
+    texts = [t for ax in figure.axes for t in (*ax.texts, ax.title, ax._left_title)] + list(
+        figure.texts
+    )
+    for ax in figure.axes:
+        texts += [ax.xaxis.label, ax.yaxis.label]
+        for axis in (ax.xaxis, ax.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            texts += [
+                tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high
+            ]
+    # An annotation's own extent holds its leader line too; here only the letters count.
+    boxes = [
+        (t.get_text(), Text.get_window_extent(t, renderer))
+        for t in texts
+        if t.get_text() and t.get_visible()
+    ]
+    page = figure.bbox
+    bad = [
+        (name, "page")
+        for name, box in boxes
+        if box.x0 < page.x0 or box.x1 > page.x1 or box.y0 < page.y0 or box.y1 > page.y1
+    ]
+    for i, (name, box) in enumerate(boxes):
+        bad += [(name, other) for other, its in boxes[i + 1 :] if box.overlaps(its)]
+    return bad
+
+
+def test_sessions_draws_the_mean_of_every_method(frames, options):
+    figure = sessions.draw(frames, options)
+    assert len(figure.axes) == 4
+    accuracy, forgetting = figure.axes[0], figure.axes[1]
+    assert list(curves(accuracy)) == list(options["methods"])
+    # rank 1, mean over repeats 0, 1, 2 is 1
+    np.testing.assert_allclose(curves(accuracy)["acil"].get_ydata(), [87, 82, 77, 72])
+    np.testing.assert_array_equal(curves(accuracy)["acil"].get_xdata(), [1, 2, 3, 4])
+    np.testing.assert_allclose(curves(forgetting)["sparcl"].get_ydata(), [4, 7, 10])
+    assert accuracy.get_title(loc="left") == "Set One"
+    assert accuracy.get_ylabel() == "accuracy on classes seen (%)"
+    assert forgetting.get_ylabel() == "forgetting (points)"
+    assert forgetting.get_xlabel() == "session"
+    assert figure.axes[2].get_ylabel() == ""
+    assert forgetting.get_ylim()[0] == 0
+    assert accuracy.get_xlim()[0] < 1 and accuracy.get_xlim()[1] > 4
+    assert {t.get_text() for t in accuracy.texts} == {
+        "71.0 NCM",
+        "72.0 ACIL",
+        "73.0 SPARCL",
+        "74.0 SPARCL-PAPER",
+    }
+    assert all(ax.get_legend() is None for ax in figure.axes)
+
+
+def test_sessions_shows_only_what_is_asked_in_its_order(frames, options):
+    figure = sessions.draw(frames, options | {"show": ["sparcl", "not-in-suite", "ncm"]})
+    assert [list(curves(ax)) for ax in figure.axes] == [["sparcl", "ncm"]] * 4
+
+
+def test_negative_forgetting_stays_in_view(frames, options):
+    frames["sessions"].loc[frames["sessions"]["session"] == 2, "forgetting"] = -3.0
+    figure = sessions.draw(frames, options)
+    assert figure.axes[1].get_ylim()[0] < -3
+
+
+def test_drift_draws_mean_and_deviation_in_percent(frames, options):
+    figure = drift.draw(frames, options)
+    assert len(figure.axes) == 2
+    ax = figure.axes[1]
+    np.testing.assert_allclose(curves(ax)["sparcl"].get_ydata(), [10, 20 / 3, 5])
+    np.testing.assert_array_equal(curves(ax)["sparcl"].get_xdata(), [2, 3, 4])
+    band = ax.collections[2].get_paths()[0].vertices
+    np.testing.assert_allclose([band[:, 1].min(), band[:, 1].max()], [4, 11])  # one s.d. is 1 point
+    assert ax.get_ylim()[0] == 0
+    assert len(ax.collections) == len(options["methods"])
+    assert figure.axes[0].get_ylabel() == "old-logit drift (% of logits' s.d.)"
+
+
+def test_one_order_has_no_band(frames, options):
+    frames["sessions"] = frames["sessions"].query("order == 1993")
+    ax = drift.draw(frames, options).axes[0]
+    band = ax.collections[2].get_paths()[0].vertices
+    assert set(np.round(band[:, 1], 6)) == set(np.round(curves(ax)["sparcl"].get_ydata(), 6))
+
+
+def test_a_method_looks_the_same_in_every_figure(frames, options):
+    for figure in (drift.draw(frames, options), sessions.draw(frames, options)):
+        for ax in figure.axes:
+            for method, line in curves(ax).items():
+                assert line.get_color() == style.line(method)["color"]
+                named = [t for t in ax.texts if t.get_text().split()[-1] == method.upper()]
+                assert [t.get_color() for t in named] == [line.get_color()]
+
+
+def test_the_paper_s_settings_are_dashed_and_hollow_in_the_method_s_colour():
+    own, fixed = style.line("sparcl"), style.line("sparcl-paper")
+    assert own["color"] == fixed["color"]
+    assert (own["linestyle"], fixed["linestyle"]) == ("-", "--")
+    assert (own["markerfacecolor"], fixed["markerfacecolor"]) == (own["color"], "white")
+
+
+def test_looks_differ_even_without_colour():
+    marks = [(look.linestyle, look.marker) for look in style.LOOKS.values()]
+    assert len(set(marks)) == len(marks)
+    assert len({look.color for look in style.LOOKS.values()}) >= len(marks) - 1
+
+
+def test_session_colours_darken():
+    lightness = [np.dot(to_rgb(c), (0.2126, 0.7152, 0.0722)) for c in style.ramp(10)]
+    assert (np.diff(lightness) < 0).all()
+    assert lightness[0] < 0.8  # still visible on white
+
+
+def test_dilution_draws_spectra_and_both_shrinks(frames, options):
+    figure = dilution.draw(frames, options)
+    assert len(figure.axes) == 4
+    above, below = figure.axes[0], figure.axes[1]
+    assert list(curves(above)) == ["session 1", "session 2", "session 3", "session 4"]
+    assert above.get_xscale() == above.get_yscale() == below.get_xscale() == "log"
+    np.testing.assert_allclose(curves(above)["session 4"].get_ydata(), [400, 200, 80, 40, 8])
+    # A zero eigenvalue has no place on a log axis and its mode is arbitrary.
+    np.testing.assert_allclose(curves(above)["session 1"].get_xdata(), [1, 2, 5, 10])
+    np.testing.assert_allclose(curves(below)["exact"].get_xdata(), [1, 2, 5, 10])
+    np.testing.assert_allclose(curves(below)["exact"].get_ydata(), 0.2)
+    np.testing.assert_allclose(curves(below)["bound"].get_ydata(), 0.4)
+    assert [t.get_text() for t in above.texts] == ["session 1", "session 4"]
+    assert above.get_xlim() == below.get_xlim()
+    assert below.get_ylim()[0] == 0 and below.get_ylim()[1] >= 1
+    assert above.get_ylabel() == "eigenvalue of $R$"
+    assert "upper bound" in figure.texts[0].get_text()
+
+
+def test_dilution_refuses_a_session_without_old_modes(frames, options):
+    with pytest.raises(InputError, match=r"session 1.*2, 3, 4"):
+        dilution.draw(frames, options | {"session": 1})
+
+
+@pytest.mark.parametrize("module", [dilution, drift, sessions])
+@pytest.mark.parametrize("count", [1, 2, 4, 5])
+def test_no_text_covers_another_or_leaves_the_page(module, count, frames, options):
+    """Four data sets fill a row; a fifth starts another, and no panel is left empty."""
+    for name, frame in frames.items():
+        one = frame[frame["dataset"] == "one"]
+        frames[name] = type(frame)(one.loc[one.index.repeat(count)])
+        frames[name]["dataset"] = [f"s{i}" for _ in range(len(one)) for i in range(count)]
+    options["datasets"] = {f"s{i}": {"label": f"Grocery-{i}"} for i in range(count)}
+    options["methods"] = {m: {"label": m, "short": m[:8]} for m in options["methods"]}
+    figure = module.draw(frames, options)
+    assert len(figure.axes) == count * (1 if module is drift else 2)
+    assert all(ax.get_lines() for ax in figure.axes)
+    assert overlapping(figure) == []
+    assert figure.get_figwidth() == 6.875
+
+
+@pytest.mark.parametrize("module", [drift, sessions])
+class TestIncompleteSummaries:
+    def test_missing_method(self, module, frames, options):
+        frames["sessions"] = frames["sessions"].query("not (method == 'acil' and dataset == 'two')")
+        with pytest.raises(
+            InputError, match=r"12 row.*data set two, method acil, first order 1993"
+        ):
+            module.draw(frames, options)
+
+    def test_missing_session_of_one_order(self, module, frames, options):
+        frames["sessions"] = frames["sessions"].query(
+            "not (method == 'ncm' and order == 1994 and session == 3)"
+        )
+        with pytest.raises(
+            InputError,
+            match=r"1 row.*data set one, method ncm, first order 1994, seed 1, session 3",
+        ):
+            module.draw(frames, options)
+
+    def test_empty_cell(self, module, frames, options):
+        frames["sessions"].loc[
+            (frames["sessions"]["session"] == 3), ["drift_scaled", "forgetting"]
+        ] = np.nan
+        with pytest.raises(
+            InputError, match=r"is empty for dataset one, method ncm, order 1993, session 3"
+        ):
+            module.draw(frames, options)
+
+    def test_twice(self, module, frames, options):
+        frames["sessions"] = pd.concat([frames["sessions"], frames["sessions"].iloc[:1]])
+        with pytest.raises(InputError, match="twice"):
+            module.draw(frames, options)
+
+    def test_missing_dataset(self, module, frames, options):
+        options["datasets"]["three"] = {"label": "Three"}
+        with pytest.raises(InputError, match="no row of data set three"):
+            module.draw(frames, options)
+
+    def test_missing_column(self, module, frames, options):
+        frames["sessions"] = frames["sessions"].drop(columns=["drift_scaled", "A_t"])
+        with pytest.raises(InputError, match="no column"):
+            module.draw(frames, options)
+
+    def test_missing_frame(self, module, frames, options):
+        del frames["sessions"]
+        with pytest.raises(InputError, match="'sessions' was not given"):
+            module.draw(frames, options)
+
+    def test_two_backbones(self, module, frames, options):
+        frames["sessions"].loc[frames["sessions"]["dataset"] == "two", "backbone"] = "other"
+        with pytest.raises(InputError, match=r"several values of backbone \(net, other\)"):
+            module.draw(frames, options)
+
+    def test_one_of_two_backbones(self, module, frames, options):
+        other = frames["sessions"].assign(backbone="other")
+        frames["sessions"] = pd.concat([frames["sessions"], other])
+        assert module.draw(frames, options | {"backbone": "net"}).axes
+
+    def test_no_label(self, module, frames, options):
+        options["methods"]["acil"] = {}
+        with pytest.raises(InputError, match="acil has no label"):
+            module.draw(frames, options)
+
+    def test_nothing_to_show(self, module, frames, options):
+        with pytest.raises(InputError, match=r"none of the methods to show \(typo\)"):
+            module.draw(frames, options | {"show": ["typo"]})

@@ -1,0 +1,147 @@
+"""The generic entry: names, suffixes, and equal bytes whatever the surroundings."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import figures
+from sparcl.errors import ConfigError, InputError
+
+FIGURES = ["dilution", "drift", "sessions"]
+
+SCRIPT = """
+import json, sys
+import figures
+csv, options, folder = json.loads(sys.argv[1])
+for name in ("dilution", "drift", "sessions"):
+    figures.render(name, csv, options, [f"{folder}/{name}.pdf", f"{folder}/{name}.png"])
+figures.render("main-table", csv, options, [f"{folder}/main.{suffix}" for suffix in ("tex", "md", "csv")])
+"""
+
+
+@pytest.fixture
+def csv(frames, tmp_path):
+    paths = []
+    for name, frame in frames.items():
+        paths.append(str(tmp_path / f"{name}.csv"))
+        frame.to_csv(paths[-1], index=False, float_format="%.6f")
+    return paths
+
+
+@pytest.fixture
+def settings(options):
+    return options | {
+        "caption": "Suite {suite}",
+        "blocks": [["A_bar"], ["A_last"], ["forgetting"], ["drift_scaled"]],
+    }
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
+
+
+def test_bytes_do_not_depend_on_process_clock_place_or_language(csv, settings, tmp_path):
+    made = []
+    surroundings = (
+        {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C", "SOURCE_DATE_EPOCH": "0"},
+        {
+            "PYTHONHASHSEED": "77",
+            "TZ": "Pacific/Kiritimati",
+            "LC_ALL": "C.UTF-8",
+            "MPLBACKEND": "svg",
+        },
+    )
+    for number, extra in enumerate(surroundings):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        # A user's own matplotlib settings must not show either.
+        home = tmp_path / f"home{number}"
+        home.mkdir()
+        if number:
+            (home / "matplotlibrc").write_text(
+                "axes.facecolor: yellow\nfont.size: 20\nsavefig.pad_inches: 2\n", encoding="utf-8"
+            )
+        env = os.environ | extra | {"MPLCONFIGDIR": str(home)}
+        subprocess.run(
+            [sys.executable, "-c", SCRIPT, json.dumps([csv, settings, str(folder)])],
+            env=env,
+            check=True,
+        )
+        made.append(digests(folder))
+    assert len(made[0]) == 9
+    assert made[0] == made[1]
+
+
+def test_pdf_has_no_date_and_embeds_truetype(csv, settings, tmp_path):
+    figures.render("drift", csv, settings, [tmp_path / "drift.pdf"])
+    content = (tmp_path / "drift.pdf").read_bytes()
+    assert content.startswith(b"%PDF")
+    assert b"CreationDate" not in content
+    assert b"/Type3" not in content and b"/CIDFontType2" in content
+    assert b"STIXGeneral" in content
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_png_is_made_for_print(name, csv, settings, tmp_path):
+    from matplotlib.image import imread
+
+    figures.render(name, csv, settings, [tmp_path / "x.png"])
+    assert imread(tmp_path / "x.png").shape[1] == int(6.875 * 300)
+
+
+def test_unknown_name(csv, settings):
+    with pytest.raises(ConfigError, match=r"no figure or table 'pie'.*figures/pie.py"):
+        figures.render("pie", csv, settings, [])
+
+
+def test_a_helper_module_is_no_figure(csv, settings):
+    with pytest.raises(ConfigError, match="no figure or table 'style'"):
+        figures.render("style", csv, settings, [])
+
+
+@pytest.mark.parametrize(("name", "output"), [("drift", "x.svg"), ("main-table", "x.html")])
+def test_unknown_suffix(name, output, csv, settings, tmp_path):
+    with pytest.raises(ConfigError, match=output):
+        figures.render(name, csv, settings, [tmp_path / output])
+    assert not (tmp_path / output).exists()
+
+
+def test_missing_summary(settings, tmp_path):
+    with pytest.raises(InputError, match=r"runs.csv: no summary to read"):
+        figures.render("main-table", [tmp_path / "runs.csv"], settings, [])
+
+
+def test_two_summaries_of_one_name(csv, settings, tmp_path):
+    with pytest.raises(InputError, match="second summary named 'runs'"):
+        figures.render("main-table", [csv[0], csv[0]], settings, [])
+
+
+@pytest.mark.parametrize(
+    ("script", "wildcard", "suffix"),
+    [("draw_figure", ("figure", "drift"), "png"), ("write_table", ("table", "main"), "md")],
+)
+def test_adapters(script, wildcard, suffix, csv, settings, tmp_path):
+    """A rule's script passes on what the rule gives it."""
+    from importlib.util import module_from_spec, spec_from_file_location
+    from types import SimpleNamespace
+
+    root = Path(figures.__file__).parents[1]
+    spec = spec_from_file_location(script, root / "workflow" / "scripts" / f"{script}.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    job = SimpleNamespace(
+        wildcards=SimpleNamespace(**dict([wildcard])),
+        input=SimpleNamespace(csv=csv),
+        params=SimpleNamespace(options=settings),
+        output=[str(tmp_path / f"out.{suffix}")],
+    )
+    module.main(job)
+    assert Path(job.output[0]).stat().st_size > 0
+    job.input.csv = []
+    with pytest.raises(InputError, match="was not given"):
+        module.main(job)
