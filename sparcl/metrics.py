@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from sparcl.errors import InputError
 
+ROUNDING = 64  # units in the last place of the largest score
+
 Ints = NDArray[np.integer]
 Floats = NDArray[np.floating]
 
@@ -64,8 +66,11 @@ def logit_drift(previous: Floats, current: Floats) -> tuple[float, float]:
 
     Both arrays (n, c) hold the scores of all test samples of the classes seen before, at these
     classes' columns.  Raw: mean absolute change.  Scaled: divided by the standard deviation of the
-    previous scores, so that methods of different scale compare; nan where that is zero.
+    previous scores, so that methods of different scale compare; nan where that is zero.  A change
+    of a few last bits is what a matrix product of another shape leaves, and counts as none.
     """
-    drift = float(np.mean(np.abs(current - previous)))
+    change = np.abs(current - previous)
+    rounding = ROUNDING * np.finfo(current.dtype).eps * np.abs(previous).max(initial=0)
+    drift = float(np.mean(np.where(change > rounding, change, 0)))
     spread = float(np.std(previous))
     return drift, drift / spread if spread > 0 else np.nan

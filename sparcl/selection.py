@@ -1,6 +1,7 @@
 """Hyper-parameters chosen on a pseudo-stream inside the base session's training samples."""
 
 import importlib
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import product
@@ -23,6 +24,7 @@ def select(
     *,
     sub_sessions: int,
     fit_share: float,
+    prefer_ridge: float,
     seed: int,
 ) -> dict[str, Any]:
     """Choose the grid point with the best average accuracy on a pseudo-stream.
@@ -40,7 +42,9 @@ def select(
     Returns
     -------
     ``chosen`` (the values) and ``scores`` (grid point and A_bar in percent, one a point).  Ties go
-    to the smallest tau, then to the largest ridge: the least freezing, the smoothest fit.
+    to the smallest tau, then to the ridge nearest to ``prefer_ridge`` (in its logarithm; of two
+    equally near, the smaller): what the data cannot tell is left at the least freezing and at the
+    paper's ridge.
 
     Raises
     ------
@@ -72,9 +76,13 @@ def select(
         ridge = {"ridge": grid["ridge"][point[0]]}
         return ridge | ({"tau": taus[point[1]]} if "tau" in grid else {})
 
-    best = min(
-        totals, key=lambda point: (-totals[point], taus[point[1]] or 0, -grid["ridge"][point[0]])
-    )
+    def rank(point: tuple[int, int]) -> tuple[Fraction, float, float, float]:
+        ridge = grid["ridge"][point[0]]
+        # rounded: 0.1 and 10 are equally far from 1
+        distance = round(abs(math.log(ridge / prefer_ridge)), 9)
+        return -totals[point], taus[point[1]] or 0, distance, ridge
+
+    best = min(totals, key=rank)
     return {
         "chosen": settings(best),
         "scores": [

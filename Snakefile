@@ -1,0 +1,66 @@
+"""Features once, then every method over every class order, then tables and figures.
+
+    snakemake --cores 8 all                      the suite that params.yaml names
+    snakemake --cores 8 --config suite=toy all   another suite
+
+Results of a run lie in results/ (not in git), what is reported in paper/<suite>/ (in git).
+"""
+
+from snakemake.utils import min_version, validate
+
+min_version("9.25")
+
+
+configfile: "params.yaml"
+
+
+validate(config, "workflow/schemas/params.schema.yaml")
+
+
+include: "workflow/rules/guard.smk"
+include: "workflow/rules/common.smk"
+include: "workflow/rules/features.smk"
+include: "workflow/rules/runs.smk"
+include: "workflow/rules/tables.smk"
+include: "workflow/rules/figures.smk"
+
+
+# The run records are listed: with the tables alone, file times would decide on a fresh clone
+# between running everything and running nothing.
+rule all:
+    default_target: True
+    input:
+        run_records(),
+        paper_files(),
+
+
+rule features:
+    input:
+        feature_manifests(),
+
+
+rule runs:
+    input:
+        run_records(),
+
+
+rule summary:
+    input:
+        summary_files(),
+
+
+rule tables:
+    input:
+        table_files(),
+
+
+rule figures:
+    input:
+        figure_files(),
+
+
+# From the summaries that are there: `snakemake --cores 1 paper --allowed-rules draw_figure
+# write_table` draws without looking at the runs.
+rule paper:
+    input:
+        paper_files(),

@@ -1,0 +1,1 @@
+"""Cached features of frozen backbones: files (`store`), and how they are made from images."""

@@ -1,0 +1,98 @@
+"""The work file of an extraction: finished chunks, so that an interrupted one goes on where it stopped.
+
+One line of JSON (the fingerprint of everything that determines the chunks), then records of equal kind:
+8 bytes of length, 32 bytes of SHA-256, the chunk. A record that a killed process left half-written does not match
+its hash and is cut off. The file is locked while it is open: of two extractions of one file the second waits.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import logging
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+logger = logging.getLogger(__name__)
+
+HASH_BYTES = 32
+LENGTH_BYTES = 8
+
+
+class WorkFile:
+    """Finished chunks of one extraction, appended in order.
+
+    Parameters
+    ----------
+    path : where it lies; made if missing
+    fingerprint : a file with another one is discarded, its chunks belong to other features
+
+    Attributes
+    ----------
+    chunks : list of bytes, the finished chunks in order
+    """
+
+    def __init__(self, path: Path, fingerprint: str) -> None:
+        self.path = path
+        self.chunks: list[bytes] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = _open_locked(path)
+        self._load((json.dumps({"fingerprint": fingerprint}) + "\n").encode())
+
+    def _load(self, header: bytes) -> None:
+        self._file.seek(0)
+        found = self._file.readline(4096)
+        if found == header:
+            end = self._file.tell()
+            while (chunk := self._next()) is not None:
+                self.chunks.append(chunk)
+                end = self._file.tell()
+            self._file.seek(end)
+            self._file.truncate()
+            return
+        if found:
+            logger.info(
+                "%s belongs to other images, weights or settings: discarded.", self.path.name
+            )
+        self._file.seek(0)
+        self._file.truncate()
+        self._file.write(header)
+        self._file.flush()
+
+    def _next(self) -> bytes | None:
+        length = int.from_bytes(self._file.read(LENGTH_BYTES), "little")
+        remaining = os.fstat(self._file.fileno()).st_size - self._file.tell()
+        if length == 0 or length + HASH_BYTES > remaining:
+            return None
+        digest, chunk = self._file.read(HASH_BYTES), self._file.read(length)
+        return chunk if hashlib.sha256(chunk).digest() == digest else None
+
+    def append(self, chunk: bytes) -> None:
+        """Add a finished chunk; it survives the end of this process from here on."""
+        self._file.write(len(chunk).to_bytes(LENGTH_BYTES, "little"))
+        self._file.write(hashlib.sha256(chunk).digest())
+        self._file.write(chunk)
+        self._file.flush()
+        self.chunks.append(chunk)
+
+    def close(self, remove: bool) -> None:
+        """Release the lock; remove the file when its chunks have reached their feature file."""
+        if remove:
+            self.path.unlink(missing_ok=True)
+        self._file.close()
+
+
+def _open_locked(path: Path) -> BinaryIO:
+    while True:
+        file = open(path, "a+b")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            logger.warning("Another process extracts into %s: waiting until it ends.", path)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        # The holder may have finished and removed the file meanwhile: then lock the one that has its name now.
+        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            return file
+        file.close()

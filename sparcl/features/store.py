@@ -1,0 +1,401 @@
+"""Feature files: one HDF5 file per data set, backbone and split, with a JSON manifest beside it.
+
+This is the only module that imports h5py, and every run job imports this one: numpy and h5py, nothing else.
+
+Layout of a file (everything contiguous, no timestamps, so equal content means equal bytes):
+
+======== ======= ===================== ==========================================================
+dataset  shape   dtype                 meaning
+======== ======= ===================== ==========================================================
+features (n, d)  float16 or float32    output of the frozen backbone, not normalised
+labels   (n,)    int32                 0..K-1, the position of the class in ``class_names``
+ids      (n,)    fixed-length bytes    UTF-8, unique and stable over re-extraction
+blocks   (n,L,d) as features, optional CLS token after each of L transformer blocks
+======== ======= ===================== ==========================================================
+
+Attributes hold what is needed to make the file again (`TEXT_KEYS`, `JSON_KEYS`, ``class_names``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparcl.errors import FeatureFileError
+from sparcl.files import replacing, write_text
+
+FORMAT = "sparcl-features-1"
+SPLITS = ("train", "test")
+TEXT_KEYS = (
+    "dataset",
+    "split",
+    "backbone",
+    "timm_id",
+    "weights_sha256",
+    "torch_version",
+    "timm_version",
+)
+JSON_KEYS = ("preprocessing", "extraction", "block_indices")
+REQUIRED_KEYS = ("dataset", "split", "backbone", "timm_id", "weights_sha256", "preprocessing")
+ARRAYS = ("features", "labels", "ids", "blocks")
+FEATURE_DTYPES = ("float16", "float32")
+
+
+@dataclass
+class FeatureSet:
+    """The content of one feature file.
+
+    Attributes
+    ----------
+    features : array of shape (n, d), float16 or float32
+    labels : array of shape (n,), int32 in 0..K-1
+    ids : array of shape (n,), fixed-length bytes (UTF-8)
+    class_names : list of K str
+    meta : dict
+        The attributes, and ``<array>_sha256`` of the raw C-order bytes of each array.
+    blocks : array of shape (n, L, d) or None
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    ids: np.ndarray
+    class_names: list[str]
+    meta: dict[str, Any] = field(default_factory=dict)
+    blocks: np.ndarray | None = None
+
+
+def manifest_path(path: str | os.PathLike[str]) -> Path:
+    """Return the manifest that belongs to a feature file: the same name with the suffix .json."""
+    return Path(path).with_suffix(".json")
+
+
+def write(
+    path: str | os.PathLike[str],
+    features: np.ndarray,
+    labels: np.ndarray,
+    ids: np.ndarray | list[str],
+    class_names: list[str],
+    meta: dict[str, Any],
+    blocks: np.ndarray | None = None,
+) -> dict[str, Any]:
+    """Write a feature file and its manifest, each to a temporary name that is then renamed.
+
+    Parameters
+    ----------
+    path : path of the HDF5 file; the manifest gets the same name with the suffix .json
+    features, labels, ids, class_names, blocks : see `FeatureSet`; ids may be text
+    meta : dict with `REQUIRED_KEYS` and any other of `TEXT_KEYS` and `JSON_KEYS`
+
+    Returns
+    -------
+    dict : the manifest
+
+    Raises
+    ------
+    FeatureFileError : the content would not pass the checks of `read`; nothing is written
+    """
+    path = Path(path)
+    _check_meta(path, meta)
+    arrays: dict[str, np.ndarray] = {
+        "features": np.ascontiguousarray(features),
+        "labels": np.ascontiguousarray(labels, dtype=np.int32),
+        "ids": _encode_ids(ids),
+    }
+    if blocks is not None:
+        arrays["blocks"] = np.ascontiguousarray(blocks)
+    _check_shapes(path, {k: (a.shape, a.dtype) for k, a in arrays.items()})
+    if not np.array_equal(labels, arrays["labels"]):
+        raise FeatureFileError(f"{path}: labels must be whole numbers that fit int32; got {labels}")
+    _check_content(path, arrays, class_names, meta["split"])
+    manifest = _manifest(meta, class_names, arrays)
+    _write_hdf5(path, arrays, class_names, meta)
+    text = json.dumps(manifest, sort_keys=True, indent=2, ensure_ascii=False)
+    write_text(manifest_path(path), text + "\n")
+    return manifest
+
+
+def read(
+    path: str | os.PathLike[str],
+    manifest: str | os.PathLike[str] | None = None,
+    verify: bool = True,
+) -> FeatureSet:
+    """Read and check a feature file.
+
+    Parameters
+    ----------
+    path : path of the HDF5 file
+    manifest : path of its manifest; by default the .json file beside it
+    verify : compare with the manifest; False only for a file that has none
+
+    Returns
+    -------
+    FeatureSet
+
+    Raises
+    ------
+    FeatureFileError : the file is missing, truncated, foreign, claims more than it holds, holds values
+        that are not finite or labels outside the classes, a training class has no sample, or the
+        manifest does not match. Sizes are checked before anything is allocated.
+    """
+    path = Path(path)
+    arrays, class_names, meta = _read_hdf5(path)
+    _check_meta(path, meta)
+    _check_content(path, arrays, class_names, meta["split"])
+    found = _manifest(meta, class_names, arrays)
+    if verify:
+        _compare(path, found, _load_manifest(Path(manifest or manifest_path(path))))
+    meta |= {f"{name}_sha256": entry["sha256"] for name, entry in found["arrays"].items()}
+    return FeatureSet(
+        features=arrays["features"],
+        labels=arrays["labels"],
+        ids=arrays["ids"],
+        class_names=class_names,
+        meta=meta,
+        blocks=arrays.get("blocks"),
+    )
+
+
+def verify(
+    path: str | os.PathLike[str], manifest: str | os.PathLike[str] | None = None
+) -> dict[str, Any]:
+    """Check a feature file against its manifest (see `read`) and return the manifest."""
+    read(path, manifest)
+    return _load_manifest(Path(manifest or manifest_path(path)))
+
+
+def _encode_ids(ids: np.ndarray | list[str]) -> np.ndarray:
+    encoded = [i if isinstance(i, bytes) else str(i).encode("utf-8") for i in ids]
+    return np.array(encoded, dtype=np.bytes_)
+
+
+def _text(identifier: bytes) -> str:
+    return bytes(identifier).decode("utf-8", errors="replace")
+
+
+def _sha256(array: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+
+
+def _manifest(
+    meta: dict[str, Any], class_names: list[str], arrays: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    n, d = arrays["features"].shape
+    return {
+        "format": FORMAT,
+        **{key: meta[key] for key in (*TEXT_KEYS, *JSON_KEYS) if key in meta},
+        "class_names": list(class_names),
+        "classes": len(class_names),
+        "n": n,
+        "d": d,
+        "dtype": str(arrays["features"].dtype),
+        "arrays": {
+            name: {"dtype": a.dtype.str, "shape": list(a.shape), "sha256": _sha256(a)}
+            for name, a in arrays.items()
+        },
+    }
+
+
+def _check_meta(path: Path, meta: dict[str, Any]) -> None:
+    missing = [key for key in REQUIRED_KEYS if key not in meta]
+    unknown = [key for key in meta if key not in TEXT_KEYS + JSON_KEYS]
+    if missing or unknown:
+        raise FeatureFileError(
+            f"{path}: attributes missing {missing}, unknown {unknown}. "
+            f"A feature file has {', '.join(REQUIRED_KEYS)}; write it with sparcl.features.store.write."
+        )
+    if meta["split"] not in SPLITS:
+        raise FeatureFileError(f"{path}: split is {meta['split']!r}; allowed: {', '.join(SPLITS)}")
+
+
+def _check_shapes(path: Path, claimed: dict[str, tuple[tuple[int, ...], np.dtype]]) -> None:
+    """Shapes and dtypes agree with each other; `claimed` maps array name to (shape, dtype)."""
+
+    def fail(what: str) -> None:
+        raise FeatureFileError(
+            f"{path}: {what}. Not a feature file of this project, or damaged: extract it again."
+        )
+
+    missing = [name for name in ARRAYS[:3] if name not in claimed]
+    if missing:
+        fail(f"datasets missing: {', '.join(missing)}")
+    shape, dtype = claimed["features"]
+    if len(shape) != 2 or 0 in shape:
+        fail(f"features have shape {shape}, expected (n, d) with n, d >= 1")
+    if dtype.name not in FEATURE_DTYPES:
+        fail(f"features are {dtype.name}, expected {' or '.join(FEATURE_DTYPES)}")
+    n, d = shape
+    for name in ("labels", "ids"):
+        if claimed[name][0] != (n,):
+            fail(f"{name} have shape {claimed[name][0]}, but there are {n} feature rows")
+    if claimed["labels"][1] != np.dtype(np.int32):
+        fail(f"labels are {claimed['labels'][1].name}, expected int32")
+    if claimed["ids"][1].kind != "S":
+        fail(f"ids are {claimed['ids'][1]}, expected fixed-length bytes")
+    if "blocks" in claimed:
+        block_shape, block_dtype = claimed["blocks"]
+        if len(block_shape) != 3 or (block_shape[0], block_shape[2]) != (n, d):
+            fail(f"blocks have shape {block_shape}, expected ({n}, L, {d})")
+        if block_dtype != dtype:
+            fail(f"blocks are {block_dtype.name}, features {dtype.name}")
+
+
+def _check_content(
+    path: Path, arrays: dict[str, np.ndarray], class_names: list[str], split: str
+) -> None:
+    ids, labels = arrays["ids"], arrays["labels"]
+    for name in ("features", "blocks"):
+        if name not in arrays:
+            continue
+        finite = np.isfinite(arrays[name].reshape(len(ids), -1)).all(axis=1)
+        if not finite.all():
+            row = int(np.argmin(finite))
+            raise FeatureFileError(
+                f"{path}: {name} of {np.count_nonzero(~finite)} samples are NaN or infinite, first row {row}, "
+                f"sample {_text(ids[row])!r}. Usual cause: half precision overflows (float16 ends at 65504) "
+                "or damaged weights. Extract again with extraction dtype and precision float32."
+            )
+    outside = (labels < 0) | (labels >= len(class_names))
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise FeatureFileError(
+            f"{path}: label {labels[row]} of sample {_text(ids[row])!r} (row {row}) is outside "
+            f"0..{len(class_names) - 1}. The file has {len(class_names)} class names: the labels and the class "
+            "list come from different data sets or versions; extract again."
+        )
+    if len(set(class_names)) != len(class_names):
+        raise FeatureFileError(f"{path}: class names are not unique; rename the classes.")
+    if split == "train":
+        empty = np.flatnonzero(np.bincount(labels, minlength=len(class_names)) == 0)
+        if empty.size:
+            names = ", ".join(class_names[i] for i in empty[:5])
+            raise FeatureFileError(
+                f"{path}: {empty.size} of {len(class_names)} classes have no training sample: {names}. "
+                "Add samples or take the classes out of the data set."
+            )
+    unique, counts = np.unique(ids, return_counts=True)
+    if unique.size != ids.size:
+        raise FeatureFileError(
+            f"{path}: sample id {_text(unique[np.argmax(counts)])!r} occurs {counts.max()} times; ids must be unique."
+        )
+
+
+def _write_hdf5(
+    path: Path, arrays: dict[str, np.ndarray], class_names: list[str], meta: dict[str, Any]
+) -> None:
+    import h5py
+
+    with replacing(path) as temporary, h5py.File(temporary, "w", track_order=False) as file:
+        for name in ARRAYS:
+            if name in arrays:
+                file.create_dataset(name, data=arrays[name], track_times=False)
+        file.attrs["format"] = FORMAT
+        file.attrs["class_names"] = list(class_names)
+        file.attrs["dtype"] = str(arrays["features"].dtype)
+        for key in TEXT_KEYS:
+            if key in meta:
+                file.attrs[key] = str(meta[key])
+        for key in JSON_KEYS:
+            if key in meta:
+                file.attrs[key] = json.dumps(meta[key], sort_keys=True)
+
+
+def _read_hdf5(path: Path) -> tuple[dict[str, np.ndarray], list[str], dict[str, Any]]:
+    import h5py
+
+    if not path.is_file():
+        raise FeatureFileError(
+            f"{path}: no such feature file. Extract it (snakemake features) or restore the bundled one "
+            "(git checkout data/features)."
+        )
+    try:
+        # Readers of a file that nobody writes need no lock, and locks fail on network file systems.
+        with h5py.File(path, "r", locking=False) as file:
+            _check_storage(path, file)
+            arrays = {name: file[name][()] for name in ARRAYS if name in file}
+            attrs = dict(file.attrs)
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+        raise FeatureFileError(
+            f"{path}: not a readable HDF5 file ({error}). It is truncated, damaged or another kind of file: "
+            "restore the bundled one (git checkout) or extract again."
+        ) from error
+    if attrs.get("format") != FORMAT or "class_names" not in attrs:
+        raise FeatureFileError(
+            f"{path}: an HDF5 file, but not a feature file of this project (attribute format is "
+            f"{attrs.get('format')!r}, expected {FORMAT!r}). Extract it with this project's rule."
+        )
+    try:
+        class_names = [str(name) for name in np.atleast_1d(attrs["class_names"])]
+        meta = {key: str(attrs[key]) for key in TEXT_KEYS if key in attrs}
+        meta |= {key: json.loads(attrs[key]) for key in JSON_KEYS if key in attrs}
+    except (TypeError, ValueError) as error:
+        raise FeatureFileError(
+            f"{path}: attributes are damaged ({error}); extract again."
+        ) from error
+    return arrays, class_names, meta
+
+
+def _check_storage(path: Path, file: Any) -> None:
+    """Refuse links, external, virtual or chunked storage, and sizes that the file cannot hold."""
+    import h5py
+
+    size = path.stat().st_size
+    claimed = {}
+    for name in ARRAYS:
+        link = file.get(name, getlink=True)
+        if link is None:
+            continue
+        if not isinstance(link, h5py.HardLink) or not isinstance(file[name], h5py.Dataset):
+            raise FeatureFileError(f"{path}: {name} is not a dataset of this file; extract again.")
+        data = file[name]
+        if data.chunks or data.external or data.is_virtual or data.dtype.hasobject:
+            raise FeatureFileError(
+                f"{path}: {name} is not stored contiguously in this file. Not a feature file of this project: "
+                "extract it with this project's rule."
+            )
+        nbytes = int(np.prod(data.shape, dtype=object)) * data.dtype.itemsize
+        offset = data.id.get_offset()
+        if nbytes and (offset is None or offset + nbytes > size):
+            raise FeatureFileError(
+                f"{path}: {name} claims shape {data.shape} ({nbytes} bytes), more than the file of {size} bytes "
+                "holds. It is truncated or damaged: extract again."
+            )
+        claimed[name] = (data.shape, data.dtype)
+    _check_shapes(path, claimed)
+
+
+def _load_manifest(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise FeatureFileError(
+            f"{path}: the manifest of the feature file is missing. Restore it (git checkout) or extract again."
+        )
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FeatureFileError(f"{path}: the manifest is no JSON ({error}); restore it.") from error
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("arrays"), dict):
+        raise FeatureFileError(f"{path}: not a manifest of a feature file; restore it.")
+    return manifest
+
+
+def _compare(path: Path, found: dict[str, Any], manifest: dict[str, Any]) -> None:
+    wrong = [
+        f"array {name}"
+        for name in sorted(found["arrays"].keys() | manifest["arrays"].keys())
+        if found["arrays"].get(name) != manifest["arrays"].get(name)
+    ]
+    wrong += [
+        f"attribute {key}"
+        for key in sorted((found.keys() | manifest.keys()) - {"arrays"})
+        if found.get(key) != manifest.get(key)
+    ]
+    if wrong:
+        raise FeatureFileError(
+            f"{path}: does not match its manifest in {', '.join(wrong)}. One of the two was changed alone: "
+            "restore both (git checkout) or extract again."
+        )

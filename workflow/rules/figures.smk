@@ -1,0 +1,18 @@
+"""Summaries into figures: one rule for all of them."""
+
+
+rule draw_figure:
+    input:
+        csv=lambda w: frames("figures", w.figure),
+        code=lambda w: code("draw_figure", "figures." + w.figure.replace("-", "_")),
+    output:
+        multiext("paper/{suite}/figures/{figure}", ".pdf", ".png"),
+    log:
+        "results/logs/draw_figure/{suite}/{figure}.log",
+    conda:
+        "../envs/core.yaml"
+    threads: 1
+    params:
+        options=lambda w: display("figures", w.figure),
+    script:
+        "../scripts/draw_figure.py"

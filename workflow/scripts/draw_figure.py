@@ -1,0 +1,18 @@
+"""Draw one figure from the summaries."""
+
+from figures import render
+from sparcl import adapter
+
+
+def main(snakemake) -> None:
+    render(
+        snakemake.wildcards.figure,
+        snakemake.input.csv,
+        snakemake.params.options,
+        list(snakemake.output),
+    )
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821

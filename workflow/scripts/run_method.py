@@ -1,0 +1,32 @@
+"""Run one method over one class order and write the record."""
+
+from sparcl import adapter, experiment, methods
+from sparcl.features import store
+from sparcl.files import read_json, write_json
+
+
+def main(snakemake) -> None:
+    spec, names = snakemake.params.spec, dict(snakemake.wildcards)
+    order, seed = read_json(snakemake.input.order), int(names["seed"])
+    data = {split: store.read(snakemake.input[split]) for split in ("train", "test")}
+    splits = {
+        split: experiment.Split(experiment.prepared(d.features, spec["normalize"]), d.labels)
+        for split, d in data.items()
+    }
+    chosen = read_json(snakemake.input.selection)["chosen"] if snakemake.input.selection else {}
+    hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)
+    record = experiment.run(
+        **splits, sessions=order["sessions"], method=spec["learner"], hyper=hyper
+    )
+    names |= {"order": order["order"], "seed": seed, "learner": spec["learner"]}
+    hashes = {f"{split}_sha256": d.meta["features_sha256"] for split, d in data.items()}
+    hashes |= {
+        "order_sha256": order["sha256"],
+        "weights_sha256": data["train"].meta["weights_sha256"],
+    }
+    write_json(snakemake.output[0], record | names | hashes)
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821

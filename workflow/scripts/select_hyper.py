@@ -1,0 +1,28 @@
+"""Choose one method's hyper-parameters on the base session's training samples."""
+
+from sparcl import adapter, methods, selection
+from sparcl.experiment import Split, prepared
+from sparcl.features import store
+from sparcl.files import read_json, write_json
+
+
+def main(snakemake) -> None:
+    spec, rule = snakemake.params.spec, snakemake.params.spec["selection"]
+    data = store.read(snakemake.input.train)
+    base = read_json(snakemake.input.order)["sessions"][0]
+    hyper = methods.with_seed(spec["learner"], spec["hyper"], int(snakemake.wildcards.seed))
+    chosen = selection.select(
+        Split(prepared(data.features, spec["normalize"]), data.labels),
+        base,
+        spec["learner"],
+        hyper,
+        {name: rule["grid"][name] for name in spec["select"]},
+        **{key: rule[key] for key in ("sub_sessions", "fit_share", "prefer_ridge")},
+        seed=int(snakemake.wildcards.seed),
+    )
+    write_json(snakemake.output[0], chosen)
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821

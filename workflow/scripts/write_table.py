@@ -1,0 +1,18 @@
+"""Write one table from the summaries."""
+
+from figures import render
+from sparcl import adapter
+
+
+def main(snakemake) -> None:
+    render(
+        f"{snakemake.wildcards.table}-table",
+        snakemake.input.csv,
+        snakemake.params.options,
+        list(snakemake.output),
+    )
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821
