@@ -68,7 +68,15 @@ def test_selection_is_the_best_point_of_a_plain_loop() -> None:
     base = np.array(list(dict.fromkeys(y.tolist())))
     grid = {"ridge": [0.01, 0.1, 1.0, 10.0], "tau": [0.3, 0.7, 0.95]}
     result = selection.select(
-        train, base, "sparcl", {"refresh": 1}, grid, sub_sessions=4, fit_share=0.8, seed=0
+        train,
+        base,
+        "sparcl",
+        {"refresh": 1},
+        grid,
+        sub_sessions=4,
+        fit_share=0.8,
+        prefer_ridge=1.0,
+        seed=0,
     )
     parts, fit_rows, score_rows = stream.pseudo_stream(y, base, 4, 0.8, 0)
     best = []
@@ -81,16 +89,22 @@ def test_selection_is_the_best_point_of_a_plain_loop() -> None:
                 seen = np.concatenate(parts[: t + 1])
                 asked = [i for i in score_rows if y[i] in seen]
                 accuracies.append(100 * np.mean(learner.predict(Phi[asked]) == y[asked]))
-            best.append((-round(float(np.mean(accuracies)), 9), tau, -ridge))
-    assert len({score for score, _, _ in best}) > 3
-    score, tau, minus_ridge = min(best)
-    assert result["chosen"]["tau"] == tau
-    assert result["chosen"]["ridge"] == -minus_ridge
+            distance = {0.01: 2, 0.1: 1, 1.0: 0, 10.0: 1}[ridge]
+            best.append((-round(float(np.mean(accuracies)), 9), tau, distance, ridge))
+    assert len({score for score, *_ in best}) > 3
+    score, tau, _, ridge = min(best)
+    assert result["chosen"] == {"tau": tau, "ridge": ridge}
     assert len(result["scores"]) == 12
     assert max(point["A_bar"] for point in result["scores"]) == pytest.approx(-score, abs=1e-4)
 
 
-def test_selection_ties_go_to_the_smallest_tau() -> None:
+@pytest.mark.parametrize(
+    ("ridges", "prefer", "expected"),
+    [([0.1], 1.0, 0.1), ([10.0, 0.1, 0.01], 1.0, 0.1), ([0.01, 0.1, 10.0], 10.0, 10.0)],
+)
+def test_selection_ties_go_to_the_smallest_tau_and_the_preferred_ridge(
+    ridges: list[float], prefer: float, expected: float
+) -> None:
     # Classes so far apart that every point is right.
     Phi = np.repeat(np.eye(8), 10, axis=0)
     y = np.repeat(np.arange(8), 10)
@@ -99,13 +113,14 @@ def test_selection_ties_go_to_the_smallest_tau() -> None:
         np.arange(8),
         "sparcl",
         {"refresh": 1},
-        {"ridge": [0.1], "tau": [0.95, 0.5, 0.7]},
+        {"ridge": ridges, "tau": [0.95, 0.5, 0.7]},
         sub_sessions=4,
         fit_share=0.8,
+        prefer_ridge=prefer,
         seed=0,
     )
     assert {point["A_bar"] for point in result["scores"]} == {100.0}
-    assert result["chosen"]["tau"] == 0.5
+    assert result["chosen"] == {"tau": 0.5, "ridge": expected}
 
 
 def test_selection_reads_the_base_session_only() -> None:
@@ -115,7 +130,7 @@ def test_selection_reads_the_base_session_only() -> None:
     spoiled = Phi.copy()
     spoiled[~np.isin(y, base)] = np.nan
     arguments = (base, "sparcl", {"refresh": 1}, {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]})
-    options = {"sub_sessions": 2, "fit_share": 0.8, "seed": 0}
+    options = {"sub_sessions": 2, "fit_share": 0.8, "prefer_ridge": 1.0, "seed": 0}
     clean = selection.select(experiment.Split(Phi, y), *arguments, **options)
     assert selection.select(experiment.Split(spoiled, y), *arguments, **options) == clean
 
