@@ -212,4 +212,4 @@ def preprocess(image: Image.Image, preprocessing: dict[str, Any]) -> np.ndarray:
             )
         image = image.resize((width, height), filters[preprocessing["interpolation"]])
     left, top = (width - size) // 2, (height - size) // 2
-    return np.asarray(image.crop((left, top, left + size, top + size)), dtype=np.uint8)
+    return np.array(image.crop((left, top, left + size, top + size)), dtype=np.uint8)

@@ -85,15 +85,19 @@ def feature_manifests():
 
 
 def extraction_spec(wildcards):
-    """Return all that determines the features of a data set, as one plain mapping."""
-    shown = ("label", "short")
+    """Return all that determines the features of a data set, as one plain mapping.
+
+    What leaves their bytes alone stays out, so that moving the images extracts nothing again:
+    labels, and where images and weights lie on this machine (the script reads those from config).
+    """
+    left_out = ("label", "short", "image_root", "cache", "threads")
     blocks = {
         "dataset": config["datasets"][wildcards.dataset],
         "backbone": config["backbones"][wildcards.backbone],
         "extraction": config["extraction"],
     }
     return {
-        name: {key: value for key, value in block.items() if key not in shown}
+        name: {key: value for key, value in block.items() if key not in left_out}
         for name, block in blocks.items()
     }
 

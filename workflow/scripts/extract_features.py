@@ -13,7 +13,7 @@ def main(snakemake) -> None:
         names.backbone,
         spec["backbone"],
         names.split,
-        spec["extraction"],
+        snakemake.config["extraction"] | spec["extraction"],
     )
 
 

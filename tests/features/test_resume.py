@@ -1,0 +1,87 @@
+"""The work file: whole chunks survive, anything else is done again."""
+
+import threading
+import time
+
+import pytest
+
+from sparcl.features.resume import WorkFile
+
+CHUNKS = [b"first", b"second" * 100, b"third"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    work = WorkFile(tmp_path / ".train.work", "abc")
+    for chunk in CHUNKS:
+        work.append(chunk)
+    work.close(remove=False)
+    return tmp_path / ".train.work"
+
+
+def reopened(path, fingerprint="abc"):
+    work = WorkFile(path, fingerprint)
+    chunks = list(work.chunks)
+    work.close(remove=False)
+    return chunks
+
+
+def test_finished_chunks_come_back(path):
+    assert reopened(path) == CHUNKS
+
+
+def test_a_chunk_that_was_being_written_is_cut_off_wherever_it_stopped(path):
+    whole = path.read_bytes()
+    header = whole.index(b"\n") + 1
+    seen = set()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        chunks = reopened(path)
+        assert chunks == CHUNKS[: len(chunks)]
+        assert len(chunks) < len(CHUNKS)
+        assert path.stat().st_size <= max(length, header)
+        seen.add(len(chunks))
+    assert seen == {0, 1, 2}
+
+
+def test_work_goes_on_after_a_cut(path):
+    path.write_bytes(path.read_bytes()[:-2])
+    work = WorkFile(path, "abc")
+    assert work.chunks == CHUNKS[:2]
+    work.append(b"another third")
+    work.close(remove=False)
+    assert reopened(path) == [*CHUNKS[:2], b"another third"]
+
+
+def test_damage_inside_ends_what_is_trusted(path):
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(b"second") + 7] ^= 1
+    path.write_bytes(bytes(whole))
+    assert reopened(path) == CHUNKS[:1]
+
+
+def test_another_fingerprint_starts_anew(path):
+    assert reopened(path, "other") == []
+    assert reopened(path, "abc") == []
+
+
+def test_removed_when_done(path):
+    WorkFile(path, "abc").close(remove=True)
+    assert not path.exists()
+
+
+def test_the_second_of_two_waits_and_then_has_a_file_of_its_own(path, caplog):
+    first = WorkFile(path, "abc")
+    opened = []
+    thread = threading.Thread(target=lambda: opened.append(WorkFile(path, "abc")))
+    thread.start()
+    deadline = time.monotonic() + 10
+    while "waiting" not in caplog.text and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert "waiting until it ends" in caplog.text and not opened
+    first.close(remove=True)
+    thread.join(10)
+    assert opened[0].chunks == [] and path.exists()
+    opened[0].append(b"x")
+    opened[0].close(remove=False)
+    assert reopened(path) == [b"x"]

@@ -1,0 +1,224 @@
+"""Feature files: what is written is read back, and nothing else is accepted."""
+
+import json
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+from sparcl.errors import FeatureFileError
+from sparcl.features import store
+
+
+def test_what_is_written_is_read_back(feature_file, content):
+    data = store.read(feature_file)
+    np.testing.assert_array_equal(data.features, content["features"])
+    np.testing.assert_array_equal(data.blocks, content["blocks"])
+    np.testing.assert_array_equal(data.labels, content["labels"])
+    assert data.features.dtype == np.float16 and data.labels.dtype == np.int32
+    assert [i.decode() for i in data.ids] == content["ids"]
+    assert data.class_names == content["class_names"]
+    assert content["meta"].items() <= data.meta.items()
+    manifest = store.verify(feature_file)
+    assert data.meta["features_sha256"] == manifest["arrays"]["features"]["sha256"]
+    assert (manifest["n"], manifest["d"], manifest["classes"]) == (12, 5, 3)
+
+
+def test_float32_without_blocks(tmp_path, content):
+    content |= {"features": content["features"].astype(np.float32), "blocks": None}
+    store.write(tmp_path / "a.h5", **content)
+    data = store.read(tmp_path / "a.h5")
+    assert data.features.dtype == np.float32 and data.blocks is None
+
+
+def test_equal_content_gives_equal_bytes_in_another_process(tmp_path, feature_file):
+    copy = tmp_path / "copy" / "train.h5"
+    script = (
+        "import sys; from sparcl.features import store; d = store.read(sys.argv[1]);"
+        "meta = {k: v for k, v in d.meta.items() if not k.endswith('_sha256') or k == 'weights_sha256'};"
+        "store.write(sys.argv[2], d.features, d.labels, d.ids, d.class_names, meta, d.blocks)"
+    )
+    subprocess.run([sys.executable, "-c", script, feature_file, copy], check=True)
+    assert copy.read_bytes() == feature_file.read_bytes()
+    assert copy.with_suffix(".json").read_bytes() == feature_file.with_suffix(".json").read_bytes()
+    assert sorted(p.name for p in copy.parent.iterdir()) == ["train.h5", "train.json"]
+
+
+def test_importing_the_store_loads_no_network_library():
+    script = (
+        "import sys, sparcl.features.store as s;"
+        "print({'torch', 'timm', 'PIL', 'sklearn', 'pandas', 'h5py'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "set()"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.98])
+def test_truncated_file(feature_file, share):
+    whole = feature_file.read_bytes()
+    feature_file.write_bytes(whole[: int(share * len(whole))])
+    with pytest.raises(FeatureFileError, match=r"train\.h5.*truncated"):
+        store.read(feature_file)
+
+
+def test_no_flipped_byte_of_an_array_goes_unnoticed(feature_file):
+    with h5py.File(feature_file) as file:
+        places = {name: file[name].id.get_offset() for name in store.ARRAYS}
+    whole = feature_file.read_bytes()
+    for name, place in places.items():
+        changed = bytearray(whole)
+        changed[place] ^= 1
+        feature_file.write_bytes(bytes(changed))
+        with pytest.raises(FeatureFileError, match=f"manifest in array {name}|{name}|ids"):
+            store.read(feature_file)
+
+
+def test_random_damage_never_raises_anything_else(feature_file):
+    whole = feature_file.read_bytes()
+    expected = store.read(feature_file)
+    rng = np.random.default_rng(1)
+    refused = 0
+    for _ in range(300):
+        changed = bytearray(whole)
+        for place in rng.integers(0, len(whole), 4):
+            changed[place] = rng.integers(0, 256)
+        feature_file.write_bytes(bytes(changed))
+        try:
+            data = store.read(feature_file)
+        except FeatureFileError:
+            refused += 1
+        else:  # damage to padding is harmless, damage to content is not
+            np.testing.assert_array_equal(data.features, expected.features)
+            np.testing.assert_array_equal(data.labels, expected.labels)
+    assert refused > 100
+
+
+def test_missing_and_foreign_files(tmp_path, feature_file):
+    with pytest.raises(FeatureFileError, match="no such feature file"):
+        store.read(tmp_path / "nothing.h5")
+    text = tmp_path / "text.h5"
+    text.write_text("label,feature\n" * 100)
+    with pytest.raises(FeatureFileError, match="not a readable HDF5"):
+        store.read(text)
+    foreign = tmp_path / "foreign.h5"
+    with h5py.File(foreign, "w") as file:
+        file["weights"] = np.ones(3)
+    with pytest.raises(FeatureFileError, match="datasets missing: features, labels, ids"):
+        store.read(foreign)
+    with h5py.File(feature_file, "r+") as file:
+        del file.attrs["format"]
+    with pytest.raises(FeatureFileError, match="not a feature file of this project"):
+        store.read(feature_file)
+
+
+def test_claimed_size_is_checked_before_anything_is_allocated(tmp_path, feature_file):
+    with h5py.File(feature_file, "r+") as file:
+        del file["features"]
+        file.create_dataset("features", shape=(2**31, 2**15), dtype=np.float16)  # never filled
+    with pytest.raises(FeatureFileError, match="more than the file of"):
+        store.read(feature_file)
+
+
+@pytest.mark.parametrize("kind", ["chunked", "external", "linked", "soft"])
+def test_storage_outside_the_file_or_compressed_is_refused(tmp_path, feature_file, content, kind):
+    other = tmp_path / "other.bin"
+    other.write_bytes(content["features"].tobytes())
+    with h5py.File(feature_file, "r+") as file:
+        del file["features"]
+        if kind == "chunked":
+            file.create_dataset("features", data=content["features"], compression="gzip")
+        elif kind == "external":
+            file.create_dataset(
+                "features", (12, 5), np.float16, external=[(str(other), 0, h5py.h5f.UNLIMITED)]
+            )
+        elif kind == "linked":
+            file["features"] = h5py.ExternalLink(str(other), "features")
+        else:
+            file["features"] = h5py.SoftLink("/labels")
+    with pytest.raises(FeatureFileError, match=r"contiguously|not a dataset of this file"):
+        store.read(feature_file)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("features", np.ones((12, 5)), "features are float64"),
+        ("features", np.ones(12, np.float32), r"expected \(n, d\)"),
+        ("labels", np.arange(12), "labels are int64"),
+        ("labels", np.zeros(11, np.int32), "there are 12 feature rows"),
+        ("ids", np.arange(12), "expected fixed-length bytes"),
+        ("blocks", np.ones((12, 2, 4), np.float16), "blocks have shape"),
+        ("blocks", np.ones((12, 2, 5), np.float32), "blocks are float32"),
+    ],
+)
+def test_disagreeing_shapes_and_types(feature_file, name, value, message):
+    with h5py.File(feature_file, "r+") as file:
+        del file[name]
+        file[name] = value
+    with pytest.raises(FeatureFileError, match=message):
+        store.read(feature_file)
+
+
+def test_manifest_mismatch_names_the_array(feature_file):
+    path = feature_file.with_suffix(".json")
+    manifest = json.loads(path.read_text())
+    for name in ("features", "labels", "ids", "blocks"):
+        changed = json.loads(path.read_text())
+        changed["arrays"][name]["sha256"] = "f" * 64
+        other = path.with_name(f"{name}.json")
+        other.write_text(json.dumps(changed))
+        with pytest.raises(FeatureFileError, match=f"manifest in array {name}\\."):
+            store.read(feature_file, other)
+    path.write_text(json.dumps(manifest | {"backbone": "another"}))
+    with pytest.raises(FeatureFileError, match="attribute backbone"):
+        store.verify(feature_file)
+    path.write_text("{")
+    with pytest.raises(FeatureFileError, match="no JSON"):
+        store.read(feature_file)
+    path.unlink()
+    with pytest.raises(FeatureFileError, match="manifest of the feature file is missing"):
+        store.read(feature_file)
+    assert store.read(feature_file, verify=False).meta["dataset"] == "toy"
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", ["features", "blocks"])
+def test_values_that_are_not_finite_name_the_sample(tmp_path, content, bad, name):
+    content[name][7] = bad
+    with pytest.raises(FeatureFileError, match=r"first row 7, sample 'train/ä7\.png'.*float32"):
+        store.write(tmp_path / "a.h5", **content)
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_labels_classes_and_ids(tmp_path, content):
+    def refused(message, **changes):
+        with pytest.raises(FeatureFileError, match=message):
+            store.write(tmp_path / "a.h5", **(content | changes))
+
+    for label in (3, -1):
+        labels = content["labels"].copy()
+        labels[4] = label
+        refused(
+            rf"label {label} of sample 'train/ä4.png' \(row 4\) is outside 0\.\.2", labels=labels
+        )
+    refused("whole numbers", labels=content["labels"] + 0.5)
+    refused("1 of 4 classes have no training sample: dog", class_names=["ant", "bee", "cat", "dog"])
+    refused("not unique", class_names=["ant", "bee", "bee"])
+    refused("'same' occurs 12 times", ids=["same"] * 12)
+    refused("split is 'val'", meta=content["meta"] | {"split": "val"})
+    refused("unknown \\['shape'\\]", meta=content["meta"] | {"shape": 1})
+    refused(
+        "missing \\['backbone'\\]",
+        meta={k: v for k, v in content["meta"].items() if k != "backbone"},
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_class_may_lack_test_samples(tmp_path, content):
+    content["meta"]["split"] = "test"
+    store.write(tmp_path / "a.h5", **(content | {"labels": content["labels"] % 2}))
+    assert set(store.read(tmp_path / "a.h5").labels) == {0, 1}
