@@ -1,7 +1,7 @@
 """Features once, then every method over every class order, then tables and figures.
 
     snakemake --cores 8 all                      the suite that params.yaml names
-    snakemake --cores 8 --config suite=toy all   another suite
+    snakemake --cores 8 all --config suite=toy   another suite
 
 Results of a run lie in results/ (not in git), what is reported in paper/<suite>/ (in git).
 """

@@ -1,0 +1,71 @@
+# make results   the paper's tables and figures from the bundled features
+# make test      lint and every test
+# make features  extract scikit-learn's digits from images, as any own data set would be
+# make lint | lock | unlock | clean
+#
+# Each sets up what it needs: Python >= 3.11 (PYTHON=python3.12 picks one) and make are enough.
+
+PYTHON ?= python3
+CORES ?= all
+SUITE ?= $(shell sed -n 's/^suite: *\([a-z0-9-]*\).*/\1/p' params.yaml)
+WORKERS ?= 2
+
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+SNAKEMAKE := $(RUN) snakemake --cores $(CORES)
+INSTALL := $(RUN) pip install --disable-pip-version-check --quiet
+COMPILE := $(or $(UV),uv) pip compile --universal --fork-strategy fewest --python-version 3.11 \
+  --no-header --no-annotate --constraints requirements/bounds.in pyproject.toml
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+
+.DELETE_ON_ERROR:
+.PHONY: results test features lint lock unlock clean
+
+results: $(VENV)/core
+	@$(SNAKEMAKE) all --config suite=$(SUITE)
+	@echo
+	@$(RUN) figures.main_table paper/$(SUITE)/tables/main.csv
+	@echo
+	@echo "Tables:  paper/$(SUITE)/tables    Figures: paper/$(SUITE)/figures    Numbers: paper/$(SUITE)/summary"
+
+test: lint
+	$(ONE_THREAD) $(RUN) pytest -n $(WORKERS) --dist loadfile
+
+features: $(VENV)/all
+	@$(SNAKEMAKE) features --config suite=digits
+	@echo "Features: results/features/digits"
+
+lint: $(VENV)/all
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) snakefmt --check Snakefile workflow
+	$(RUN) snakemake --lint
+	$(VENV)/bin/lint-imports --no-cache
+
+# The stamps: what is installed, renewed when the lists change.
+$(VENV)/core: requirements/core.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "$(PYTHON) is not Python 3.11 or newer. Name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(RUN) pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) || { \
+	  echo "$(PYTHON) could not make $(VENV). On Debian and Ubuntu the package python3-venv is missing." >&2; exit 1; }
+	@echo "Installing requirements/core.txt into $(VENV) ..."
+	@$(INSTALL) -r requirements/core.txt
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/all: requirements/all.txt $(VENV)/core
+	@echo "Installing requirements/all.txt into $(VENV) (PyTorch: about 6 GB) ..."
+	@$(INSTALL) -r requirements/all.txt
+	@touch $@
+
+# Renews the lock files from pyproject.toml; needs uv (UV=path/to/uv). Look at the difference, then run `make test`.
+lock:
+	$(COMPILE) --output-file requirements/core.txt
+	$(COMPILE) --extra extract --extra dev --output-file requirements/all.txt
+
+# Only after a run with other settings than profiles/default left Snakemake's own lock behind.
+unlock: $(VENV)/core
+	$(SNAKEMAKE) --unlock
+
+clean:
+	rm -rf results .snakemake build *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

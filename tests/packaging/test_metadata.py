@@ -1,0 +1,63 @@
+"""Facts that stand in more than one file agree."""
+
+import re
+import subprocess
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = PYPROJECT["project"]
+
+
+def test_citation() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == PROJECT["version"]
+    assert citation["license"] == PROJECT["license"]
+    assert [a["name"] for a in citation["authors"]] == [a["name"] for a in PROJECT["authors"]]
+
+
+def test_licence_text() -> None:
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert "Apache License" in text and "Version 2.0" in text and "END OF TERMS" in text
+
+
+def test_installed_version() -> None:
+    assert version("sparcl") == PROJECT["version"]
+
+
+def test_every_package_is_listed() -> None:
+    found = {
+        init.parent.relative_to(ROOT).as_posix().replace("/", ".")
+        for top in ("sparcl", "figures")
+        for init in (ROOT / top).rglob("__init__.py")
+    }
+    assert found == set(PYPROJECT["tool"]["setuptools"]["packages"])
+
+
+def test_snakemake_is_at_least_what_the_snakefile_asks_for() -> None:
+    (wanted,) = re.findall(
+        r'min_version\("([\d.]+)"\)', (ROOT / "Snakefile").read_text(encoding="utf-8")
+    )
+    assert f"snakemake>={wanted}" in PROJECT["dependencies"]
+
+
+def test_make_runs_the_suite_of_params() -> None:
+    suite = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))["suite"]
+    plan = subprocess.run(
+        ["make", "--dry-run", "results"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert f"--config suite={suite}\n" in plan
+    assert f"cat paper/{suite}/tables/main.md" in plan
+
+
+def test_dvc_records_the_suite_of_params_and_paths_that_exist() -> None:
+    suite = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))["suite"]
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    outs = {next(iter(out)) for stage in stages.values() for out in stage["outs"]}
+    assert {f"paper/{suite}/{kind}" for kind in ("figures", "summary", "tables")} < outs
+    deps = {dep for stage in stages.values() for dep in stage["deps"]} - outs
+    assert [dep for dep in deps if not (ROOT / dep).exists()] == []

@@ -1,0 +1,83 @@
+"""pyproject.toml is the one list of dependencies; locks and conda files say the same."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCKS = ("core", "all")
+CONDA_NAMES = {"torch": "pytorch", "snakemake": "snakemake-minimal"}
+TORCH = {"onnx", "timm", "torch", "torchvision"}
+
+
+def lock(name: str) -> dict[str, str]:
+    """Package -> locked line."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return {Requirement(line).name: line for line in lines}
+
+
+def declared(*extras: str) -> list[Requirement]:
+    lines = list(PROJECT["dependencies"])
+    for extra in extras:
+        lines += PROJECT["optional-dependencies"][extra]
+    return [Requirement(line) for line in lines]
+
+
+def conda_lines(requirements: list[Requirement]) -> set[str]:
+    """Write requirements as conda does."""
+    return {
+        CONDA_NAMES.get(r.name, r.name) + ",".join(sorted(map(str, r.specifier), reverse=True))
+        for r in requirements
+    }
+
+
+def conda_file(path: str) -> set[str]:
+    lines = yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))["dependencies"]
+    return set(lines) - {f"python{PROJECT['requires-python']}", "pip", "setuptools>=77"}
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_lock_holds_exact_versions_and_nothing_else(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    for line in text.splitlines():
+        requirement = Requirement(line)
+        assert requirement.url is None, line
+        assert re.fullmatch(r"==[\w.]+", str(requirement.specifier)), line
+        assert line.startswith(requirement.name), line
+    assert len(lock(name)) == len(text.splitlines()), "a package is locked twice"
+
+
+def test_core_lock_is_part_of_the_full_lock() -> None:
+    full = lock("all")
+    assert {n: full.get(n) for n in lock("core")} == lock("core")
+
+
+@pytest.mark.parametrize(("name", "extras"), [("core", ()), ("all", ("extract", "dev"))])
+def test_lock_meets_what_is_declared(name: str, extras: tuple[str, ...]) -> None:
+    locked = {n: Requirement(line) for n, line in lock(name).items()}
+    for requirement in declared(*extras):
+        version = str(locked[requirement.name].specifier).removeprefix("==")
+        assert requirement.specifier.contains(version), f"{requirement}, locked {version}"
+
+
+def test_core_lock_has_no_torch_and_can_build_the_package() -> None:
+    assert not TORCH & set(lock("core"))
+    assert "setuptools" in lock("core"), "`make results` builds without isolation"
+
+
+@pytest.mark.parametrize(
+    ("path", "extras"),
+    [
+        ("environment.yml", ("extract", "dev")),
+        ("workflow/envs/core.yaml", ()),
+        ("workflow/envs/extract.yaml", ("extract",)),
+    ],
+)
+def test_conda_files_say_the_same(path: str, extras: tuple[str, ...]) -> None:
+    assert conda_file(path) == conda_lines(declared(*extras))
