@@ -118,6 +118,13 @@ def method_spec(method):
     return {key: block[key] for key in ("learner", "hyper", "select") if key in block}
 
 
+def selection_spec(method):
+    """Return how a method's settings are chosen: of the grid, only what it selects."""
+    block = config["selection"]
+    grid = {name: block["grid"][name] for name in METHODS[method]["select"]}
+    return block | {"grid": grid}
+
+
 def run_records():
     return expand(
         f"results/runs/{SUITE}/{{dataset}}/{{backbone}}/{{method}}/{{pair}}.json",
@@ -170,6 +177,12 @@ def frames(block, name):
 
 def display(block, name):
     """Return what a figure or table is told: its own block and the labels of what it shows."""
+    # A method of another suite is left out; one that exists nowhere is a slip.
+    for method in config[block][name].get("show", []):
+        pick("methods", method)
+    for group in config[block][name].get("groups", {}).values():
+        for method in group:
+            pick("methods", method)
     labelled = {"methods": METHODS, "datasets": DATASETS, "backbones": BACKBONES}
     labels = {
         kind: {

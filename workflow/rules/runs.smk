@@ -32,7 +32,7 @@ rule select_hyper:
     threads: 1
     params:
         spec=lambda w: method_spec(w.method)
-        | {"selection": config["selection"], "normalize": PROTOCOL["normalize"]},
+        | {"selection": selection_spec(w.method), "normalize": PROTOCOL["normalize"]},
     script:
         "../scripts/select_hyper.py"
 

@@ -1,0 +1,132 @@
+"""Copies of the project in other folders, and snakemake in them."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+TOY = ("all", "--config", "suite=toy")
+
+
+def copy_project(folder: Path) -> Path:
+    """Copy what git tracks, or would track, as a fresh clone has it; feature files are linked.
+
+    The outputs in paper/ stay behind, and so do the tests.
+    """
+    names = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\0")
+    for name in names:
+        source = ROOT / name
+        if name and source.is_file() and not name.startswith(("paper/", "tests/")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            if name.endswith(".h5"):
+                (folder / name).symlink_to(source)
+            else:
+                shutil.copy2(source, folder / name)
+    return folder
+
+
+def duplicate(folder: Path, target: Path) -> Path:
+    """Copy a copy with its file times and whatever has run in it."""
+    return Path(shutil.copytree(folder, target, symlinks=True))
+
+
+def command(*arguments: str) -> list[str]:
+    """Return the command line that runs snakemake in this environment."""
+    return [sys.executable, "-m", "snakemake", *arguments]
+
+
+def environment(folder: Path, **changes: str) -> dict[str, str]:
+    """Return an environment in which the code of ``folder`` is what Python imports."""
+    return os.environ | {"PYTHONPATH": str(folder)} | changes
+
+
+def snakemake(folder: Path, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    """Run snakemake in a folder, on that folder's code; stdout and stderr come together."""
+    return subprocess.run(
+        command(*arguments),
+        cwd=folder,
+        env=environment(folder, **changes),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+
+
+def tree(*folders: Path) -> dict[str, bytes]:
+    """Return the content of all files of some folders, by their paths from each folder's parent."""
+    return {
+        path.relative_to(folder.parent).as_posix(): path.read_bytes()
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def outputs(folder: Path) -> dict[str, bytes]:
+    """Return everything that a run has written in ``folder``, its logs apart."""
+    made = [f for f in sorted((folder / "results").iterdir()) if f.name != "logs"]
+    return tree(folder / "paper", *made)
+
+
+def planned(folder: Path, *arguments: str) -> dict[str, set[str]]:
+    """Return the rules that snakemake would run, each with the methods, figures or tables."""
+    plan = snakemake(folder, "--dry-run", "--cores", "1", *(arguments or TOY))
+    if plan.returncode:
+        raise RuntimeError(plan.stdout)
+    jobs: defaultdict[str, set[str]] = defaultdict(set)
+    for rule, text in re.findall(
+        r"^(?:local)?rule (\w+):\n((?: .*\n)*)", plan.stdout, flags=re.MULTILINE
+    ):
+        names = re.search(r"wildcards: .*\b(?:method|figure|table)=([\w-]+)", text)
+        jobs[rule].add(names.group(1) if names else "")
+    jobs.pop("all", None)
+    return dict(jobs)
+
+
+@contextmanager
+def edited(path: Path, *changes: tuple[str, str]) -> Iterator[None]:
+    """Replace texts in a file for a while, each where it stands first; the file's time moves on."""
+    before = text = path.read_text(encoding="utf-8")
+    for old, new in changes:
+        if old not in text:
+            raise ValueError(f"{path.name} does not contain {old!r}")
+        text = text.replace(old, new, 1)
+    path.write_text(text, encoding="utf-8")
+    try:
+        yield
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+def edit_params(folder: Path, change: Any) -> None:
+    """Load params.yaml of a copy, let ``change`` work on it, and write it back."""
+    import yaml
+
+    path = folder / "params.yaml"
+    params = yaml.safe_load(path.read_text(encoding="utf-8"))
+    change(params)
+    path.write_text(yaml.safe_dump(params, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def leftovers(folder: Path) -> list[str]:
+    """Return the files under temporary names that a run has left."""
+    return [
+        os.fspath(path.relative_to(folder))
+        for top in ("data", "paper", "results")
+        for path in (folder / top).rglob(".*")
+        if path.name != ".gitignore"
+    ]

@@ -1,0 +1,54 @@
+"""A suite of two data sets of invented features: seconds from features to tables."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparcl.features import store
+
+CLASSES, PER_CLASS, WIDTH = 12, 8, 24
+
+
+def write_split(folder: Path, dataset: str, split: str) -> Path:
+    """Write invented features of 12 classes to the bundle of a copy."""
+    rng = np.random.default_rng([len(split), *dataset.encode()])
+    centres = np.random.default_rng(3).standard_normal((CLASSES, WIDTH))
+    labels = np.repeat(np.arange(CLASSES), PER_CLASS)
+    path = folder / "data/features" / dataset / "efficientnet-lite0" / f"{split}.h5"
+    store.write(
+        path,
+        (centres[labels] + rng.standard_normal((len(labels), WIDTH))).astype(np.float16),
+        labels,
+        [f"{split}-{i}" for i in range(len(labels))],
+        [f"class-{i}" for i in range(CLASSES)],
+        {
+            "dataset": dataset,
+            "split": split,
+            "backbone": "efficientnet-lite0",
+            "timm_id": "none",
+            "weights_sha256": "0" * 64,
+            "preprocessing": {},
+        },
+    )
+    return path
+
+
+def add_tiny_suite(params: dict[str, Any]) -> None:
+    """Add two data sets of :func:`write_split` and the suite `tiny` of both."""
+    block = params["datasets"]["cub-50"]
+    for name in ("tiny-a", "tiny-b"):
+        params["datasets"][name] = {
+            **block,
+            "label": name,
+            "classes": CLASSES,
+            "counts": dict.fromkeys(("train", "test"), CLASSES * PER_CLASS),
+        }
+    params["suites"]["tiny"] = {
+        **params["suites"]["toy"],
+        "datasets": ["tiny-a", "tiny-b"],
+        "methods": ["ncm", "sparcl"],
+        "sessions": 3,
+        "pairs": [[1993, 0]],
+    }
+    params["selection"]["sub_sessions"] = 2

@@ -1,0 +1,124 @@
+"""One finished run of the suite `toy`, and a suite of invented features that takes seconds."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from copies import TOY, command, copy_project, duplicate, edit_params, environment, snakemake
+from tiny_suite import add_tiny_suite, write_split
+
+from sparcl.files import read_json, write_json
+
+Builder = Callable[[str, Callable[[Path], None]], Path]
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Builder:
+    """Return a call that builds a folder once for all workers of pytest-xdist."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+
+    def build_once(name: str, build: Callable[[Path], None]) -> Path:
+        folder, whole = shared / name, shared / f"{name}.whole"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not whole.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                build(folder)
+                whole.touch()
+        return folder
+
+    return build_once
+
+
+@pytest.fixture(scope="session")
+def pristine(once: Builder) -> Path:
+    """Return a fresh copy that stays as it is."""
+    return once("pristine", copy_project)
+
+
+@pytest.fixture
+def clone(pristine: Path, tmp_path: Path) -> Path:
+    """Return a fresh copy of the project to do anything with."""
+    return duplicate(pristine, tmp_path / "clone")
+
+
+@pytest.fixture(scope="session")
+def toy(once: Builder, pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return this worker's copy of a run of the suite `toy`; tests put back what they change."""
+
+    def build(folder: Path) -> None:
+        run = snakemake(duplicate(pristine, folder), "--cores", "2", *TOY)
+        assert run.returncode == 0, run.stdout
+
+    return duplicate(once("toy", build), tmp_path_factory.mktemp("toy") / "project")
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A run in another folder and environment, and what a second call beside it said."""
+
+    folder: Path
+    code: int
+    said: str
+    intruder_code: int
+    intruder_said: str
+
+
+@pytest.fixture(scope="session")
+def elsewhere(once: Builder, pristine: Path) -> Elsewhere:
+    """Run `toy` where everything around it differs, and start it once more meanwhile."""
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    surroundings = {
+        "LC_ALL": "C",
+        "PYTHONCOERCECLOCALE": "0",
+        "PYTHONHASHSEED": "7",
+        "PYTHONUTF8": "0",
+        "TZ": "Pacific/Kiritimati",
+        "USER": "somebody",
+    } | dict.fromkeys(threads, "2")
+
+    def build(folder: Path) -> None:
+        place = duplicate(pristine, folder / "another place")
+        run = subprocess.Popen(
+            command("--cores", "1", *TOY),
+            cwd=place,
+            env=environment(place, HOME=str(folder), **surroundings),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            umask=0o077,
+        )
+        said = ""
+        while "steps" not in said and (line := run.stdout.readline()):
+            said += line
+        intruder = snakemake(place, "--cores", "1", *TOY)
+        said += run.stdout.read()
+        report = [run.wait(), said, intruder.returncode, intruder.stdout]
+        write_json(folder / "report.json", report)
+
+    folder = once("elsewhere", build)
+    return Elsewhere(folder / "another place", *read_json(folder / "report.json"))
+
+
+@pytest.fixture
+def tiny(clone: Path) -> Path:
+    """Return a copy with the suite `tiny`, which has not run."""
+    for dataset in ("tiny-a", "tiny-b"):
+        for split in ("train", "test"):
+            write_split(clone, dataset, split)
+    edit_params(clone, add_tiny_suite)
+    return clone
+
+
+@pytest.fixture
+def run_tiny(tiny: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a call that computes the run records of the suite `tiny`."""
+    return lambda *more: snakemake(tiny, "--cores", "2", *more, "runs", "--config", "suite=tiny")

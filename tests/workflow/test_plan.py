@@ -1,0 +1,91 @@
+"""What a clone plans: every record, table and figure, from files in git alone."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from copies import ROOT, planned, snakemake
+
+PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("suite", PARAMS["suites"])
+def test_every_input_has_a_rule_or_is_in_git(pristine: Path, suite: str) -> None:
+    """The copy holds what git holds and nothing else: an input without a rule would stop the plan."""
+    plan = snakemake(pristine, "--dry-run", "--cores", "1", "all", "--config", f"suite={suite}")
+    assert plan.returncode == 0, plan.stdout
+    block = PARAMS["suites"][suite]
+    datasets, backbones, methods, pairs = (
+        len(block[key]) for key in ("datasets", "backbones", "methods", "pairs")
+    )
+    jobs = {
+        rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", plan.stdout, flags=re.MULTILINE)
+    }
+    live = sum(PARAMS["datasets"][name]["features"] == "images" for name in block["datasets"])
+    selecting = sum("select" in PARAMS["methods"][name] for name in block["methods"])
+    expected = {
+        "verify_features": 2 * backbones * (datasets - live),
+        "extract_features": 2 * backbones * live,
+        "make_order": datasets * len({order for order, _ in block["pairs"]}),
+        "select_hyper": datasets * backbones * selecting * pairs,
+        "run_method": datasets * backbones * methods * pairs,
+        "trace_spectrum": datasets * backbones,
+        "summarise_runs": 1,
+        "summarise_spectra": 1,
+        "draw_figure": len(PARAMS["figures"]),
+        "write_table": len(PARAMS["tables"]),
+        "all": 1,
+    }
+    assert {rule: n for rule, n in jobs.items() if rule != "total"} == {
+        rule: n for rule, n in expected.items() if n
+    }
+
+
+def test_nothing_is_extracted_where_features_are_bundled(pristine: Path) -> None:
+    assert "extract_features" not in planned(pristine, "all", "--config", "suite=bundled")
+
+
+def test_a_bundled_file_can_be_extracted_by_its_name(pristine: Path) -> None:
+    target = "results/features/cub-50/efficientnet-lite0/train.h5"
+    assert set(planned(pristine, target)) == {"extract_features"}
+
+
+def test_an_input_outside_git_would_be_noticed(clone: Path) -> None:
+    """The test above can fail: without one feature file there is no plan."""
+    (clone / "data/features/cub-50/efficientnet-lite0/test.h5").unlink()
+    plan = snakemake(clone, "--dry-run", "--cores", "1", "all", "--config", "suite=toy")
+    assert plan.returncode != 0
+    assert "cub-50/efficientnet-lite0/test.h5" in plan.stdout
+
+
+def test_the_profile_is_found_by_itself(pristine: Path) -> None:
+    assert "profiles/default" in snakemake(pristine, "--dry-run", "--cores", "1", "all").stdout
+
+
+def test_lint(pristine: Path) -> None:
+    lint = snakemake(pristine, "--lint")
+    assert lint.returncode == 0, lint.stdout
+    assert "good condition" in lint.stdout
+
+
+def test_format() -> None:
+    check = subprocess.run(
+        [sys.executable, "-m", "snakefmt", "--check", "Snakefile", "workflow"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert check.returncode == 0, check.stderr
+
+
+def test_a_copy_runs_its_own_code(clone: Path) -> None:
+    """Another copy may be installed in the environment; PYTHONPATH does not help here."""
+    with (clone / "sparcl/stream.py").open("a", encoding="utf-8") as file:
+        file.write('\nraise RuntimeError("code of the clone")\n')
+    target = "results/orders/toy/cub-50/1993.json"
+    run = snakemake(clone, "--cores", "1", target, "--config", "suite=toy", PYTHONPATH="")
+    assert run.returncode != 0
+    assert "code of the clone" in run.stdout

@@ -1,0 +1,157 @@
+"""The workflow's scripts without Snakemake: each is a function of one object with six attributes."""
+
+import importlib.util
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from copies import ROOT
+from tiny_suite import write_split
+
+SCRIPTS = ROOT / "workflow/scripts"
+NAMES = {
+    "suite": "tiny",
+    "dataset": "tiny-a",
+    "backbone": "efficientnet-lite0",
+    "order": "1993",
+    "seed": "0",
+}
+SPARCL = {"learner": "sparcl", "hyper": {"refresh": 1}, "select": ["ridge", "tau"]}
+GRID = {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]}
+
+
+class Files(SimpleNamespace):
+    """Inputs or outputs: attributes by name, and numbers for the values in their order."""
+
+    def __getitem__(self, key: int | str) -> Any:
+        return vars(self)[key] if isinstance(key, str) else list(vars(self).values())[key]
+
+    def __len__(self) -> int:
+        return len(vars(self))
+
+
+class Names(SimpleNamespace):
+    """Wildcards: attributes by name that `dict` accepts."""
+
+    def keys(self) -> Any:
+        return vars(self).keys()
+
+    def __getitem__(self, key: str) -> str:
+        return vars(self)[key]
+
+
+def call(script: str, inputs: Any, output: Any, **more: Any) -> None:
+    """Call a script's main as its rule would."""
+    spec = importlib.util.spec_from_file_location(script, SCRIPTS / f"{script}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    wildcards = Names(**NAMES | more.pop("wildcards", {}))
+    params = SimpleNamespace(**more)
+    module.main(
+        SimpleNamespace(
+            input=inputs, output=output, wildcards=wildcards, params=params, log=["log"]
+        )
+    )
+
+
+@pytest.fixture
+def features(tmp_path: Path) -> Callable[[str], Path]:
+    """Return a call that gives the feature file of a split."""
+    paths = {split: write_split(tmp_path, "tiny-a", split) for split in ("train", "test")}
+    return paths.__getitem__
+
+
+def test_from_features_to_figures(tmp_path: Path, features: Callable[[str], Path]) -> None:
+    train, test = features("train"), features("test")
+    verified = tmp_path / "verified.json"
+    manifest = train.with_suffix(".json")
+    call("verify_features", Files(features=train, manifest=manifest), [verified])
+    assert verified.read_bytes() == manifest.read_bytes()
+
+    order = tmp_path / "order.json"
+    call("make_order", Files(manifest=verified), [order], spec={"sessions": 3, "base_classes": 0})
+    sessions = json.loads(order.read_text(encoding="utf-8"))["sessions"]
+    assert [len(part) for part in sessions] == [4, 4, 4]
+    assert sorted(label for part in sessions for label in part) == list(range(12))
+
+    selected = tmp_path / "selected.json"
+    rule = {"sub_sessions": 2, "fit_share": 0.75, "prefer_ridge": 1.0, "grid": GRID}
+    call(
+        "select_hyper",
+        Files(train=train, order=order),
+        [selected],
+        wildcards={"method": "sparcl"},
+        spec=SPARCL | {"selection": rule, "normalize": True},
+    )
+    chosen = json.loads(selected.read_text(encoding="utf-8"))["chosen"]
+    assert chosen["ridge"] in GRID["ridge"] and chosen["tau"] in GRID["tau"]
+
+    records = []
+    for method, spec, selection in (
+        ("sparcl", SPARCL, selected),
+        ("ncm", {"learner": "ncm", "hyper": {}}, []),
+    ):
+        records.append(tmp_path / f"{method}.json")
+        call(
+            "run_method",
+            Files(train=train, test=test, order=order, selection=selection),
+            [records[-1]],
+            wildcards={"method": method},
+            spec=spec | {"normalize": True},
+        )
+    record = json.loads(records[0].read_text(encoding="utf-8"))
+    assert record["hyper"] == record["hyper"] | chosen
+    assert record["dataset"] == "tiny-a" and record["order"] == 1993
+
+    trace = tmp_path / "trace.json"
+    call(
+        "trace_spectrum",
+        Files(train=train, order=order),
+        [trace],
+        spec={"ridge": 1.0, "modes": 8, "normalize": True},
+    )
+    summary = {name: tmp_path / f"{name}.csv" for name in ("runs", "sessions", "spectrum")}
+    call(
+        "summarise_runs",
+        Files(records=records),
+        Files(runs=summary["runs"], sessions=summary["sessions"]),
+    )
+    call("summarise_spectra", Files(traces=[trace]), [summary["spectrum"]])
+    assert len(summary["runs"].read_text(encoding="utf-8").splitlines()) == 3
+
+    labels = {
+        "methods": {m: {"label": m, "short": m} for m in ("ncm", "sparcl")},
+        "datasets": {"tiny-a": {"label": "Tiny", "short": "Tiny"}},
+        "backbones": {"efficientnet-lite0": {"label": "Net", "short": "Net"}},
+        "suite": "tiny",
+        "sessions": 3,
+    }
+    table = [tmp_path / f"main{suffix}" for suffix in (".tex", ".md", ".csv")]
+    call(
+        "write_table",
+        Files(csv=[summary["runs"]]),
+        table,
+        wildcards={"table": "main"},
+        options={"blocks": [["A_bar", "A_last"]], "caption": "Suite {suite}"} | labels,
+    )
+    assert "ncm" in table[1].read_text(encoding="utf-8")
+    figure = [tmp_path / f"sessions{suffix}" for suffix in (".pdf", ".png")]
+    call(
+        "draw_figure",
+        Files(csv=[summary["sessions"]]),
+        figure,
+        wildcards={"figure": "sessions"},
+        options=labels,
+    )
+    assert figure[0].read_bytes().startswith(b"%PDF")
+
+
+def test_every_script_is_called_here() -> None:
+    """All but the extraction, which the tests of the features run on real images."""
+    text = Path(__file__).read_text(encoding="utf-8")
+    scripts = {path.stem for path in SCRIPTS.glob("*.py")} - {"extract_features"}
+    assert len(scripts) > 5
+    assert {name for name in scripts if f'call("{name}"' not in "".join(text.split())} == set()

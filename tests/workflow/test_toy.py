@@ -1,0 +1,126 @@
+"""The suite `toy` from features to figures: complete, repeatable, and silent about its machine."""
+
+import getpass
+import re
+import socket
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from copies import TOY, outputs, planned, snakemake
+
+PNG = b"\x89PNG\r\n\x1a\n"
+STREAM = re.compile(rb"stream\r?\n(.*?)endstream", re.DOTALL)
+DATE = re.compile(
+    rb"20[2-9]\d-[01]\d-[0-3]\d|CreationDate|ModDate|tIME|date:create|[0-2]\d:[0-5]\d:[0-5]\d"
+)
+
+
+def test_every_record_table_and_figure_is_there(toy: Path) -> None:
+    params = yaml.safe_load((toy / "params.yaml").read_text(encoding="utf-8"))
+    suite = params["suites"]["toy"]
+    runs = {
+        f"results/runs/toy/{dataset}/{backbone}/{method}/{order}-{seed}.json"
+        for dataset in suite["datasets"]
+        for backbone in suite["backbones"]
+        for method in suite["methods"]
+        for order, seed in suite["pairs"]
+    }
+    paper = {f"paper/toy/summary/{name}.csv" for name in ("runs", "sessions", "spectrum")}
+    paper |= {f"paper/toy/tables/{t}.{k}" for t in params["tables"] for k in ("tex", "md", "csv")}
+    paper |= {f"paper/toy/figures/{f}.{k}" for f in params["figures"] for k in ("pdf", "png")}
+    assert {p for p in made(toy) if p.startswith("results/runs/")} == runs
+    assert {p for p in made(toy) if p.startswith("paper/")} == paper
+    assert all(len(content) > 100 for content in made(toy).values())
+
+
+def made(folder: Path) -> dict[str, bytes]:
+    """Return the outputs by their paths in the project."""
+    return {
+        name if name.startswith("paper/") else f"results/{name}": content
+        for name, content in outputs(folder).items()
+    }
+
+
+def test_a_second_call_has_nothing_to_do(toy: Path) -> None:
+    assert "Nothing to be done" in snakemake(toy, "--cores", "2", *TOY).stdout
+
+
+def test_everything_around_it_may_differ_but_the_bytes(toy: Path, elsewhere) -> None:
+    """Cores, folder, locale, time zone, umask, hash seed, home, user, BLAS threads."""
+    assert elsewhere.code == 0, elsewhere.said
+    first, second = made(toy), made(elsewhere.folder)
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+def test_a_second_run_says_so_and_leaves_the_first_unharmed(elsewhere) -> None:
+    assert elsewhere.intruder_code != 0
+    assert "Another run is at work in this folder" in elsewhere.intruder_said
+    assert "Traceback" not in elsewhere.intruder_said
+    assert elsewhere.code == 0, elsewhere.said
+
+
+def chunks(png: bytes) -> Iterator[bytes]:
+    """Yield the type and content of each chunk of a PNG."""
+    at = len(PNG)
+    while at < len(png):
+        length = int.from_bytes(png[at : at + 4])
+        yield png[at + 4 : at + 8 + length]
+        at += 12 + length
+
+
+def readable(content: bytes) -> bytes:
+    """Return a file without a PNG's pixels and with the compressed streams of a PDF laid open."""
+    if content.startswith(PNG):
+        return b"\n".join(chunk for chunk in chunks(content) if not chunk.startswith(b"IDAT"))
+    opened = [STREAM.sub(b"", content)]
+    for stream in STREAM.findall(content) if content.startswith(b"%PDF") else []:
+        try:
+            opened.append(zlib.decompress(stream))
+        except zlib.error:
+            opened.append(stream)
+    return b"\n".join(opened)
+
+
+def test_no_output_tells_of_its_machine(elsewhere) -> None:
+    place, home = elsewhere.folder, elsewhere.folder.parent
+    machine = [str(place), str(home), str(Path.home()), "somebody"]
+    machine += [socket.gethostname(), getpass.getuser()]
+    words = [
+        re.compile(rb"(?<![\w-])" + re.escape(word.encode()) + rb"(?![\w-])") for word in machine
+    ]
+    texts = {name: readable(content) for name, content in made(place).items()}
+    assert b"SPARCL" in texts["paper/toy/tables/main.tex"]
+    assert b"IHDR" in texts["paper/toy/figures/drift.png"]
+    assert b"/FontDescriptor" in texts["paper/toy/figures/drift.pdf"]
+    found = {
+        (name, hit.group())
+        for name, text in texts.items()
+        for pattern in [*words, DATE]
+        if (hit := pattern.search(text))
+    }
+    assert found == set()
+
+
+def test_the_search_sees_a_date_in_a_compressed_stream() -> None:
+    pdf = b"%PDF-1.4\nstream\n" + zlib.compress(b"drawn 2031-05-06") + b"\nendstream"
+    assert DATE.search(readable(pdf)) and not DATE.search(pdf)
+
+
+def test_run_records_are_small(toy: Path) -> None:
+    sizes = [path.stat().st_size for path in (toy / "results/runs").rglob("*.json")]
+    assert len(sizes) == 6
+    assert max(sizes) < 200_000
+
+
+def test_a_clone_with_the_committed_paper_still_computes_every_record(
+    toy: Path, clone: Path
+) -> None:
+    """File times on a fresh clone mean nothing: outputs that are there never stand for runs."""
+    for name, content in outputs(toy).items():
+        if name.startswith("paper/"):
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            (clone / name).write_bytes(content)
+    assert planned(clone)["run_method"] == {"ncm", "acil", "sparcl"}
