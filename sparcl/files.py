@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sparcl.errors import InputError
+
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
@@ -37,5 +39,16 @@ def write_json(path: str | Path, content: Any) -> None:
 
 
 def read_json(path: str | Path) -> Any:
-    """Read what :func:`write_json` wrote."""
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+    """Read what :func:`write_json` wrote.
+
+    Raises
+    ------
+    InputError
+        When the file is no JSON: somebody else has written into it.
+    """
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(
+            f"{path}: damaged ({error}). Delete the file and run again; it will be made anew."
+        ) from error
