@@ -18,9 +18,14 @@ def test_json_comes_back_and_equal_content_gives_equal_bytes(tmp_path: Path) -> 
 def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
     path = tmp_path / "kept.txt"
     path.write_text("old")
-    with pytest.raises(ZeroDivisionError), replacing(path) as temporary:
-        temporary.write_text("half")
-        raise ZeroDivisionError
+
+    def interrupted() -> None:
+        with replacing(path) as temporary:
+            temporary.write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        interrupted()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 

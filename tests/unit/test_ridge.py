@@ -1,7 +1,5 @@
 """The ridge solutions that learners reach, against scikit-learn, inverses and KKT systems."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,8 +10,6 @@ from reference.streams import Session, fit, split_again, synthetic_stream
 from sklearn.linear_model import Ridge
 
 from sparcl.methods import build
-
-BUNDLE = Path(__file__).parents[2] / "data" / "features"
 
 
 def joint_weights(sessions: list[Session], ridge: float) -> np.ndarray:
@@ -31,24 +27,6 @@ def test_acil_is_scikit_learns_ridge(
     assert list(learner.classes) == naive.class_list(stream)
     assert learner.weights == pytest.approx(peer.coef_.T, abs=1e-8)
     assert learner.logits(probe) == pytest.approx(peer.predict(probe), abs=1e-8)
-
-
-def test_acil_is_scikit_learns_ridge_on_real_features() -> None:
-    from sparcl.features import store
-
-    data = store.read(BUNDLE / "cub-50" / "efficientnet-lite0" / "train.h5")
-    rows = np.asarray(data.features, dtype=np.float64)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    order = np.random.RandomState(1993).permutation(len(data.class_names))
-    sessions = [
-        (rows[np.isin(data.labels, part)], data.labels[np.isin(data.labels, part)])
-        for part in np.array_split(order, 10)
-    ]
-    learner = fit(build("acil", ridge=0.1), sessions)
-    Y = naive.one_hot(data.labels, list(learner.classes))
-    peer = Ridge(alpha=0.1, fit_intercept=False).fit(rows, Y)
-    assert learner.weights == pytest.approx(peer.coef_.T, abs=1e-8)
-    assert learner.logits(rows[:200]) == pytest.approx(peer.predict(rows[:200]), abs=1e-8)
 
 
 @pytest.mark.parametrize("sessions", [1, 5, 10, 20])
