@@ -26,7 +26,7 @@ def dilution(R: Array, values: Array, vectors: Array, dR: Array, ridge: float) -
 
     Parameters
     ----------
-    R : (d, d) = R_old + dR, used as workspace and restored; dR : (d, d)
+    R : (d, d) = R_old + dR; dR : (d, d)
     values : (m,) old eigenvalues lambda_i; vectors : (d, m) old eigenvectors u_i
 
     Returns
@@ -35,7 +35,7 @@ def dilution(R: Array, values: Array, vectors: Array, dR: Array, ridge: float) -
     """
     a = values + ridge
     overlap = np.einsum("im,im->m", vectors, dR @ vectors)
-    with linalg.shifted_cholesky(R, ridge) as A:
+    with linalg.Gram.wrap(R).factored(ridge) as A:
         gain = np.einsum("im,im->m", vectors, A.solve(np.asfortranarray(vectors)))
     return {
         "overlap": overlap,
@@ -64,7 +64,7 @@ def spectrum_trace(
         if t:
             dR = statistics.R - before
             measured = dilution(
-                statistics.R, values[modes - 1], vectors[:, modes - 1], dR, ridge
+                statistics.R.copy(order="F"), values[modes - 1], vectors[:, modes - 1], dR, ridge
             ) | {"old_eigenvalue": values[modes - 1]}
         values, vectors = linalg.descending_eigh(statistics.R)
         for i, mode in enumerate(modes):

@@ -127,6 +127,8 @@ def _rounded(value: Any) -> Any:
     """Round floats to DIGITS significant digits; nan becomes None (JSON's null)."""
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
     return value

@@ -2,9 +2,9 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import eigh
 
-from sparcl.linalg import Factor
+from sparcl.linalg import Factor, solve_definite
 
 Array = NDArray[np.floating]
 
@@ -37,7 +37,7 @@ def constrained(
     S = U_core.T @ V
     held = G if coupling else np.zeros_like(G)
     excess = U_core.T @ W_free - held
-    W = W_free - V @ cho_solve(cho_factor((S + S.T) / 2, lower=True), excess)
+    W = W_free - V @ solve_definite(S, excess)
     # One step of refinement puts the frozen coordinates on G to the last bits.
     W += U_core @ (held - U_core.T @ W)
     return W if coupling else W + U_core @ G
