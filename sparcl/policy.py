@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.checks import positive, share, whole
+from sparcl.checks import positive, whole
 from sparcl.errors import InputError
 from sparcl.partition import Partition, Spectrum, canonical_angle, residual_condition
 
@@ -84,7 +84,10 @@ class TrustRegion:
     degrees: float
 
     def __post_init__(self) -> None:
-        share("trust_degrees / 90", self.degrees / 90)
+        if positive("trust_degrees", self.degrees) >= 90:
+            raise InputError(
+                f"trust_degrees = {self.degrees!r}: it must lie below 90, the largest angle there is."
+            )
 
     def renews(
         self, session: int, spectrum: Spectrum, ridge: float, current: Partition
