@@ -312,7 +312,7 @@ class SpectralRidge(Learner):
             self._weights = {(0, 0): self._updated(X, columns, old, classes)}
         else:
             self.inverse = None
-            self._weights = self._solved(points, held)
+            self._weights = self._solved(points, held, old)
         self._report |= self._measured(points[0]) | {
             "update": "woodbury" if recursive else "direct"
         }
@@ -447,8 +447,10 @@ class SpectralRidge(Learner):
 
     # --- weights -----------------------------------------------------------------------------
 
-    def _solved(self, points: list[Point], held: NDArray[np.bool_]) -> dict[tuple[int, int], Array]:
-        """Return the weights of every point by the direct path."""
+    def _solved(
+        self, points: list[Point], held: NDArray[np.bool_], known: int
+    ) -> dict[tuple[int, int], Array]:
+        """Return the weights of every point by the direct path; ``known`` columns are not new."""
         statistics, weights = self.statistics, {}
         for value in dict.fromkeys(point.ridge for point in points):
             same = [point for point in points if point.ridge == value]
@@ -461,7 +463,7 @@ class SpectralRidge(Learner):
                     V = self._core_solutions(A, {point.j for point in group})
                 for point in group:
                     key = (point.i, point.j) if self.settings.ridge_rule == "fixed" else (0, 0)
-                    weights[key] = self._constrained(key, point.j, V, W_free, held)
+                    weights[key] = self._constrained(key, point.j, V, W_free, held, known)
         return weights
 
     def _core_solutions(self, A: linalg.Factor, rules: set[int]) -> dict[tuple, Array]:
@@ -481,6 +483,7 @@ class SpectralRidge(Learner):
         V: dict[tuple, Array],
         W_free: Array,
         held: NDArray[np.bool_],
+        known: int,
     ) -> Array:
         """Hold the old columns of every cluster at their core coordinates."""
         W = W_free.copy()
@@ -494,7 +497,7 @@ class SpectralRidge(Learner):
             if len(old):
                 G = U.T @ self._weights[key][:, old]
                 W[:, old] = ridge.constrained(U, V_core, W_free[:, old], G, coupling=exact)
-            new = np.flatnonzero(~held & (self.cluster == g))
+            new = known + np.flatnonzero(self.cluster[known:] == g)
             if self.settings.new_classes == "residual" and len(new):
                 nothing = np.zeros((part.k, len(new)), dtype=W.dtype)
                 W[:, new] = ridge.constrained(U, V_core, W_free[:, new], nothing)
