@@ -31,9 +31,10 @@ class Settings:
     ----------
     ridges : values of lambda; candidates when ``ridge_rule`` chooses among them
     ridge_rule : ``fixed`` fits every ridge; ``newest`` chooses one a session by squared error on a
-        held-out fifth of it (RanPAC); ``all`` by the error on a held-out fifth of *every* session,
-        from sums alone, with a second learner that never sees those rows
-    taus : energy thresholds of the core; with ``all``, candidates too
+        held-out fifth of it (RanPAC); ``all`` by the squared error on a held-out fifth of *every*
+        session, from sums alone, with a second learner that never sees those rows; ``gaussian`` by
+        the accuracy that a Gaussian model of these sums predicts (``ridge.predicted_accuracy``)
+    taus : energy thresholds of the core; with ``all`` and ``gaussian``, candidates too
     k : rank of the core in place of ``taus``
     refresh, warmup, condition_limit, trust_degrees : when the core is renewed, see :mod:`policy`
     cores : one core for each of so many clusters of classes (paper's remedy (iii))
@@ -76,7 +77,7 @@ class Settings:
     def __post_init__(self) -> None:
         for value in self.ridges:
             positive("ridge", value)
-        one_of("ridge_rule", self.ridge_rule, ("fixed", "newest", "all"))
+        one_of("ridge_rule", self.ridge_rule, ("fixed", "newest", "all", "gaussian"))
         one_of("reappearing", self.reappearing, ("frozen", "free"))
         one_of("new_classes", self.new_classes, ("full", "residual"))
         one_of("coupling", self.coupling, ("exact", "dropped"))
@@ -336,7 +337,7 @@ class SpectralRidge(Learner):
             means = _class_means(Phi, columns, range(classes))
             self.centres = kmeans2(means, _spread_rows(means, settings.cores), minit="matrix")[0]
             self.grams = [linalg.Gram(d, self.dtype) for _ in range(settings.cores)]
-        if settings.ridge_rule == "all":
+        if settings.ridge_rule in ("all", "gaussian"):
             self.judge = SpectralRidge(dataclasses.replace(settings, ridge_rule="fixed"))
             self.judge.map = self.map  # one map, or the held-out sums would not be its own
         self.partitions = [
@@ -400,9 +401,7 @@ class SpectralRidge(Learner):
                 for i, value in enumerate(ridges)
                 for j in range(len(self.partitions))
             ]
-        shuffled = generator("holdout", settings.seed, self.session).permutation(len(X))
-        cut = min(max(round((1 - JUDGED_SHARE) * len(X)), 1), len(X) - 1)
-        fit, judged = np.sort(shuffled[:cut]), np.sort(shuffled[cut:])
+        fit, judged = _held_out(columns, generator("holdout", settings.seed, self.session))
         if settings.ridge_rule == "newest":
             Y = (columns[:, None] == np.arange(classes)).astype(self.dtype)
             value, errors = ridge.holdout(X[fit], Y[fit], X[judged], Y[judged], np.array(ridges))
@@ -423,10 +422,10 @@ class SpectralRidge(Learner):
         old: int,
         classes: int,
     ) -> dict[tuple[int, int], float]:
-        """Return each grid point's squared error on the rows held out in all sessions so far.
+        """Return how badly each grid point does on the rows held out in all sessions so far.
 
-        From sums alone: ``tr(W^T R_va W) - 2 tr(W^T C_va)`` plus a constant, exact since the
-        second learner's W never saw those rows.  2 D^2 c flops a point beside its own fit.
+        From sums alone, and of weights that never saw those rows: a second learner runs on the
+        others, with frozen coordinates of its own.  2 D^2 c flops a point beside its fit.
         """
         if self.judged is None:
             self.judged = Statistics(X.shape[1], self.dtype)
@@ -434,8 +433,11 @@ class SpectralRidge(Learner):
         self.judged.accumulate(X[judged], columns[judged])
         # a class whose every row is held out keeps its column all the same
         self.judge.fit_columns(Phi[fit], columns[fit], old, classes)
+        R, C, counts = self.judged.R, self.judged.C, self.judged.counts
+        if self.settings.ridge_rule == "all":
+            return {point: ridge.squared_error(W, R, C) for point, W in self.judge._weights.items()}
         return {
-            point: float(np.sum(W * (self.judged.R @ W - 2 * self.judged.C)))
+            point: -ridge.predicted_accuracy(W, R, C, counts)
             for point, W in self.judge._weights.items()
         }
 
@@ -534,6 +536,22 @@ class SpectralRidge(Learner):
             "energy": part.energy,
             "energy_before": part.energy_before,
         }
+
+
+def _held_out(
+    columns: NDArray[np.integer], rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Split rows into those that fit and those that judge: a fifth of each class, one at least.
+
+    A class of one row fits; where no class has two, the last row judges.
+    """
+    judged: list[int] = []
+    for column in np.unique(columns):
+        rows = rng.permutation(np.flatnonzero(columns == column))
+        if len(rows) > 1:
+            judged += rows[: max(round(JUDGED_SHARE * len(rows)), 1)].tolist()
+    held = np.array(sorted(judged) or [len(columns) - 1])
+    return np.setdiff1d(np.arange(len(columns)), held), held
 
 
 def _class_means(Phi: Array, columns: NDArray[np.integer], classes: range) -> Array:

@@ -39,7 +39,8 @@ def build(
     Parameters
     ----------
     ridge : lambda, or the rule that chooses it in each session among 0.01 to 10: ``newest`` (error
-        on a fifth of the session, RanPAC's) or ``all`` (on a fifth of every session, from sums)
+        on a fifth of the session, RanPAC's), ``all`` (on a fifth of every session, from sums) or
+        ``gaussian`` (accuracy predicted from these sums)
     tau : share of the energy that the core holds, in (0, 1); not used when ``k`` is given
     k : rank of the core (from the second session on)
     refresh : sessions between partitions; 0 keeps the first one
