@@ -59,7 +59,7 @@ def test_the_prediction_comes_true_on_gaussian_classes() -> None:
     W = np.linalg.solve(R + np.eye(12), C)
     predicted = ridge.predicted_accuracy(W, *sums(Phi[2000:4000], y[2000:4000], 5))
     measured = np.mean(np.argmax(Phi[4000:] @ W, axis=1) == y[4000:])
-    assert 0.4 < measured < 0.95
+    assert 0.5 < measured < 0.98
     # rivals are not quite independent, so the model is a little pessimistic
     assert predicted == pytest.approx(measured, abs=0.05)
 
