@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import (
-    cho_factor,
+    LinAlgError,
     cho_solve,
     cholesky,
     eigh,
@@ -219,7 +219,7 @@ def residual_inverse(R: Gram, ridge: float, U: Array) -> Gram:
     # potri fills the upper triangle; its transpose is the lower one that a Gram counts
     P = Gram.wrap(inverse.T.copy(order="F"))
     if U.shape[1]:
-        L = cholesky((U.T @ V + V.T @ U) / 2, lower=True, check_finite=False)
+        L = _lower((U.T @ V + V.T @ U) / 2)
         P.add(solve_triangular(L, V.T, lower=True, check_finite=False), sign=-1.0)
     P._whole = False
     return P
@@ -229,9 +229,14 @@ def woodbury(P: Gram, X: Array) -> Array:
     """Replace P (d, d) by ``P - T (I + X T)^-1 T^T``, T = P X^T, and return the new ``P X^T``.
 
     A symmetric rank-n downdate: P is symmetric by construction.  Cost: 3 n d^2 + 2 n^2 d flops.
+
+    Raises
+    ------
+    NumericalError
+        When P has lost its positive semidefiniteness; P is left as it was.
     """
     T = P.full @ X.T
-    L = cholesky(X @ T + np.eye(len(X), dtype=P.dtype), lower=True, check_finite=False)
+    L = _lower(X @ T + np.eye(len(X), dtype=P.dtype))
     F = solve_triangular(L, T.T, lower=True, check_finite=False)
     P.add(F, sign=-1.0)
     # the new P X^T = T (I + X T)^-1
@@ -242,4 +247,15 @@ def solve_definite(A: Array, b: Array) -> Array:
     """Return ``A^-1 b`` for positive definite A (k, k): k^3 / 3 flops."""
     if len(A) == 0:
         return np.zeros(b.shape, dtype=A.dtype)
-    return cho_solve(cho_factor((A + A.T) / 2, lower=True, check_finite=False), b)
+    return cho_solve((_lower((A + A.T) / 2), True), b, check_finite=False)
+
+
+def _lower(A: Array) -> Array:
+    """Return the lower Cholesky factor of A (k, k)."""
+    try:
+        return cholesky(A, lower=True, check_finite=False)
+    except LinAlgError as error:
+        raise NumericalError(
+            f"A block of {len(A)} rows is not positive definite in {A.dtype} ({error}). Usual cause: "
+            "a ridge too small for the scale of the features; raise ridge or use dtype float64."
+        ) from error

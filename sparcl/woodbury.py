@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl import linalg
+from sparcl.errors import NumericalError
 from sparcl.linalg import Gram
 from sparcl.randomness import generator
 
@@ -67,11 +68,17 @@ class ResidualInverse:
     ) -> Array:
         """Add rows X (n, D) and return the weights (D, classes); R holds the rows already."""
         XU = X @ self.U
-        K = linalg.woodbury(self.P, X)
         self.AU += X.T @ XU
-        self.M += K @ (XU - X @ self.M)
         self.image += X.T @ (X @ self.probe)
-        if self._wrong():
+        try:
+            K = linalg.woodbury(self.P, X)
+            self.M += K @ (XU - X @ self.M)
+            reason = self._wrong()
+        except NumericalError as error:
+            reason = str(error)
+        if reason:
+            logger.warning("Computed the residual inverse again: %s.", reason.rstrip("."))
+            self.refactored.append(reason.rstrip("."))
             self._factor(R)
             K = self.P.full @ X.T
         old = W.shape[1]
@@ -94,7 +101,7 @@ class ResidualInverse:
         """Return an inverse that continues from what :meth:`state` gave."""
         inverse = cls.__new__(cls)
         for name in ("U", "AU", "M", "probe", "image"):
-            setattr(inverse, name, np.array(state[name], order="F"))
+            setattr(inverse, name, np.array(state[name]))
         inverse.P = Gram.wrap(np.array(state["P"], order="F"))
         inverse.ridge, inverse.refactored = float(state["ridge"]), []
         return inverse
@@ -109,13 +116,10 @@ class ResidualInverse:
         self.probe = probe - U @ (U.T @ probe)
         self.image = R.full @ self.probe + self.ridge * self.probe
 
-    def _wrong(self) -> bool:
-        """Return whether P A has left the identity on the residual probe vector, and log it."""
+    def _wrong(self) -> str:
+        """Return by how much P A has left the identity on the residual probe vector, if it has."""
         error = self.P.full @ self.image - self.probe
         relative = float(np.linalg.norm(error) / max(np.linalg.norm(self.probe), 1e-300))
         if relative <= TOLERANCE[self.P.dtype]:
-            return False
-        reason = f"relative error {relative:.1e} of the residual inverse on a probe vector"
-        logger.warning("Computed the residual inverse again: %s.", reason)
-        self.refactored.append(reason)
-        return True
+            return ""
+        return f"relative error {relative:.1e} of the residual inverse on a probe vector"
