@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from sparcl.errors import InputError, NumericalError
@@ -90,10 +91,14 @@ class Learner(ABC):
         """Return all that the learner keeps: a flat mapping of arrays, numbers and strings.
 
         ``type(learner).from_state(state)`` continues to the bit.  Unless :attr:`keeps_samples`
-        says otherwise there are sums and bases in it, and no sample of two or more a class.
+        says otherwise there are sums and bases in it, and no sample of two or more a class.  A
+        snapshot: what the learner fits later does not change it.
         """
-        own = {"classes": self.classes, "session": self.session, "d": self._d or 0}
-        return _flat({"learner": type(self).__name__} | own | self._state())
+        # a copy in the memory layout that it has, or sums would take another order of rounding
+        return {
+            key: np.copy(value, order="K") if isinstance(value, np.ndarray) else value
+            for key, value in self._kept().items()
+        }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -102,7 +107,7 @@ class Learner(ABC):
         Raises
         ------
         InputError
-            When the state is another kind of learner's.
+            When the state is another kind of learner's, or lacks something.
         """
         nested = _nested(state)
         if str(nested.get("learner")) != cls.__name__:
@@ -110,7 +115,11 @@ class Learner(ABC):
                 f"This state belongs to {nested.get('learner')}, not to {cls.__name__}: load it "
                 "with the class that saved it."
             )
-        learner = cls._from_state(nested)
+        try:
+            learner = cls._from_state(nested)
+            learner._failure = str(nested["failure"])
+        except KeyError as error:
+            raise InputError(f"This state of a {cls.__name__} lacks {error}.") from error
         learner.classes = np.array(nested["classes"], dtype=np.int64)
         learner.session, learner._d = int(nested["session"]), int(nested["d"]) or None
         return learner
@@ -118,7 +127,7 @@ class Learner(ABC):
     def save(self, path: str | Path) -> None:
         """Write the state as an npz file, whole or not at all."""
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **self.state())
+            np.savez(file, **self._kept())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -130,11 +139,14 @@ class Learner(ABC):
             When the file is no such state.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
+            file = np.load(path, allow_pickle=False)
+            if not isinstance(file, NpzFile):
+                raise ValueError("a bare array")
+            with file:
                 state = dict(file)
-        except (OSError, ValueError, BadZipFile) as error:
-            raise InputError(f"{path}: not a saved learner ({error}).") from error
-        return cls.from_state(state)
+            return cls.from_state(state)
+        except (OSError, ValueError, EOFError, BadZipFile, InputError) as error:
+            raise InputError(f"{path}: not a learner that can go on ({error}).") from error
 
     def report(self) -> dict[str, Any]:
         """Return what the last session measured and chose (ranks, energies, ridge)."""
@@ -156,6 +168,11 @@ class Learner(ABC):
     @abstractmethod
     def _logits(self, Phi: Array) -> Array:
         """Score checked features."""
+
+    def _kept(self) -> dict[str, Any]:
+        """Return the state in the learner's own arrays."""
+        own = {"learner": type(self).__name__, "failure": self._failure, "d": self._d or 0}
+        return _flat(own | {"classes": self.classes, "session": self.session} | self._state())
 
     def _checked(self, Phi: Array, y: NDArray[np.integer]) -> tuple[Array, NDArray[np.int64]]:
         where = f"session {self.session + 1}"

@@ -91,6 +91,11 @@ class Settings:
         self.policy()
         if not self.rules():
             raise InputError("A core needs an energy threshold tau or a rank k: give one.")
+        if (self.expansion == "none") != (self.m == 0):
+            raise InputError(
+                f"expansion = {self.expansion!r} with m = {self.m}: an expansion has a width m of at "
+                "least 1, and without one m is 0."
+            )
         if self.cores > 1 and self.expansion == "linear":
             raise InputError("expansion = 'linear' has one residual: it goes with cores = 1.")
         if self.update == "woodbury" and not self.updatable():
@@ -203,15 +208,15 @@ class SpectralRidge(Learner):
         parts = {
             f"{j}/{g}": {
                 "U_core": part.U_core,
-                "measured": [part.energy, part.energy_before],
-                "origin": list(part.origin),
+                "measured": np.array([part.energy, part.energy_before]),
+                "origin": np.array(part.origin),
             }
             for j, cores in enumerate(self.partitions)
             for g, part in enumerate(cores)
         }
         state: dict[str, Any] = {
-            "settings": json.dumps(dataclasses.asdict(self.settings), sort_keys=True),
-            "report": json.dumps(self._report, sort_keys=True),
+            "settings": _json(dataclasses.asdict(self.settings)),
+            "report": _json(self._report),
             "cluster": self.cluster,
             "partition": parts,
             "weights": {f"{i}/{j}": W for (i, j), W in self._weights.items()},
@@ -254,7 +259,7 @@ class SpectralRidge(Learner):
                 ]
             )
         learner._weights = {
-            (int(i), int(j)): np.asfortranarray(W)
+            (int(i), int(j)): W
             for i, row in state.get("weights", {}).items()
             for j, W in row.items()
         }
@@ -290,12 +295,21 @@ class SpectralRidge(Learner):
             )
         if self.statistics is None:
             self._start(Phi, columns, classes)
+        kept = self._report, self.partitions, self.Qs, self.cluster
+        try:
+            self._learn(Phi, columns, old, classes)
+        except InputError:
+            # raised before any sum is touched: what was only replaced is put back
+            self._report, self.partitions, self.Qs, self.cluster = kept
+            raise
+
+    def _learn(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         self._report = {}
         renewed = self._renew_partitions(Phi.shape[1])
         X = self.expand(Phi)
         if self.settings.project:
             X = self._projected(X)
-        self._assign_clusters(Phi, columns, old, classes)
+        self._assign_clusters(Phi, columns, classes)
         points = self._points(Phi, X, columns, old, classes)
         held = np.arange(classes) < (old if self.settings.freeze else 0)
         if self.settings.reappearing == "free":
@@ -334,23 +348,25 @@ class SpectralRidge(Learner):
             )
         self.statistics = Statistics(d if self.map is None else d + settings.m, self.dtype)
         if settings.cores > 1:
-            means = _class_means(Phi, columns, range(classes))
-            self.centres = kmeans2(means, _spread_rows(means, settings.cores), minit="matrix")[0]
+            if self.centres is None:
+                means = _class_means(Phi, columns, range(classes))
+                spread = _spread_rows(means, settings.cores)
+                self.centres = kmeans2(means, spread, minit="matrix")[0]
             self.grams = [linalg.Gram(d, self.dtype) for _ in range(settings.cores)]
         if settings.ridge_rule in ("all", "gaussian"):
             self.judge = SpectralRidge(dataclasses.replace(settings, ridge_rule="fixed"))
-            self.judge.map = self.map  # one map, or the held-out sums would not be its own
+            # one map, or the held-out sums would not be its own; one clustering, from all rows
+            self.judge.map, self.judge.centres = self.map, self.centres
         self.partitions = [
             [empty(d, self.dtype) for _ in range(settings.cores)] for _ in settings.rules()
         ]
 
-    def _assign_clusters(
-        self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int
-    ) -> None:
+    def _assign_clusters(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
         """Put each new class into the cluster whose centre is nearest to its mean."""
-        new = np.zeros(classes - old, dtype=np.int64)
+        known = len(self.cluster)
+        new = np.zeros(classes - known, dtype=np.int64)
         if self.centres is not None and len(new):
-            means = _class_means(Phi, columns, range(old, classes))
+            means = _class_means(Phi, columns, range(known, classes))
             new = np.argmin(((means[:, None] - self.centres) ** 2).sum(axis=2), axis=1)
         self.cluster = np.concatenate([self.cluster, new])
 
@@ -427,12 +443,13 @@ class SpectralRidge(Learner):
         From sums alone, and of weights that never saw those rows: a second learner runs on the
         others, with frozen coordinates of its own.  2 D^2 c flops a point beside its fit.
         """
+        # a class whose every row is held out keeps its column and its cluster all the same
+        self.judge.cluster = self.cluster
+        self.judge.fit_columns(Phi[fit], columns[fit], old, classes)
         if self.judged is None:
             self.judged = Statistics(X.shape[1], self.dtype)
         self.judged.grow(classes)
         self.judged.accumulate(X[judged], columns[judged])
-        # a class whose every row is held out keeps its column all the same
-        self.judge.fit_columns(Phi[fit], columns[fit], old, classes)
         R, C, counts = self.judged.R, self.judged.C, self.judged.counts
         if self.settings.ridge_rule == "all":
             return {point: ridge.squared_error(W, R, C) for point, W in self.judge._weights.items()}
@@ -565,6 +582,10 @@ def _spread_rows(rows: Array, count: int) -> Array:
         distance = ((rows[:, None] - rows[taken]) ** 2).sum(axis=2).min(axis=1)
         taken.append(int(np.argmax(distance)))
     return rows[taken]
+
+
+def _json(value: dict[str, Any]) -> str:
+    return json.dumps(value, sort_keys=True, default=np.generic.item)  # numpy's numbers as Python's
 
 
 def _listed(numbered: Mapping[str, Array]) -> list[Array]:

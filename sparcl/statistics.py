@@ -72,7 +72,7 @@ class Statistics:
         Raises
         ------
         InputError
-            When the feature dimensions differ or a column does not exist.
+            When the feature dimensions differ, or a column does not exist or is named twice.
         """
         columns = np.asarray(columns, dtype=np.int64)
         if len(other.gram) != len(self.gram):
@@ -80,10 +80,11 @@ class Statistics:
                 f"Cannot merge statistics of {len(other.gram)} features into {len(self.gram)}: both "
                 "sides must come from the same backbone and expansion."
             )
-        if len(columns) != len(other.counts) or not np.all(columns < len(self.counts)):
+        known = np.isin(columns, np.arange(len(self.counts))).all()
+        if len(columns) != len(other.counts) or not known or len(set(columns)) != len(columns):
             raise InputError(
                 f"Cannot merge {len(other.counts)} class columns as {columns.tolist()} into "
-                f"{len(self.counts)}: grow() first and name one column for each class."
+                f"{len(self.counts)}: grow() first and name a column of its own for each class."
             )
         self.gram = linalg.Gram.wrap(self.R + other.R)
         self.C[:, columns] += other.C

@@ -75,7 +75,7 @@ class RanPac(Learner):
 
     def _state(self) -> dict[str, Any]:
         return {
-            "settings": [self.width, self.seed],
+            "settings": np.array([self.width, self.seed]),
             "dtype": self.dtype.name,
             "statistics": self.statistics.state(),
             "weights": self.weights,
