@@ -47,7 +47,7 @@ class Settings:
     expansion : ``none``; ``linear``, m random residual directions drawn anew with each partition;
         ``relu``, ``topk``, ``rbf``, a frozen map of m outputs of the unit-normed residual
     m : width of the expansion
-    tau_map : energy of the base session that the nonlinear map leaves out
+    tau_map : energy of the base session that the nonlinear map leaves out; 0 maps all of it
     update : ``direct``, ``woodbury``, or ``auto`` (by the number of new rows)
     seed : of random directions, maps and hold-outs
     dtype : working precision
@@ -86,7 +86,8 @@ class Settings:
         whole("cores", self.cores, least=1)
         whole("seed", self.seed, least=0)
         whole("m", self.m, least=0)
-        share("tau_map", self.tau_map)
+        if self.tau_map != 0:
+            share("tau_map", self.tau_map)
         precision(self.dtype)
         self.policy()
         if not self.rules():
@@ -342,7 +343,8 @@ class SpectralRidge(Learner):
         if self.map is None and settings.expansion in expansion.NONLINEAR:
             base = linalg.Gram(d, self.dtype)
             base.add(Phi)
-            basis = Spectrum(base.full).split(Rule(tau=settings.tau_map)).U_core
+            left_out = Rule(tau=settings.tau_map) if settings.tau_map else Rule(k=0)
+            basis = Spectrum(base.full).split(left_out).U_core
             self.map = expansion.residual_map(
                 settings.expansion, basis, Phi, settings.m, settings.seed
             )
