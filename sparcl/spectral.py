@@ -97,6 +97,10 @@ class Settings:
                 f"expansion = {self.expansion!r} with m = {self.m}: an expansion has a width m of at "
                 "least 1, and without one m is 0."
             )
+        if self.ridge_rule == "newest" and len(self.rules()) > 1:
+            raise InputError(
+                "ridge_rule = 'newest' chooses a ridge, and it needs one threshold tau or rank k."
+            )
         if self.cores > 1 and self.expansion == "linear":
             raise InputError("expansion = 'linear' has one residual: it goes with cores = 1.")
         if self.update == "woodbury" and not self.updatable():
