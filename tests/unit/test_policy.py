@@ -155,7 +155,9 @@ def two_worlds(seed: int = 0) -> tuple[list[Session], dict[int, int]]:
     return sessions, world
 
 
-@pytest.mark.parametrize(("hyper", "renewals"), [({"refresh": 1}, {2, 3, 4}), ({"refresh": 0}, {2})])
+@pytest.mark.parametrize(
+    ("hyper", "renewals"), [({"refresh": 1}, {2, 3, 4}), ({"refresh": 0}, {2})]
+)
 @pytest.mark.parametrize("rest", [{}, {"new_classes": "residual", "coupling": "dropped"}])
 def test_one_core_a_cluster(hyper: dict, renewals: set[int], rest: dict) -> None:
     sessions, world = two_worlds()
@@ -176,7 +178,7 @@ def test_one_core_a_cluster(hyper: dict, renewals: set[int], rest: dict) -> None
 
 
 def test_each_cluster_keeps_its_own_core_coordinates() -> None:
-    sessions, world = two_worlds(seed=4)
+    sessions, _ = two_worlds(seed=4)
     learner = build("sparcl", ridge=0.1, tau=0.8, cores=2, refresh=1)
     learner.fit_session(*sessions[0])
     for Phi, y in sessions[1:]:

@@ -1,5 +1,7 @@
 """Core and residual: the split itself, truncated and dense, against an eigendecomposition."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -81,7 +83,7 @@ def test_cores_are_nested(seed: int, d: int) -> None:
     taus = [0.4, 0.9, 0.6, 0.97]
     splits = partition(R, [Rule(tau=tau) for tau in taus])
     by_size = sorted(splits, key=lambda split: split.k)
-    for small, large in zip(by_size, by_size[1:], strict=False):
+    for small, large in pairwise(by_size):
         assert np.array_equal(large.U_core[:, : small.k], small.U_core)
     for tau, split in zip(taus, splits, strict=True):
         alone = Spectrum(R).split(Rule(tau=tau))
@@ -104,7 +106,7 @@ def test_rank_given(k: int) -> None:
 
 
 def test_rules_that_make_no_sense() -> None:
-    with pytest.raises(InputError, match="31.*30"):
+    with pytest.raises(InputError, match=r"31.*30"):
         Spectrum(np.eye(30, order="F")).split(Rule(k=31))
     for wrong in ({}, {"tau": 0.5, "k": 2}):
         with pytest.raises(InputError, match=r"tau or a rank k"):

@@ -39,6 +39,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "newest": ("sparcl", {"tau": 0.6, "ridge": "newest"}),
     "all": ("sparcl", {"tau": 0.6, "ridge": "all", "refresh": 1}),
     "all, plus": ("sparcl-plus", {"tau": 0.6, "ridge": "all", "width": 90}),
+    "gaussian": ("sparcl", {"tau": 0.6, "ridge": "gaussian", "refresh": 1}),
     "all, cores": ("sparcl", {"tau": 0.6, "ridge": "all", "cores": 2}),
     "woodbury": ("sparcl", {"tau": 0.6, "refresh": 0, "update": "woodbury"}),
     "woodbury, plus": (
@@ -159,8 +160,7 @@ def foreign(path: Path, how: str) -> None:
 
 @pytest.mark.parametrize(
     "how",
-    ["text", "empty", "array", "other npz", "pickled", "cut short", "key missing", "other method"]
-    + ["absent"],
+    ["text", "empty", "array", "other npz", "pickled", "cut short", "key missing", "other method"],
 )
 def test_foreign_files_are_refused(how: str, tmp_path: Path) -> None:
     path = tmp_path / "file.npz"
@@ -168,6 +168,11 @@ def test_foreign_files_are_refused(how: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         SpectralRidge.load(path)
     assert "NearestClassMean" in str(caught.value) or "file.npz" in str(caught.value)
+
+
+def test_an_absent_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere\.npz"):
+        SpectralRidge.load(tmp_path / "nowhere.npz")
 
 
 def test_a_state_of_another_kind_is_refused(stream: list[Session]) -> None:

@@ -223,8 +223,7 @@ def test_a_system_beyond_float32_is_an_error(stream: list[Session]) -> None:
         "sparcl", ridge=1e-4, k=2, tau=None, update="woodbury", refresh=0, dtype="float32"
     )
     with pytest.raises(NumericalError, match=r"condition number.*float64"):
-        for Phi, y in stream:
-            learner.fit_session(1e4 * Phi[:6], y[:6])
+        fit(learner, [(1e4 * Phi[:6], y[:6]) for Phi, y in stream])
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -244,14 +243,14 @@ def test_a_system_beyond_float32_is_an_error(stream: list[Session]) -> None:
     ],
 )
 def test_what_it_cannot_do_is_refused(switch: dict) -> None:
-    with pytest.raises(InputError, match="woodbury.*one residual inverse"):
+    with pytest.raises(InputError, match=r"woodbury.*one residual inverse"):
         build("sparcl", update="woodbury", **switch)
 
 
 @pytest.mark.parametrize("grid", [{"ridge": [0.1, 1.0]}, {"ridge": [1.0], "tau": [0.5, 0.9]}])
 def test_a_grid_is_refused(grid: dict) -> None:
     for module in (sparcl, sparcl_plus):
-        with pytest.raises(InputError, match="woodbury.*one fixed ridge"):
+        with pytest.raises(InputError, match=r"woodbury.*one fixed ridge"):
             module.build_grid(update="woodbury", **grid)
 
 
