@@ -79,6 +79,12 @@ class Gram:
         syrk(sign, rows, beta=1.0, c=self._array, lower=1, overwrite_c=1)
         self._whole = False
 
+    def times(self, B: Array) -> Array:
+        """Return the product with B (d,) or (d, n) from the lower triangle: 2 n d^2 flops."""
+        name = "symv" if B.ndim == 1 else "symm"
+        (product,) = get_blas_funcs((name,), (self._array,))
+        return product(1.0, self._array, B, lower=1)
+
     @contextmanager
     def factored(
         self, shift: float, *, downdate: tuple[float, Array] | None = None
@@ -235,7 +241,7 @@ def woodbury(P: Gram, X: Array) -> Array:
     NumericalError
         When P has lost its positive semidefiniteness; P is left as it was.
     """
-    T = P.full @ X.T
+    T = P.times(X.T)
     L = _lower(X @ T + np.eye(len(X), dtype=P.dtype))
     F = solve_triangular(L, T.T, lower=True, check_finite=False)
     P.add(F, sign=-1.0)

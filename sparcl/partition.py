@@ -64,14 +64,22 @@ def empty(d: int, dtype: np.dtype | type = np.float64) -> Partition:
 class Spectrum:
     """Eigenpairs of R (d, d), computed when asked for and only as many as are needed.
 
-    R must stay as it is while the spectrum is in use.  Cost: O(d^2 k) while k is far below d
-    (``linalg.leading_eigh``), O(d^3) otherwise, once for all splits.
+    R must stay as it is while the spectrum is in use; of a Gram its leading ``d`` rows are taken,
+    and only when they are needed.  Cost: O(d^2 k) while k is far below d (``linalg.leading_eigh``),
+    O(d^3) otherwise, once for all splits.
     """
 
-    R: Array
+    source: Array | linalg.Gram
     origin: int = 0
+    d: int | None = None
     _values: Array | None = field(default=None, repr=False)
     _vectors: Array | None = field(default=None, repr=False)
+
+    @property
+    def R(self) -> Array:
+        """The matrix (d, d) that is decomposed."""
+        source = self.source
+        return source.full[: self.d, : self.d] if isinstance(source, linalg.Gram) else source
 
     def split(self, rule: Rule) -> Partition:
         """Return the smallest core with ``sum_{i<=k} lambda_i >= tau sum_i lambda_i``, or of rank k.

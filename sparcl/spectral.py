@@ -379,8 +379,7 @@ class SpectralRidge(Learner):
     def _renew_partitions(self, d: int) -> bool:
         """Split the space by R of the previous sessions where the policy says so."""
         settings, decide = self.settings, self.settings.policy()
-        blocks = [R.full for R in self.grams] or [self.statistics.R[:d, :d]]
-        spectra = [Spectrum(R, origin=self.session) for R in blocks]
+        spectra = [Spectrum(R, self.session, d) for R in self.grams or [self.statistics.gram]]
         rules, partitions = settings.rules(), [list(cores) for cores in self.partitions]
         renewed = False
         # the largest threshold first: the others take part of its decomposition

@@ -80,11 +80,13 @@ class ResidualInverse:
             logger.warning("Computed the residual inverse again: %s.", reason.rstrip("."))
             self.refactored.append(reason.rstrip("."))
             self._factor(R)
-            K = self.P.full @ X.T
+            K = self.P.times(X.T)
         old = W.shape[1]
         Y = (columns[:, None] == np.arange(classes)).astype(X.dtype)
         result = np.empty((len(W), classes), dtype=W.dtype, order="F")
-        result[:, :old] = W + K @ (Y[:, :old] - X @ W)
+        result[:, :old] = W
+        # transposed, so that the sum runs along the columns of the Fortran-ordered weights
+        result[:, :old] += ((Y[:, :old] - X @ W).T @ K.T).T
         if classes > old:
             free = self.U - self.M
             X_c = linalg.solve_definite(self.AU.T @ free, (X @ free).T @ Y[:, old:])
@@ -111,14 +113,14 @@ class ResidualInverse:
         U, D = self.U, len(R)
         self.P = linalg.residual_inverse(R, self.ridge, U)
         self.AU = R.full @ U + self.ridge * U
-        self.M = self.P.full @ self.AU
+        self.M = self.P.times(self.AU)
         probe = generator("woodbury-probe", D).standard_normal(D).astype(R.dtype)
         self.probe = probe - U @ (U.T @ probe)
         self.image = R.full @ self.probe + self.ridge * self.probe
 
     def _wrong(self) -> str:
         """Return by how much P A has left the identity on the residual probe vector, if it has."""
-        error = self.P.full @ self.image - self.probe
+        error = self.P.times(self.image) - self.probe
         relative = float(np.linalg.norm(error) / max(np.linalg.norm(self.probe), 1e-300))
         if relative <= TOLERANCE[self.P.dtype]:
             return ""

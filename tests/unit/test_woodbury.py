@@ -259,3 +259,15 @@ def test_auto_stays_direct_where_the_recursion_would_be_wrong(switch: dict) -> N
     sessions = synthetic_stream(sessions=4, classes=2, samples=2, dimension=80)
     learner = fit(build("sparcl", ridge=0.1, tau=0.5, refresh=0, **switch), sessions)
     assert learner.report()["update"] == "direct"
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**6), d=st.integers(1, 300), n=st.integers(0, 6))
+def test_products_read_the_lower_triangle_alone(seed: int, d: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    Phi, B = rng.standard_normal((5, d)), rng.standard_normal((d, n))
+    gram = linalg.Gram(d)
+    gram.add(Phi)  # the upper triangle is left as it was, all zeros
+    assert gram.times(B) == pytest.approx(Phi.T @ Phi @ B, abs=1e-10)
+    assert gram.times(Phi[0]) == pytest.approx(Phi.T @ Phi @ Phi[0], abs=1e-10)
+    assert gram.full == pytest.approx(Phi.T @ Phi, abs=1e-12)
