@@ -227,5 +227,5 @@ def display(block, name, suite):
         }
         for kind in ("methods", "datasets", "backbones")
     }
-    about = {"suite": suite, "sessions": protocol(suite)["sessions"]}
+    about = {"id": name, "suite": suite, "sessions": protocol(suite)["sessions"]}
     return pick(block, name, suite) | labels | about
