@@ -23,6 +23,7 @@ include: "workflow/rules/features.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
+include: "workflow/rules/claims.smk"
 
 
 # The run records are listed: with the tables alone, file times would decide on a fresh clone
@@ -52,6 +53,18 @@ rule summary:
 rule tables:
     input:
         table_files(),
+
+
+# The suites that params.yaml names under `ablations`, whatever `suite` is.
+rule ablations:
+    input:
+        ablation_files(),
+
+
+# Each checkable statement of the paper with its verdict, from the summaries of the suites it names.
+rule claims:
+    input:
+        claims_files(),
 
 
 rule figures:

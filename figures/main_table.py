@@ -100,7 +100,8 @@ def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
         What `rows` returned.
     options : mapping
         ``caption``, with ``{suite}``, ``{backbone}``, ``{sessions}``, ``{orders}`` to be filled in;
-        ``blocks``: measures side by side, block under block (all, one a block, if left out).
+        ``blocks``: measures side by side, block under block (all, one a block, if left out);
+        ``id``: of the table, for its LaTeX label.
 
     Raises
     ------
@@ -116,10 +117,11 @@ def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
     blocks = options.get("blocks", [[measure] for measure in MEASURES])
     if unknown := [m for block in blocks for m in block if m not in MEASURES]:
         raise ConfigError(
-            f"tables.main.blocks in params.yaml names {', '.join(unknown)}; there are {', '.join(MEASURES)}"
+            f"tables.{options.get('id', 'main')}.blocks in params.yaml names {', '.join(unknown)}; "
+            f"there are {', '.join(MEASURES)}"
         )
     return {
-        ".tex": tables.latex(cells, blocks, MEASURES, caption, "main"),
+        ".tex": tables.latex(cells, blocks, MEASURES, caption, options.get("id", "main")),
         ".md": tables.markdown(cells, blocks, MEASURES, caption),
         ".csv": cells.assign(best=cells["best"].astype(int)).to_csv(
             index=False, float_format="%.6f", lineterminator="\n"

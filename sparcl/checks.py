@@ -34,6 +34,13 @@ def whole(name: str, value: Any, *, least: int) -> int:
     return int(value)
 
 
+def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """Return ``value`` if it is among ``allowed``, else raise InputError naming them."""
+    if value not in allowed:
+        raise InputError(f"{name} = {value!r}: it must be one of {', '.join(allowed)}.")
+    return value
+
+
 def precision(value: Any) -> np.dtype:
     """Return the dtype named ``value``, one of :data:`DTYPES`, else raise InputError."""
     if value not in DTYPES:

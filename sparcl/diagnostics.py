@@ -1,14 +1,29 @@
-"""What a new session does to the spectrum of R."""
+"""What a new session does: to the spectrum of R, to old classes, and which remedy that calls for.
 
-from collections.abc import Iterator, Sequence
+Two kinds of measurement.  :func:`trace` needs R and C alone, so that its numbers belong to a data
+set and a class order and are the same for every method; :func:`on_old_classes` needs a learner.
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl import linalg
+from sparcl.errors import InputError
+from sparcl.learner import Learner
+from sparcl.metrics import ROUNDING
+from sparcl.partition import residual_condition
+from sparcl.spectral import SpectralRidge
 from sparcl.statistics import Statistics
 
 Array = NDArray[np.floating]
+
+EFFECTIVE = 0.01  # share of ||C_old||^2 that an eigenvalue must carry to count for kappa_t (paper)
+PROBE = 256  # old test samples on which the bound of Theorem 1 is tried
 
 
 def log_spaced_modes(d: int, count: int) -> NDArray[np.int64]:
@@ -26,7 +41,7 @@ def dilution(R: Array, values: Array, vectors: Array, dR: Array, ridge: float) -
 
     Parameters
     ----------
-    R : (d, d) = R_old + dR, used as workspace and restored; dR : (d, d)
+    R : (d, d) = R_old + dR; dR : (d, d)
     values : (m,) old eigenvalues lambda_i; vectors : (d, m) old eigenvectors u_i
 
     Returns
@@ -35,7 +50,7 @@ def dilution(R: Array, values: Array, vectors: Array, dR: Array, ridge: float) -
     """
     a = values + ridge
     overlap = np.einsum("im,im->m", vectors, dR @ vectors)
-    with linalg.shifted_cholesky(R, ridge) as A:
+    with linalg.Gram.wrap(R).factored(ridge) as A:
         gain = np.einsum("im,im->m", vectors, A.solve(np.asfortranarray(vectors)))
     return {
         "overlap": overlap,
@@ -44,31 +59,255 @@ def dilution(R: Array, values: Array, vectors: Array, dR: Array, ridge: float) -
     }
 
 
-def spectrum_trace(
-    sessions: Sequence[tuple[Array, NDArray[np.integer]]], ridge: float, count: int
-) -> Iterator[dict[str, float]]:
-    """Yield one row a session and mode: the spectrum of R and the dilution of its old modes.
+def kappa(values: Array, vectors: Array, C_old: Array, ridge: float) -> float:
+    """Return the paper's kappa_t: ``lambda_max(R_t + ridge I)`` over its least effective eigenvalue.
 
-    ``sessions`` holds (Phi (n, d), labels (n,)) a session.  Old modes are those of the previous
-    sessions' R.  Cost: one dense eigendecomposition a session.
+    Effective is an eigenvalue whose mode carries 1% of the old classes' cross-correlation energy,
+    ``||u_i^T C_old||^2 >= 0.01 ||C_old||^2``; where none does, the one that carries most.  It is
+    a function of R and C: the same number for ACIL and SPARCL, which keep the same sums.
+    """
+    carried = np.square(vectors.T @ C_old).sum(axis=1)
+    effective = np.flatnonzero(carried >= EFFECTIVE * carried.sum())
+    least = effective[-1] if len(effective) else int(np.argmax(carried))
+    return float((values[0] + ridge) / (values[least] + ridge))
+
+
+def prototype_cosine(prototypes: Array) -> float:
+    """Return the mean cosine between different columns of prototypes (D, c); nan for one column."""
+    c = prototypes.shape[1]
+    if c < 2:
+        return np.nan
+    norm = np.linalg.norm(prototypes, axis=0)
+    unit = prototypes / np.where(norm > 0, norm, 1)
+    return float((np.square(unit.sum(axis=1)).sum() - np.square(unit).sum()) / (c * (c - 1)))
+
+
+@dataclass
+class _Memory:
+    """The previous sessions' sums in their own eigenbasis, and the joint ridge solution."""
+
+    R: Array
+    values: Array
+    vectors: Array
+    W: Array
+
+    def rank(self, tau: float) -> int:
+        """Return the smallest k that holds the share tau of the energy."""
+        shares = np.cumsum(np.maximum(self.values, 0)) / np.trace(self.R)
+        return min(int(np.searchsorted(shares, tau)) + 1, len(shares))
+
+
+def trace(
+    sessions: Sequence[tuple[Array, NDArray[np.integer]]], ridge: float, tau: float, count: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Measure, over one class order, everything that depends on R and C only.
+
+    Parameters
+    ----------
+    sessions : (Phi (n, d), labels (n,)) a session, training rows
+    ridge, tau : lambda and the core's energy threshold; the paper's 1 and 0.95 in params.yaml
+    count : modes, of d, in ``modes``
+
+    Returns
+    -------
+    ``modes`` : a row a session and mode: eigenvalue of R_t, and of the old mode its eigenvalue,
+    inverse gain, overlap and shrink.  ``sessions`` : a row a session, see :func:`_session_row`.
+    Cost: one dense eigendecomposition a session, and as much again for the core's measurements.
     """
     d = sessions[0][0].shape[1]
-    modes = log_spaced_modes(d, count)
-    statistics = Statistics(d)
-    values = vectors = None
-    for t, (Phi, labels) in enumerate(sessions):
-        before = statistics.R.copy(order="F")
-        statistics.grow(int(labels.max()) + 1)
-        statistics.accumulate(Phi, labels)
-        measured = None
-        if t:
-            dR = statistics.R - before
-            measured = dilution(
-                statistics.R, values[modes - 1], vectors[:, modes - 1], dR, ridge
-            ) | {"old_eigenvalue": values[modes - 1]}
-        values, vectors = linalg.descending_eigh(statistics.R)
-        for i, mode in enumerate(modes):
-            row = {"session": t + 1, "mode": int(mode), "eigenvalue": float(values[mode - 1])}
-            if measured:
-                row |= {key: float(column[i]) for key, column in measured.items()}
-            yield row
+    modes = log_spaced_modes(d, count) - 1
+    labels = np.unique(np.concatenate([y for _, y in sessions]))
+    statistics, old = Statistics(d), None
+    mode_rows: list[dict[str, Any]] = []
+    session_rows: list[dict[str, Any]] = []
+    seen = np.zeros(0, dtype=np.int64)
+    for t, (Phi, y) in enumerate(sessions):
+        statistics.grow(len(labels))
+        statistics.accumulate(Phi, np.searchsorted(labels, y))
+        R, C = statistics.R.copy(order="F"), statistics.C
+        values, vectors = linalg.descending_eigh(R)
+        W = vectors @ ((vectors.T @ C) / (np.maximum(values, 0) + ridge)[:, None])
+        new = _Memory(R, values, vectors, W)
+        diluted: dict[str, Array] = {}
+        if old is not None:
+            diluted = dilution(R.copy(order="F"), old.values, old.vectors, R - old.R, ridge)
+            diluted |= {"old_eigenvalue": old.values, "inverse_gain": 1 / (old.values + ridge)}
+        for mode in modes:
+            row = {"session": t + 1, "mode": int(mode) + 1, "eigenvalue": float(values[mode])}
+            mode_rows.append(row | {key: float(column[mode]) for key, column in diluted.items()})
+        own = np.searchsorted(labels, np.unique(y))
+        before, seen = seen, np.union1d(seen, own)
+        prototypes = C[:, seen] / statistics.counts[seen]
+        row = {
+            "session": t + 1,
+            "kappa": kappa(values, vectors, C[:, before if len(before) else seen], ridge),
+            "condition": float((values[0] + ridge) / (max(values[-1], 0.0) + ridge)),
+            "prototype_cosine": prototype_cosine(prototypes),
+        }
+        if old is not None:
+            row |= _session_row(old, new, diluted, before, ridge, tau)
+        session_rows.append(row)
+        old = new
+    return {"modes": mode_rows, "sessions": session_rows}
+
+
+def _session_row(
+    old: _Memory,
+    new: _Memory,
+    diluted: dict[str, Array],
+    before: NDArray[np.integer],
+    ridge: float,
+    tau: float,
+) -> dict[str, Any]:
+    """Return what a session did to the core of the sessions before it.
+
+    ``leading_mass`` is the share of R_t's energy in its k leading modes, ``overlap`` the sum of
+    delta_i over the core's modes and ``overlap_share`` that over the session's energy tr dR.
+    ``core_angle`` (degrees) is the largest between the core and R_t's leading subspace of equal
+    rank.  ``joint_*`` are of the joint ridge solution (ACIL), by whose sums they are determined:
+    its old columns' change, split along the core, as share of the squared weight change and as
+    drift: root mean square change of the old logits over old *training* samples, divided by theirs,
+    ``sum_i lambda_i ||u_i^T dW||^2 / sum_i lambda_i ||u_i^T W||^2``, where core and residual do not
+    mix because the u_i are R_old-orthogonal.
+    """
+    k = old.rank(tau)
+    U, positive = old.vectors[:, :k], np.maximum(new.values, 0)
+    overlap = float(diluted["overlap"][:k].sum())
+    sines = new.vectors[:, :k] - U @ (U.T @ new.vectors[:, :k])
+    sine = np.sqrt(max(np.linalg.eigvalsh(sines.T @ sines)[-1], 0.0))
+    moved = np.square(old.vectors.T @ (new.W - old.W)[:, before]).sum(axis=1)
+    scale = np.square(old.vectors.T @ old.W[:, before]).sum(axis=1) @ np.maximum(old.values, 0)
+    drift = np.maximum(old.values, 0) * moved / scale
+    return {
+        "core_rank": k,
+        "residual_rank": len(old.R) - k,
+        "leading_mass": float(positive[:k].sum() / positive.sum()),
+        "overlap": overlap,
+        "overlap_share": overlap / float(np.trace(new.R - old.R)),
+        "core_shrink_exact": float(diluted["shrink_exact"][:k].mean()),
+        "core_shrink_bound": float(diluted["shrink_bound"][:k].mean()),
+        "core_angle": float(np.degrees(np.arcsin(min(sine, 1.0)))),
+        "residual_condition": residual_condition(new.R, ridge, np.asfortranarray(U)),
+        "joint_residual_change": float(moved[k:].sum() / moved.sum()) if moved.any() else np.nan,
+        "joint_drift_core": float(np.sqrt(drift[:k].sum())),
+        "joint_drift_residual": float(np.sqrt(drift[k:].sum())),
+    }
+
+
+def on_old_classes(
+    learner: Learner, before: Array | None, old: Array, change: Array
+) -> dict[str, float]:
+    """Measure what the session that was just fitted did to the old classes of one learner.
+
+    Parameters
+    ----------
+    learner : after its session
+    before : its weights (D, c_old) before the session, None where there were none
+    old : features (n, d) of old test samples; change : (n, c_old) change of their scores
+
+    Returns
+    -------
+    ``expanded_prototype_cosine`` for learners with sums in coordinates of their own, and, for
+    spectral ridge learners with old classes, along the core of this session:
+    ``drift_core``, ``drift_residual`` (mean absolute change of old scores by each part),
+    ``residual_change`` (share of the squared change of old weights that lies in the residual; an
+    empty core leaves all of it there) and ``bound_ratio`` (largest old-logit change over its bound
+    in Theorem 1, on a probe of old samples; at most 1).  Cost: that of scoring ``old`` once.
+    """
+    measured: dict[str, float] = {}
+    statistics = getattr(learner, "statistics", None)
+    if isinstance(statistics, Statistics):
+        present = statistics.counts > 0
+        means = statistics.C[:, present] / statistics.counts[present]
+        measured["expanded_prototype_cosine"] = prototype_cosine(means)
+    if before is None or not isinstance(learner, SpectralRidge):
+        return measured
+    d, c_old = old.shape[1], before.shape[1]
+    dW = learner.weights[:, :c_old] - before
+    core_dW, held = np.zeros((d, c_old)), 0.0
+    probe = old[:: max(len(old) // PROBE, 1)]
+    X = learner.expand(probe)
+    bound = np.empty((len(probe), c_old))
+    for g, part in enumerate(learner.partitions[0]):
+        columns = np.flatnonzero(learner.cluster[:c_old] == g)
+        coordinates = part.U_core.T @ dW[:d, columns]
+        core_dW[:, columns] = part.U_core @ coordinates
+        held += float(np.square(coordinates).sum())
+        inside = np.square(probe @ part.U_core).sum(axis=1)
+        residual = np.sqrt(np.maximum(np.square(X).sum(axis=1) - inside, 0))
+        bound[:, columns] = residual[:, None] * np.linalg.norm(dW[:, columns], axis=0)
+    by_core = old @ core_dW
+    rounding = ROUNDING * np.finfo(change.dtype).eps * max(np.abs(learner.weights).max(), 1)
+    moved = np.abs(X @ dW)
+    allowed = bound > rounding
+    total = float(np.square(dW).sum())
+    return measured | {
+        "drift_core": _mean_above(by_core, rounding),
+        "drift_residual": _mean_above(change - by_core, rounding),
+        "residual_change": 1 - held / total if total > 0 else np.nan,
+        "bound_ratio": float((moved[allowed] / bound[allowed]).max(initial=0)),
+    }
+
+
+def _mean_above(values: Array, rounding: float) -> float:
+    size = np.abs(values)
+    return float(np.mean(np.where(size > rounding, size, 0)))
+
+
+def packed(hit: NDArray[np.bool_]) -> str:
+    """Return booleans (n,) as base64 text of n / 8 bytes."""
+    return base64.b64encode(np.packbits(hit).tobytes()).decode("ascii")
+
+
+def unpacked(text: str, n: int) -> NDArray[np.bool_]:
+    """Return the booleans (n,) that :func:`packed` wrote."""
+    bits = np.unpackbits(np.frombuffer(base64.b64decode(text), dtype=np.uint8))
+    return bits[:n].astype(bool)
+
+
+def recommend(
+    sessions: Sequence[Mapping[str, Any]], thresholds: Mapping[str, float]
+) -> dict[str, Any]:
+    """Name the remedy that the paper's diagnostic protocol calls for, from training rows only.
+
+    The protocol logs (1) the overlap of a session with the core, (2) the mean cosine between class
+    prototypes, (3) the drift of old logits.  "If (1) and (3) move together while (2) is already
+    small, spectral partition is the right lever.  If (2) remains large, sparse decorrelation is the
+    right lever.  If both move, use both."
+
+    Made precise: contamination is present when the joint ridge solution's drift along the core,
+    as a share of these logits' scale, reaches ``drift`` and the core takes ``overlap`` or
+    more of the sessions' energy; prototypes are correlated when their cosine in the last session
+    reaches ``cosine``.
+
+    Parameters
+    ----------
+    sessions : rows of :func:`trace`'s ``sessions``
+    thresholds : ``overlap``, ``drift``, ``cosine``
+
+    Returns
+    -------
+    ``advice`` : partition, decorrelation, both or neither; and the three measured numbers.
+
+    Raises
+    ------
+    InputError
+        With fewer than two sessions nothing was old yet.
+    """
+    later = [row for row in sessions if row.get("overlap") is not None]
+    if not later:
+        raise InputError("A recommendation needs two sessions at least: the first has no past.")
+    measured = {
+        "overlap": float(np.mean([row["overlap_share"] for row in later])),
+        "drift": float(np.mean([row["joint_drift_core"] for row in later])),
+        "cosine": float(later[-1]["prototype_cosine"]),
+    }
+    contaminated = all(measured[name] >= thresholds[name] for name in ("overlap", "drift"))
+    correlated = measured["cosine"] >= thresholds["cosine"]
+    advice = {
+        (True, False): "partition",
+        (False, True): "decorrelation",
+        (True, True): "both",
+        (False, False): "neither",
+    }[contaminated, correlated]
+    return {"advice": advice} | measured

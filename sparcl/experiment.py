@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import methods, metrics, stream
+from sparcl import diagnostics, methods, metrics, stream
 from sparcl.errors import InputError, SparclError
 
 DIGITS = 12  # significant digits of a recorded float
@@ -77,7 +77,8 @@ def run(
     Returns
     -------
     Mapping with ``correct`` (T, K), ``test_counts`` (K,), ``session_of_class`` (K,), ``classes``
-    (K,) in order, ``drift`` and ``drift_scaled`` (T,) (null in session 1), ``reports`` (T,) and
+    (K,) in order, ``drift`` and ``drift_scaled`` (T,) (null in session 1), ``reports`` and
+    ``diagnostics`` (T,), ``last_hits`` (packed bits over the test split's rows, in file order) and
     ``hyper``, every hyper-parameter used.
 
     Raises
@@ -91,8 +92,9 @@ def run(
     test_counts = np.array([np.count_nonzero(test.labels == label) for label in order])
     correct = np.zeros((len(sessions), len(order)), dtype=np.int64)
     drifts: list[tuple[float, float]] = [(np.nan, np.nan)]
-    reports = []
+    reports, measured = [], []
     before: NDArray[np.floating] | None = None
+    W_before: NDArray[np.floating] | None = None
     for t, classes in enumerate(sessions):
         data = train.rows(classes)
         try:
@@ -101,17 +103,26 @@ def run(
             raise type(error)(f"{method}, {len(sessions)} sessions: {error}") from error
         reports.append(_rounded(learner.report()))
         # Old test samples first, so that their scores line up with the previous session's.
-        seen = [test.rows(group) for group in sessions[: t + 1]]
-        labels = np.concatenate([split.labels for split in seen])
-        scores = learner.logits(np.concatenate([split.features for split in seen]))
-        hit = labels[learner.classes[np.argmax(scores, axis=1)] == labels]
-        correct[t] = [np.count_nonzero(hit == label) for label in order]
+        rows = np.concatenate([stream.rows_of(test.labels, s) for s in sessions[: t + 1]])
+        labels, features = test.labels[rows], test.features[rows]
+        scores = learner.logits(features)
+        hit = learner.classes[np.argmax(scores, axis=1)] == labels
+        correct[t] = [np.count_nonzero(labels[hit] == label) for label in order]
+        change = np.zeros((0, 0))
         if before is not None:
-            drifts.append(metrics.logit_drift(before, scores[: len(before), : before.shape[1]]))
-        before = scores
+            after = scores[: len(before), : before.shape[1]]
+            drifts.append(metrics.logit_drift(before, after))
+            change = after - before
+        of_old = diagnostics.on_old_classes(learner, W_before, features[: len(change)], change)
+        measured.append(_rounded(of_old))
+        before, W_before = scores, getattr(learner, "weights", None)
+    last = np.zeros(len(test.labels), dtype=bool)
+    last[rows] = hit
     return {
         "classes": order.tolist(),
         "correct": correct.tolist(),
+        "diagnostics": measured,
+        "last_hits": diagnostics.packed(last),
         "drift": [_rounded(drift) for drift, _ in drifts],
         "drift_scaled": [_rounded(scaled) for _, scaled in drifts],
         "hyper": methods.hyperparameters(method) | hyper,
@@ -127,6 +138,8 @@ def _rounded(value: Any) -> Any:
     """Round floats to DIGITS significant digits; nan becomes None (JSON's null)."""
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
     return value

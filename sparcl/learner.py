@@ -1,12 +1,17 @@
 """The protocol that every method obeys."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self
+from zipfile import BadZipFile
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from sparcl.errors import InputError, NumericalError
+from sparcl.files import replacing
 
 Array = NDArray[np.floating]
 
@@ -22,7 +27,10 @@ class Learner(ABC):
     ----------
     classes : (c,) labels in order of first appearance, ascending within a session
     session : sessions fitted so far
+    keeps_samples : whether samples themselves are kept, by design of the method
     """
+
+    keeps_samples: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -79,6 +87,67 @@ class Learner(ABC):
         """Return the label (n,) with the highest score among the classes seen."""
         return self.classes[np.argmax(self.logits(Phi), axis=1)]
 
+    def state(self) -> dict[str, Any]:
+        """Return all that the learner keeps: a flat mapping of arrays, numbers and strings.
+
+        ``type(learner).from_state(state)`` continues to the bit.  Unless :attr:`keeps_samples`
+        says otherwise there are sums and bases in it, and no sample of two or more a class.  A
+        snapshot: what the learner fits later does not change it.
+        """
+        # a copy in the memory layout that it has, or sums would take another order of rounding
+        return {
+            key: np.copy(value, order="K") if isinstance(value, np.ndarray) else value
+            for key, value in self._kept().items()
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Return a learner that goes on where :meth:`state` was taken.
+
+        Raises
+        ------
+        InputError
+            When the state is another kind of learner's, or lacks something.
+        """
+        nested = _nested(state)
+        if str(nested.get("learner")) != cls.__name__:
+            raise InputError(
+                f"This state belongs to {nested.get('learner')}, not to {cls.__name__}: load it "
+                "with the class that saved it."
+            )
+        try:
+            learner = cls._from_state(nested)
+            learner._failure = str(nested["failure"])
+        except KeyError as error:
+            raise InputError(f"This state of a {cls.__name__} lacks {error}.") from error
+        learner.classes = np.array(nested["classes"], dtype=np.int64)
+        learner.session, learner._d = int(nested["session"]), int(nested["d"]) or None
+        return learner
+
+    def save(self, path: str | Path) -> None:
+        """Write the state as an npz file, whole or not at all."""
+        with replacing(path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, **self._kept())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what :meth:`save` wrote; no pickle is ever loaded.
+
+        Raises
+        ------
+        InputError
+            When the file is no such state.
+        """
+        try:
+            file = np.load(path, allow_pickle=False)
+            if not isinstance(file, NpzFile):
+                raise ValueError("a bare array")
+            with file:
+                state = dict(file)
+            return cls.from_state(state)
+        except (OSError, ValueError, EOFError, BadZipFile, InputError) as error:
+            raise InputError(f"{path}: not a learner that can go on ({error}).") from error
+
     def report(self) -> dict[str, Any]:
         """Return what the last session measured and chose (ranks, energies, ridge)."""
         return {}
@@ -88,8 +157,22 @@ class Learner(ABC):
         """Fit checked features; ``columns`` (n,) are class columns, the first ``old`` are old."""
 
     @abstractmethod
+    def _state(self) -> dict[str, Any]:
+        """Return what this kind of learner keeps, nested."""
+
+    @classmethod
+    @abstractmethod
+    def _from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Build the learner from its nested state."""
+
+    @abstractmethod
     def _logits(self, Phi: Array) -> Array:
         """Score checked features."""
+
+    def _kept(self) -> dict[str, Any]:
+        """Return the state in the learner's own arrays."""
+        own = {"learner": type(self).__name__, "failure": self._failure, "d": self._d or 0}
+        return _flat(own | {"classes": self.classes, "session": self.session} | self._state())
 
     def _checked(self, Phi: Array, y: NDArray[np.integer]) -> tuple[Array, NDArray[np.int64]]:
         where = f"session {self.session + 1}"
@@ -121,3 +204,24 @@ class Learner(ABC):
                 "extraction; extract again in float32."
             )
         return Phi, y.astype(np.int64)
+
+
+def _flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in nested.items():
+        if isinstance(value, Mapping):
+            result |= _flat(value, f"{prefix}{key}/")
+        else:
+            result[prefix + key] = value
+    return result
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in flat.items():
+        *path, name = key.split("/")
+        inner = result
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[name] = value
+    return result

@@ -1,9 +1,8 @@
 """The only caller of BLAS and LAPACK: symmetric routines for symmetric matrices, in place.
 
-Symmetric matrices are held whole (both triangles) in Fortran order.  Half of such a matrix is
-redundant, and that half is the workspace: the Cholesky factor of ``R + shift I`` is written into
-the upper triangle of ``R`` itself and the triangle is mirrored back afterwards, so that a solve
-never copies a d x d matrix.
+Half of a symmetric matrix is redundant, and that half is the workspace: sums go to the lower
+triangle, and the Cholesky factor of ``R + shift I`` is written into the upper triangle of ``R``
+itself, so that a solve never copies a d x d matrix.
 """
 
 from collections.abc import Iterator
@@ -12,7 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh, get_blas_funcs, get_lapack_funcs
+from scipy.linalg import (
+    LinAlgError,
+    cho_solve,
+    cholesky,
+    eigh,
+    eigvalsh,
+    get_blas_funcs,
+    get_lapack_funcs,
+    qr,
+    solve_triangular,
+)
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from sparcl.errors import NumericalError
@@ -20,34 +29,111 @@ from sparcl.randomness import generator
 
 Array = NDArray[np.floating]
 
-MIRROR_BLOCK = 256
+MIRROR_BLOCK = 128
+UPPER = np.triu(np.ones((MIRROR_BLOCK, MIRROR_BLOCK), dtype=bool), 1)
 # A truncated eigendecomposition is tried with these ranks while the rank is below d / TRUNCATED:
 # measured at d = 384 to 2,048, Lanczos is faster than the dense driver up to about there.
 TRUNCATED_RANKS = (8, 32, 96)
 TRUNCATED = 10
 
 
-def zeros(d: int, dtype: np.dtype | type = np.float64) -> Array:
-    """Return a (d, d) zero matrix in the order that this module works in."""
-    return np.zeros((d, d), dtype=dtype, order="F")
+class Gram:
+    """A symmetric matrix (d, d) of which the lower triangle counts and the upper one is workspace.
+
+    Sums and factorisations touch one triangle each, so neither copies the matrix; the upper one is
+    filled in again when somebody asks for the whole.
+    """
+
+    def __init__(self, d: int, dtype: np.dtype | type = np.float64) -> None:
+        self._array = np.zeros((d, d), dtype=dtype, order="F")
+        self._whole = True
+
+    @classmethod
+    def wrap(cls, R: Array) -> "Gram":
+        """Return symmetric R (d, d) as a Gram; R itself, where it is in Fortran order."""
+        gram = cls(0)
+        gram._array = np.asfortranarray(R)
+        return gram
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Working precision."""
+        return self._array.dtype
+
+    @property
+    def full(self) -> Array:
+        """The whole matrix; do not write into it."""
+        if not self._whole:
+            _mirror(self._array)
+            self._whole = True
+        return self._array
+
+    def add(self, Phi: Array, sign: float = 1.0) -> None:
+        """Add ``sign Phi^T Phi`` for Phi (n, d): n d^2 flops (symmetric rank-n update)."""
+        (syrk,) = get_blas_funcs(("syrk",), (self._array,))
+        # Phi in C order is Phi^T in Fortran order: no copy is made.
+        rows = np.ascontiguousarray(Phi, dtype=self.dtype).T
+        syrk(sign, rows, beta=1.0, c=self._array, lower=1, overwrite_c=1)
+        self._whole = False
+
+    def times(self, B: Array) -> Array:
+        """Return the product with B (d,) or (d, n) from the lower triangle: 2 n d^2 flops."""
+        name = "symv" if B.ndim == 1 else "symm"
+        (product,) = get_blas_funcs((name,), (self._array,))
+        return product(1.0, self._array, B, lower=1)
+
+    @contextmanager
+    def factored(
+        self, shift: float, *, downdate: tuple[float, Array] | None = None
+    ) -> Iterator["Factor"]:
+        """Factor ``A = R + shift I - weight Q Q^T`` in the upper triangle for the block's length.
+
+        R must not be used inside the block; on leaving it is what it was, to the bit.  ``downdate``
+        is ``(weight, Q)`` with Q (d, m).  Cost: d^3 / 3 flops, no d x d copy.
+
+        Raises
+        ------
+        NumericalError
+            When A is not positive definite to working precision.
+        """
+        R = self.full
+        (syrk,) = get_blas_funcs(("syrk",), (R,))
+        (potrf,) = get_lapack_funcs(("potrf",), (R,))
+        diagonal = R.diagonal().copy()
+        self._whole = False
+        try:
+            if downdate is not None:
+                weight, Q = downdate
+                syrk(-weight, np.asfortranarray(Q), beta=1.0, c=R, lower=0, overwrite_c=1)
+            R.flat[:: len(R) + 1] += R.dtype.type(shift)
+            _, info = potrf(R, lower=0, clean=0, overwrite_a=1)
+            if info:
+                raise NumericalError(
+                    f"R + {shift:g} I is not positive definite (d = {len(R)}, {R.dtype}, leading "
+                    f"minor {info}; largest diagonal entry {diagonal.max():.3g}, so the condition "
+                    f"number is about {diagonal.max() / shift:.1e} or more). Usual cause: a ridge "
+                    "too small for the scale of the features or for float32; raise ridge or use "
+                    "dtype float64."
+                )
+            yield Factor(R)
+        finally:
+            R.flat[:: len(R) + 1] = diagonal
 
 
-def mirror(R: Array) -> None:
+def _mirror(R: Array) -> None:
     """Copy the lower triangle of R (d, d) onto its upper one, in place and block by block."""
     d = len(R)
     for start in range(0, d, MIRROR_BLOCK):
         stop = min(start + MIRROR_BLOCK, d)
         block = R[start:stop, start:stop]
-        block[...] = np.tril(block) + np.tril(block, -1).T
-        R[start:stop, stop:] = R[stop:, start:stop].T
-
-
-def add_gram(R: Array, Phi: Array) -> None:
-    """Add ``Phi^T Phi`` to R (d, d) in place, Phi (n, d): n d^2 flops (symmetric rank-n update)."""
-    (syrk,) = get_blas_funcs(("syrk",), (R,))
-    # Phi in C order is Phi^T in Fortran order: no copy is made.
-    syrk(1.0, np.ascontiguousarray(Phi).T, beta=1.0, c=R, lower=1, overwrite_c=1)
-    mirror(R)
+        upper = UPPER[: stop - start, : stop - start]
+        np.copyto(block, block.T.copy(), where=upper)
+        for column in range(stop, d, MIRROR_BLOCK):
+            end = min(column + MIRROR_BLOCK, d)
+            R[start:stop, column:end] = R[column:end, start:stop].T
 
 
 @dataclass(frozen=True)
@@ -67,74 +153,115 @@ class Factor:
         return X
 
 
-@contextmanager
-def shifted_cholesky(
-    R: Array, shift: float, *, downdate: tuple[float, Array] | None = None
-) -> Iterator[Factor]:
-    """Factor ``A = R + shift I - weight Q Q^T`` in R's own upper triangle for the block's length.
-
-    R (d, d) is symmetric and must not be read inside the block; on leaving, it is restored to the
-    bit.  ``downdate`` is ``(weight, Q)`` with Q (d, m).  Cost: d^3 / 3 flops, no d x d copy.
-
-    Raises
-    ------
-    NumericalError
-        When A is not positive definite to working precision.
-    """
-    (syrk,) = get_blas_funcs(("syrk",), (R,))
-    (potrf,) = get_lapack_funcs(("potrf",), (R,))
-    diagonal = R.diagonal().copy()
-    try:
-        if downdate is not None:
-            weight, Q = downdate
-            syrk(-weight, np.asfortranarray(Q), beta=1.0, c=R, lower=0, overwrite_c=1)
-        R.flat[:: len(R) + 1] += R.dtype.type(shift)
-        _, info = potrf(R, lower=0, clean=0, overwrite_a=1)
-        if info:
-            raise NumericalError(
-                f"R + {shift:g} I is not positive definite (d = {len(R)}, {R.dtype}, leading minor "
-                f"{info}; largest diagonal entry {diagonal.max():.3g}, so the condition number is "
-                f"about {diagonal.max() / shift:.1e} or more). Usual cause: a ridge too small for "
-                "the scale of the features or for float32; raise ridge or use dtype float64."
-            )
-        yield Factor(R)
-    finally:
-        mirror(R)
-        R.flat[:: len(R) + 1] = diagonal
-
-
 def descending_eigh(R: Array) -> tuple[Array, Array]:
     """Return all eigenvalues (d,), descending, and eigenvectors (d, d) of symmetric R: O(d^3)."""
     values, vectors = eigh(R, driver="evr", check_finite=False)
     return values[::-1], vectors[:, ::-1]
 
 
-def leading_eigh(R: Array, energy: float) -> tuple[Array, Array]:
-    """Return the leading eigenpairs of R (d, d) that hold at least ``energy`` of its trace.
+def leading_eigh(
+    R: Array, *, energy: float | None = None, rank: int | None = None
+) -> tuple[Array, Array]:
+    """Return leading eigenpairs of R (d, d): ``rank`` of them, or enough for ``energy`` of its trace.
 
     Eigenvalues (k,) descend, eigenvectors (d, k).  Lanczos with a growing rank, O(d^2 k), while
-    the rank is far below d; a dense decomposition, O(d^3), otherwise.  The returned rank may be
-    larger than the smallest sufficient one.
+    the rank is far below d; a dense decomposition, O(d^3), otherwise.  There may be more pairs
+    than were asked for.
+
+    Raises
+    ------
+    NumericalError
+        When Lanczos does not converge.
     """
     d = len(R)
-    target = energy * np.trace(R, dtype=np.float64)
+    target = np.inf if energy is None else energy * np.trace(R, dtype=np.float64)
     # A start that belongs to d alone: equal input gives equal bytes.
     start = generator("lanczos", d).standard_normal(d).astype(R.dtype)
-    least = 1.0
-    for rank in TRUNCATED_RANKS:
-        if least * TRUNCATED > d or rank * TRUNCATED > d:
+    least = 1.0 if rank is None else float(rank)
+    for tried in TRUNCATED_RANKS:
+        if max(least, tried) * TRUNCATED > d:
             break
-        if rank < least:
+        if tried < least:
             continue
         try:
-            values, vectors = eigsh(R, k=rank, which="LA", v0=start)
+            values, vectors = eigsh(R, k=tried, which="LA", v0=start)
         except ArpackError as error:
             raise NumericalError(
                 f"The eigenvalues of R (d = {d}) did not converge: {error}"
             ) from error
-        if values.sum() >= target:
+        if energy is None or values.sum() >= target:
             falling = np.argsort(-values, kind="stable")
             return values[falling], vectors[:, falling]
         # Eigenvalues not found yet are at most the smallest one found: so many more are needed.
-        least = rank + (target - values.sum()) / max(values.min(), np.finfo(R.dtype).tiny)
+        least = tried + (target - values.sum()) / max(values.min(), np.finfo(R.dtype).tiny)
     return descending_eigh(R)
+
+
+def complement(U: Array) -> Array:
+    """Return U_res (d, d - k), an orthonormal basis of what U (d, k) leaves: O(d^2 k)."""
+    k = U.shape[1]
+    if k == 0:
+        return np.eye(len(U), dtype=U.dtype, order="F")
+    return np.asfortranarray(qr(U, mode="full", check_finite=False)[0][:, k:])
+
+
+def residual_eigenvalues(R: Array, U: Array) -> Array:
+    """Return the eigenvalues, descending, of ``U_res^T R U_res`` (r, r): O(d^3)."""
+    U_res = complement(U)
+    block = U_res.T @ (R @ U_res)
+    return eigvalsh((block + block.T) / 2, check_finite=False)[::-1]
+
+
+def residual_inverse(R: Gram, ridge: float, U: Array) -> Gram:
+    """Return ``P = A^-1 - V S^-1 V^T`` (d, d), A = R + ridge I, V = A^-1 U, S = U^T V: d^3 flops.
+
+    That is ``U_res (U_res^T A U_res)^-1 U_res^T`` without a basis of the residual.
+    """
+    with R.factored(ridge) as A:
+        inverse, info = get_lapack_funcs(("potri",), (A.triangle,))[0](A.triangle, lower=0)
+        V = A.solve(U)
+    if info:
+        raise NumericalError(f"R + {ridge:g} I (d = {len(R)}) is singular: raise ridge.")
+    # potri fills the upper triangle; its transpose is the lower one that a Gram counts
+    P = Gram.wrap(inverse.T.copy(order="F"))
+    if U.shape[1]:
+        L = _lower((U.T @ V + V.T @ U) / 2)
+        P.add(solve_triangular(L, V.T, lower=True, check_finite=False), sign=-1.0)
+    P._whole = False
+    return P
+
+
+def woodbury(P: Gram, X: Array) -> Array:
+    """Replace P (d, d) by ``P - T (I + X T)^-1 T^T``, T = P X^T, and return the new ``P X^T``.
+
+    A symmetric rank-n downdate: P is symmetric by construction.  Cost: 3 n d^2 + 2 n^2 d flops.
+
+    Raises
+    ------
+    NumericalError
+        When P has lost its positive semidefiniteness; P is left as it was.
+    """
+    T = P.times(X.T)
+    L = _lower(X @ T + np.eye(len(X), dtype=P.dtype))
+    F = solve_triangular(L, T.T, lower=True, check_finite=False)
+    P.add(F, sign=-1.0)
+    # the new P X^T = T (I + X T)^-1
+    return solve_triangular(L, F, lower=True, trans="T", check_finite=False).T
+
+
+def solve_definite(A: Array, b: Array) -> Array:
+    """Return ``A^-1 b`` for positive definite A (k, k): k^3 / 3 flops."""
+    if len(A) == 0:
+        return np.zeros(b.shape, dtype=A.dtype)
+    return cho_solve((_lower((A + A.T) / 2), True), b, check_finite=False)
+
+
+def _lower(A: Array) -> Array:
+    """Return the lower Cholesky factor of A (k, k)."""
+    try:
+        return cholesky(A, lower=True, check_finite=False)
+    except LinAlgError as error:
+        raise NumericalError(
+            f"A block of {len(A)} rows is not positive definite in {A.dtype} ({error}). Usual cause: "
+            "a ridge too small for the scale of the features; raise ridge or use dtype float64."
+        ) from error

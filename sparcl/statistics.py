@@ -1,6 +1,6 @@
 """Sufficient statistics of a stream: R = Phi^T Phi, C = Phi^T Y and the class counts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,18 @@ class Statistics:
 
     Attributes
     ----------
-    R : (d, d) symmetric, Fortran order; C : (d, c); counts : (c,) samples of each class column.
+    gram : R (d, d); C : (d, c); counts : (c,) samples of each class column.
     """
 
     def __init__(self, d: int, dtype: np.dtype | type = np.float64) -> None:
-        self.R = linalg.zeros(d, dtype)
+        self.gram = linalg.Gram(d, dtype)
         self.C = np.zeros((d, 0), dtype=dtype, order="F")
         self.counts = np.zeros(0, dtype=np.int64)
+
+    @property
+    def R(self) -> NDArray:
+        """R (d, d), whole."""
+        return self.gram.full
 
     @property
     def n(self) -> int:
@@ -40,13 +45,26 @@ class Statistics:
     def accumulate(self, Phi: NDArray, columns: NDArray[np.integer]) -> None:
         """Add the samples Phi (n, d) whose one-hot column is ``columns`` (n,): n d^2 flops."""
         for start in range(0, len(Phi), ROWS):
-            block = np.ascontiguousarray(Phi[start : start + ROWS], dtype=self.R.dtype)
+            block = np.ascontiguousarray(Phi[start : start + ROWS], dtype=self.C.dtype)
             label = columns[start : start + ROWS]
-            linalg.add_gram(self.R, block)
+            self.gram.add(block)
             present, position = np.unique(label, return_inverse=True)
-            Y = (position[:, None] == np.arange(len(present))).astype(self.R.dtype)
+            Y = (position[:, None] == np.arange(len(present))).astype(self.C.dtype)
             self.C[:, present] += block.T @ Y
         self.counts += np.bincount(columns, minlength=len(self.counts))
+
+    def state(self) -> dict[str, NDArray]:
+        """Return the sums as a plain mapping."""
+        return {"R": self.R, "C": self.C, "counts": self.counts}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, NDArray]) -> "Statistics":
+        """Return statistics that continue from what :meth:`state` gave."""
+        statistics = cls(len(state["R"]), state["R"].dtype)
+        statistics.gram = linalg.Gram.wrap(np.array(state["R"], order="F"))
+        statistics.C = np.asfortranarray(state["C"]).copy(order="F")
+        statistics.counts = np.array(state["counts"])
+        return statistics
 
     def merge(self, other: "Statistics", columns: Sequence[int]) -> None:
         """Add ``other``, whose class column j is this one's column ``columns[j]``: O(d^2).
@@ -54,19 +72,28 @@ class Statistics:
         Raises
         ------
         InputError
-            When the feature dimensions differ or a column does not exist.
+            When the feature dimensions differ, or a column does not exist or is named twice.
         """
         columns = np.asarray(columns, dtype=np.int64)
-        if other.R.shape != self.R.shape:
+        if len(other.gram) != len(self.gram):
             raise InputError(
-                f"Cannot merge statistics of {len(other.R)} features into {len(self.R)}: both "
+                f"Cannot merge statistics of {len(other.gram)} features into {len(self.gram)}: both "
                 "sides must come from the same backbone and expansion."
             )
-        if len(columns) != len(other.counts) or not np.all(columns < len(self.counts)):
+        known = np.isin(columns, np.arange(len(self.counts))).all()
+        if len(columns) != len(other.counts) or not known or len(set(columns)) != len(columns):
             raise InputError(
                 f"Cannot merge {len(other.counts)} class columns as {columns.tolist()} into "
-                f"{len(self.counts)}: grow() first and name one column for each class."
+                f"{len(self.counts)}: grow() first and name a column of its own for each class."
             )
-        self.R += other.R
+        self.gram = linalg.Gram.wrap(self.R + other.R)
         self.C[:, columns] += other.C
         self.counts[columns] += other.counts
+
+
+def merge(a: Statistics, b: Statistics) -> Statistics:
+    """Return the sum of two statistics over the same class columns: equal to one pass over both."""
+    result = Statistics.from_state(a.state())
+    result.grow(len(b.counts))
+    result.merge(b, range(len(b.counts)))
+    return result

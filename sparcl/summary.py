@@ -1,4 +1,4 @@
-"""Run records in, two flat tables out: one row a run, one row a run and session."""
+"""Run records and traces in, flat tables out."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,47 +15,82 @@ if TYPE_CHECKING:
 KEYS = ["suite", "dataset", "backbone", "method", "order", "seed"]
 SHA = ["weights_sha256", "train_sha256", "test_sha256", "order_sha256"]
 # Fixed digits: accuracies are exact counts, everything else is a float of some condition number.
-PERCENT = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "forgetting"}
+PERCENT = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "forgetting", "A_arrival"}
+PERCENT |= {"difference", "low", "high", "sample_low", "sample_high"}
+# What depends on R and C only (one value for all methods), then what depends on the learner.
+TRACED = ["leading_mass", "overlap", "overlap_share", "core_rank", "residual_rank", "core_angle"]
+TRACED += ["core_shrink_exact", "core_shrink_bound", "kappa", "condition", "residual_condition"]
+TRACED += ["prototype_cosine", "joint_residual_change", "joint_drift_core", "joint_drift_residual"]
+MEASURED = ["expanded_prototype_cosine", "drift_core", "drift_residual", "residual_change"]
+MEASURED += ["bound_ratio"]
+REPORTED = ["k", "r", "energy", "energy_before"]
+COMPARED = ["suite", "dataset", "backbone", "method", "against", "measure", "orders"]
+COMPARED += ["difference", "low", "high", "sample_low", "sample_high"]
 PERCENT_FORMAT, FLOAT_FORMAT = "{:.4f}", "{:.6g}"
 
 
-def summarise(records: Iterable[str | Path]) -> tuple["pd.DataFrame", "pd.DataFrame"]:
-    """Return (runs, sessions) of run records, sorted by their keys.
+def summarise(
+    records: Iterable[str | Path], traces: Iterable[str | Path] = ()
+) -> dict[str, "pd.DataFrame"]:
+    """Return the summaries of run records by name, sorted by their keys.
 
     runs: the keys, ``sessions``, A_bar, A_last and forgetting in percent, drift and drift_scaled
     (mean over sessions 2..T), ridge (of the last session) and every other hyper-parameter, hashes.
     sessions: the keys, session (from 1), the three averages of A_t, forgetting and drift so far,
     and what the learner reported.
+    arrivals: the keys, arrival (a session), and the accuracy on its classes when they arrived and
+    after the last session.
+    diagnostics: the keys, session, what ``traces`` measured on the same stream (empty where it was
+    not traced; the same for every method, since it depends on R and C only) and what the run did.
     """
-    import pandas as pd
-
     runs: list[dict[str, Any]] = []
     sessions: list[dict[str, Any]] = []
+    arrivals: list[dict[str, Any]] = []
+    diagnosed: list[dict[str, Any]] = []
+    streams = {_stream(trace["names"]): trace["sessions"] for trace in map(read_json, traces)}
     for path in records:
         record = read_json(path)
         rows = _session_rows(record)
         sessions += rows
         runs.append(_run_row(record, rows))
+        arrivals += _arrival_rows(record)
+        diagnosed += _diagnostic_rows(record, streams.get(_stream(record), []))
     hyper = sorted({key for row in runs for key in row["hyper"]} - {"ridge", "tau", "seed"})
     flat = [row | {key: row["hyper"].get(key) for key in ["ridge", "tau", *hyper]} for row in runs]
     numbers = ["sessions", "A_bar", "A_last", "forgetting", "drift", "drift_scaled"]
-    run_columns = [*KEYS, *numbers, "learner", "ridge", "tau", *hyper, *SHA]
-    order = ["session", "classes_seen", "A_t", "A_t_sessions", "A_t_classes", "forgetting"]
-    order += ["drift", "drift_scaled", "ridge", "k", "r", "energy", "energy_before"]
-    session_columns = [*KEYS, *order]
-    runs_frame = pd.DataFrame(flat, columns=run_columns, dtype=object).sort_values(KEYS)
-    sessions_frame = pd.DataFrame(sessions, columns=session_columns, dtype=object)
-    return runs_frame, sessions_frame.sort_values([*KEYS, "session"])
+    measures = ["A_t", "A_t_sessions", "A_t_classes", "forgetting", "drift", "drift_scaled"]
+    return {
+        "runs": frame(flat, [*KEYS, *numbers, "learner", "ridge", "tau", *hyper, *SHA]),
+        "sessions": frame(
+            sessions, [*KEYS, "session", "classes_seen", *measures, "ridge", *REPORTED]
+        ),
+        "arrivals": frame(arrivals, [*KEYS, "arrival", "A_arrival", "A_last"]),
+        "diagnostics": frame(diagnosed, [*KEYS, "session", *TRACED, *MEASURED, *REPORTED]),
+    }
+
+
+def frame(rows: Sequence[dict[str, Any]], columns: list[str]) -> "pd.DataFrame":
+    """Return rows as a table, sorted by whichever keys its columns start with."""
+    import pandas as pd
+
+    table = pd.DataFrame(rows, columns=columns, dtype=object)
+    keys = [*KEYS, "against", "measure", "session", "arrival", "mode"]
+    return table.sort_values([key for key in columns if key in keys], kind="stable")
 
 
 def spectra(traces: Iterable[str | Path]) -> "pd.DataFrame":
-    """Return the rows of spectrum traces, one a session and mode, with the names of their runs."""
-    import pandas as pd
-
+    """Return the modes of traces, one row a session and mode, with the names of their streams."""
     keys = ["suite", "dataset", "backbone", "order", "session", "mode"]
-    values = ["eigenvalue", "old_eigenvalue", "overlap", "shrink_exact", "shrink_bound"]
-    rows = [trace["names"] | row for trace in map(read_json, traces) for row in trace["rows"]]
-    return pd.DataFrame(rows, columns=[*keys, *values], dtype=object).sort_values(keys)
+    values = ["eigenvalue", "old_eigenvalue", "inverse_gain", "overlap", "shrink_exact"]
+    rows = [trace["names"] | row for trace in map(read_json, traces) for row in trace["modes"]]
+    return frame(rows, [*keys, *values, "shrink_bound"])
+
+
+def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
+    """Return the advice for each traced stream and the numbers that it rests on."""
+    rows = [trace["names"] | trace["recommended"] for trace in map(read_json, traces)]
+    keys = ["suite", "dataset", "backbone", "order"]
+    return frame(rows, [*keys, "advice", "overlap", "drift", "cosine"])
 
 
 def write_csv(frame: "pd.DataFrame", path: str | Path) -> None:
@@ -91,9 +126,36 @@ def _session_rows(record: dict[str, Any]) -> list[dict[str, Any]]:
             "drift": record["drift"][t],
             "drift_scaled": record["drift_scaled"][t],
         }
-        | {key: report.get(key) for key in ("ridge", "k", "r", "energy", "energy_before")}
+        | {key: report.get(key) for key in ("ridge", *REPORTED)}
         for t, report in enumerate(record["reports"])
     ]
+
+
+def _stream(names: dict[str, Any]) -> tuple:
+    return tuple(names[key] for key in ("suite", "dataset", "backbone", "order"))
+
+
+def _arrival_rows(record: dict[str, Any]) -> list[dict[str, Any]]:
+    counts = [np.array(record[key]) for key in ("correct", "test_counts", "session_of_class")]
+    a = metrics.by_session(*counts)
+    return [
+        {key: record[key] for key in KEYS}
+        | {"arrival": s + 1, "A_arrival": a[s, s], "A_last": a[-1, s]}
+        for s in range(len(a))
+    ]
+
+
+def _diagnostic_rows(
+    record: dict[str, Any], traced: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    rows = []
+    for t, (report, measured) in enumerate(
+        zip(record["reports"], record["diagnostics"], strict=True)
+    ):
+        row = {key: record[key] for key in KEYS} | {"session": t + 1}
+        row |= dict(traced[t]) if traced else {}
+        rows.append(row | measured | {key: report.get(key) for key in REPORTED})
+    return rows
 
 
 def _run_row(record: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

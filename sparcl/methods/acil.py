@@ -4,8 +4,7 @@ Source: paper eq. 2, "ACIL-style" statistics.  The same solution as ACIL's recur
 2022) without its random buffer, whatever the batches, sessions and class order.
 """
 
-from sparcl.partition import Rule
-from sparcl.spectral import SpectralRidge
+from sparcl.spectral import Settings, SpectralRidge
 
 
 def build(*, ridge: float = 1.0, dtype: str = "float64") -> SpectralRidge:
@@ -15,4 +14,4 @@ def build(*, ridge: float = 1.0, dtype: str = "float64") -> SpectralRidge:
 
 def build_grid(*, ridge: list[float], dtype: str = "float64") -> SpectralRidge:
     """Build one learner that fits all ridges at once."""
-    return SpectralRidge(ridges=ridge, rules=[Rule(k=0)], dtype=dtype)
+    return SpectralRidge(Settings(ridges=tuple(ridge), k=0, dtype=dtype))

@@ -5,6 +5,9 @@ of a class's features as given.  A class is final after its session, so that the
 depends on neither T nor the order.
 """
 
+from collections.abc import Mapping
+from typing import Any, Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,6 +38,15 @@ class NearestClassMean(Learner):
         self.counts += np.bincount(columns, minlength=classes)
         for column in np.unique(columns):
             self.sums[:, column] += Phi[columns == column].sum(axis=0, dtype=np.float64)
+
+    def _state(self) -> dict[str, Any]:
+        return {"counts": self.counts} | ({} if self.sums is None else {"sums": self.sums})
+
+    @classmethod
+    def _from_state(cls, state: Mapping[str, Any]) -> Self:
+        learner = cls()
+        learner.counts, learner.sums = np.array(state["counts"]), state.get("sums")
+        return learner
 
     def _logits(self, Phi: Array) -> Array:
         Phi = np.asarray(Phi, dtype=np.float64)

@@ -7,12 +7,13 @@ eigendecomposition here (``ridge.holdout``), with the same choice.  The original
 and draws its map with a fixed seed; here both are parameters.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import linalg, ridge
+from sparcl import ridge
 from sparcl.checks import precision, whole
 from sparcl.errors import InputError
 from sparcl.expansion import GaussianRelu
@@ -69,8 +70,28 @@ class RanPac(Learner):
         self.ridge, _ = ridge.holdout(H[fit], Y[fit], H[val], Y[val], GRID)
         self.statistics.grow(classes)
         self.statistics.accumulate(H, columns)
-        with linalg.shifted_cholesky(self.statistics.R, self.ridge) as A:
+        with self.statistics.gram.factored(self.ridge) as A:
             self.weights = ridge.joint(A, self.statistics.C)
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "settings": np.array([self.width, self.seed]),
+            "dtype": self.dtype.name,
+            "statistics": self.statistics.state(),
+            "weights": self.weights,
+            "ridge": self.ridge,
+            "features": 0 if self.map is None else self.map.d,
+        }
+
+    @classmethod
+    def _from_state(cls, state: Mapping[str, Any]) -> Self:
+        width, seed = map(int, state["settings"])
+        learner = cls(width, seed, str(state["dtype"]))
+        learner.statistics = Statistics.from_state(state["statistics"])
+        learner.weights, learner.ridge = np.asfortranarray(state["weights"]), float(state["ridge"])
+        if int(state["features"]):
+            learner.map = GaussianRelu(int(state["features"]), width, seed)
+        return learner
 
     def _logits(self, Phi: Array) -> Array:
         return self.expand(Phi) @ self.weights

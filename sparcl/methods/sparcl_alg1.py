@@ -6,8 +6,12 @@ people will look for it.  ``m`` > 0 adds the paper's linear expansion: m orthono
 the residual, drawn anew with each partition; it halves the ridge along span(Q) and no more.
 """
 
-from sparcl.partition import Rule
+from typing import Any
+
+from sparcl.methods import sparcl
 from sparcl.spectral import SpectralRidge
+
+PRINTED = {"coupling": "dropped", "new_classes": "residual"}
 
 
 def build(
@@ -28,35 +32,20 @@ def build(
     m : random residual directions (the paper prints 128 and 512); more than r is an error
     seed : of these directions
     """
-    return build_grid(
-        ridge=[ridge],
-        tau=[tau if k is None else None],
+    return sparcl.build(
+        ridge=ridge,
+        tau=tau,
         k=k,
         refresh=refresh,
+        expansion="linear" if m else "none",
         m=m,
         seed=seed,
         dtype=dtype,
+        **PRINTED,
     )
 
 
-def build_grid(
-    *,
-    ridge: list[float],
-    tau: list[float | None],
-    k: int | None = None,
-    refresh: int = 2,
-    m: int = 0,
-    seed: int = 0,
-    dtype: str = "float64",
-) -> SpectralRidge:
+def build_grid(*, m: int = 0, **settings: Any) -> SpectralRidge:
     """Build one learner that fits all pairs of ridge and tau at once."""
-    return SpectralRidge(
-        ridges=ridge,
-        rules=[Rule(tau=value, k=k) for value in tau],
-        refresh=refresh,
-        coupling=False,
-        new_in_core=False,
-        directions=m,
-        seed=seed,
-        dtype=dtype,
-    )
+    expansion = "linear" if m else "none"
+    return sparcl.build_grid(expansion=expansion, m=m, **settings, **PRINTED)

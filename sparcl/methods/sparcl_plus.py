@@ -7,21 +7,23 @@ previous sessions.  This project's own method: the paper leaves a nonlinear expa
 residual as future work.
 """
 
-from collections.abc import Callable
+from typing import Any
 
-from sparcl.checks import share, whole
-from sparcl.expansion import ResidualRelu
-from sparcl.learner import Array
-from sparcl.partition import Rule, partition
+from sparcl.checks import whole
+from sparcl.methods import sparcl
 from sparcl.spectral import SpectralRidge
+
+DEFAULTS = {"refresh": 1, "expansion": "relu"}
 
 
 def build(
     *,
-    ridge: float = 0.1,
+    ridge: float | str = 0.1,
     tau: float | None = 0.5,
     k: int | None = None,
     refresh: int = 1,
+    freeze: bool = True,
+    expansion: str = "relu",
     tau_map: float = 0.5,
     width: int = 2000,
     seed: int = 0,
@@ -31,46 +33,26 @@ def build(
 
     Parameters
     ----------
-    ridge, tau, k, refresh, dtype : as in ``sparcl``, of the frozen core
+    ridge, tau, k, refresh, freeze, dtype : as in ``sparcl``, of the frozen core
+    expansion : ``relu``, ``topk`` (Fly-CL's map inside the residual) or ``rbf``
     tau_map : share of the base session's energy that the map leaves out, in (0, 1)
     width : M, outputs of the map
     seed : of the map's weights
     """
-    return build_grid(
-        ridge=[ridge],
-        tau=[tau if k is None else None],
+    return sparcl.build(
+        ridge=ridge,
+        tau=tau,
         k=k,
         refresh=refresh,
+        freeze=freeze,
+        expansion=expansion,
         tau_map=tau_map,
-        width=width,
+        m=whole("width", width, least=1),
         seed=seed,
         dtype=dtype,
     )
 
 
-def build_grid(
-    *,
-    ridge: list[float],
-    tau: list[float | None],
-    k: int | None = None,
-    refresh: int = 1,
-    tau_map: float = 0.5,
-    width: int = 2000,
-    seed: int = 0,
-    dtype: str = "float64",
-) -> SpectralRidge:
+def build_grid(*, width: int = 2000, **settings: Any) -> SpectralRidge:
     """Build one learner that fits all pairs of ridge and tau at once."""
-    map_rule = Rule(tau=share("tau_map", tau_map))
-    width, seed = whole("width", width, least=1), whole("seed", seed, least=0)
-
-    def make_map(R: Array) -> Callable[[Array], Array]:
-        return ResidualRelu(partition(R, [map_rule])[0].U_core, width, seed)
-
-    return SpectralRidge(
-        ridges=ridge,
-        rules=[Rule(tau=value, k=k) for value in tau],
-        refresh=refresh,
-        make_map=make_map,
-        seed=seed,
-        dtype=dtype,
-    )
+    return sparcl.build_grid(m=whole("width", width, least=1), **(DEFAULTS | settings))

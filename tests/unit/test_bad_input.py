@@ -163,7 +163,7 @@ def test_an_empty_or_full_core_is_asked_for_by_k() -> None:
         build("sparcl", tau=1.0)
 
 
-@pytest.mark.parametrize("tau", [0.0, 1.0, float("nan")])
+@pytest.mark.parametrize("tau", [-0.1, 1.0, float("nan")])
 def test_tau_of_the_map_outside_0_1(tau: float) -> None:
     with pytest.raises(InputError, match="tau_map"):
         build("sparcl-plus", tau_map=tau)

@@ -1,38 +1,61 @@
 """What the rules share: the suite's lists, where files lie, which code a job rests on."""
 
+import yaml
+
 from sparcl import methods
+from sparcl.claims import sources
 from sparcl.provenance import source_files
 
 SUITE = config["suite"]
-if SUITE not in config["suites"]:
-    raise WorkflowError(
-        f"params.yaml has no suite '{SUITE}'. Suites: {', '.join(config['suites'])}."
-    )
-PROTOCOL = config["suites"][SUITE]
-SUMMARIES = ["runs", "sessions", "spectrum"]
+# What a run leaves, and the frames of paper/<suite>/summary made from it.
+RECORDS = ["runs", "sessions", "arrivals", "diagnostics"]
+TRACES = ["spectrum", "recommendations"]
+SUMMARIES = RECORDS + TRACES
+# A suite that names no tables and figures gets these.
+TABLES, FIGURES = ["main"], ["dilution", "drift", "sessions"]
 
 
-def pick(block, name):
-    """Return the block of params.yaml of one data set, backbone or method, or say what there is."""
+def pick(block, name, suite=SUITE):
+    """Return the block of params.yaml of one suite, data set, backbone or method, or say what there is."""
     if name not in config[block]:
         known = ", ".join(config[block])
         raise WorkflowError(
-            f"Suite '{SUITE}': no '{name}' under {block}. There are: {known}."
+            f"Suite '{suite}': no '{name}' under {block}. There are: {known}."
         )
     return config[block][name]
 
 
-DATASETS = {name: pick("datasets", name) for name in PROTOCOL["datasets"]}
-BACKBONES = {name: pick("backbones", name) for name in PROTOCOL["backbones"]}
-METHODS = {name: pick("methods", name) for name in PROTOCOL["methods"]}
-PAIRS = [f"{order}-{seed}" for order, seed in PROTOCOL["pairs"]]
+if SUITE not in config["suites"]:
+    raise WorkflowError(
+        f"params.yaml has no suite '{SUITE}'. Suites: {', '.join(config['suites'])}."
+    )
+for suite in (SUITE, *config["ablations"]):
+    for block in ("datasets", "backbones", "methods"):
+        for name in pick("suites", suite)[block]:
+            pick(block, name, suite)
+
+
+def protocol(suite):
+    """Return a suite's block with the optional keys filled in."""
+    optional = {"order_rule": "random", "stress": "none", "traces": 0, "compare": {}}
+    drawn = {"tables": TABLES, "figures": FIGURES}
+    return optional | drawn | pick("suites", suite)
+
+
+def pairs(suite):
+    return [f"{order}-{seed}" for order, seed in protocol(suite)["pairs"]]
+
+
+def members(block, suite):
+    """Return the data sets, backbones or methods of a suite: id -> block."""
+    return {name: pick(block, name, suite) for name in protocol(suite)[block]}
 
 
 wildcard_constraints:
-    suite=SUITE,
+    suite="|".join(config["suites"]),
     dataset="|".join(config["datasets"]),
     backbone="|".join(config["backbones"]),
-    method="|".join(METHODS),
+    method="|".join(config["methods"]),
     split="train|test",
     order=r"\d+",
     seed=r"\d+",
@@ -48,7 +71,7 @@ def code(script, *modules):
 
 def method_code(script, module, method):
     """Return the code of one method's jobs: another method's file is not among it."""
-    learner = methods.module_name(METHODS[method]["learner"])
+    learner = methods.module_name(pick("methods", method)["learner"])
     return code(script, module, "sparcl.features.store", learner)
 
 
@@ -75,11 +98,11 @@ def feature_inputs(wildcards, *splits):
     return files | {"manifests": [manifest(*names, split) for split in splits]}
 
 
-def feature_manifests():
+def feature_manifests(suite=SUITE):
     return [
         manifest(dataset, backbone, split)
-        for dataset in DATASETS
-        for backbone in BACKBONES
+        for dataset in members("datasets", suite)
+        for backbone in members("backbones", suite)
         for split in ("train", "test")
     ]
 
@@ -103,93 +126,139 @@ def extraction_spec(wildcards):
 
 
 def selection(wildcards):
-    """Return the selection that a method waits for, or nothing."""
-    if "select" not in METHODS[wildcards.method]:
+    """Return the selection that a method waits for, its own or another's, or nothing."""
+    block = pick("methods", wildcards.method)
+    method = block.get("select_like", wildcards.method if "select" in block else None)
+    if method is None:
         return []
     pattern = (
         "results/selection/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json"
     )
-    return pattern.format(**wildcards)
+    return pattern.format(**(dict(wildcards) | {"method": method}))
 
 
 def method_spec(method):
     """Return a method's block without what only tables and figures read."""
-    block = METHODS[method]
+    block = pick("methods", method)
     return {key: block[key] for key in ("learner", "hyper", "select") if key in block}
 
 
 def selection_spec(method):
     """Return how a method's settings are chosen: of the grid, only what it selects."""
     block = config["selection"]
-    grid = {name: block["grid"][name] for name in METHODS[method]["select"]}
+    grid = {name: block["grid"][name] for name in pick("methods", method)["select"]}
     return block | {"grid": grid}
 
 
-def run_records():
+def data_spec(suite):
+    """Return what happens to the features of a suite before a learner sees them."""
+    return {key: protocol(suite)[key] for key in ("normalize", "stress")}
+
+
+def order_features(wildcards):
+    """Return the training features that a class order looks at: none, if it is drawn at random."""
+    if protocol(wildcards.suite)["order_rule"] == "random":
+        return {}
+    backbone = next(iter(members("backbones", wildcards.suite)))
+    return {"train": feature_file(wildcards.dataset, backbone, "train")}
+
+
+def run_records(suite=SUITE):
     return expand(
-        f"results/runs/{SUITE}/{{dataset}}/{{backbone}}/{{method}}/{{pair}}.json",
-        dataset=DATASETS,
-        backbone=BACKBONES,
-        method=METHODS,
-        pair=PAIRS,
+        f"results/runs/{suite}/{{dataset}}/{{backbone}}/{{method}}/{{pair}}.json",
+        dataset=members("datasets", suite),
+        backbone=members("backbones", suite),
+        method=members("methods", suite),
+        pair=pairs(suite),
     )
 
 
-def spectrum_traces():
-    """One class order is enough to show a spectrum: the suite's first."""
+def spectrum_traces(suite=SUITE):
+    """Return the traces of a suite's first class orders, as many as it asks for."""
+    orders = dict.fromkeys(order for order, _ in protocol(suite)["pairs"])
     return expand(
-        f"results/spectra/{SUITE}/{{dataset}}/{{backbone}}/{PROTOCOL['pairs'][0][0]}.json",
-        dataset=DATASETS,
-        backbone=BACKBONES,
+        f"results/spectra/{suite}/{{dataset}}/{{backbone}}/{{order}}.json",
+        dataset=members("datasets", suite),
+        backbone=members("backbones", suite),
+        order=list(orders)[: protocol(suite)["traces"]],
     )
 
 
-def summary_files():
-    return expand(f"paper/{SUITE}/summary/{{name}}.csv", name=SUMMARIES)
+def summary_files(suite=SUITE):
+    names = RECORDS + (TRACES if protocol(suite)["traces"] else [])
+    names += ["comparisons"] if protocol(suite)["compare"] else []
+    return expand(f"paper/{suite}/summary/{{name}}.csv", name=names)
 
 
-def table_files():
+def table_files(suite=SUITE):
     return expand(
-        f"paper/{SUITE}/tables/{{table}}.{{kind}}",
-        table=config["tables"],
+        f"paper/{suite}/tables/{{table}}.{{kind}}",
+        table=protocol(suite)["tables"],
         kind=["tex", "md", "csv"],
     )
 
 
-def figure_files():
+def figure_files(suite=SUITE):
     return expand(
-        f"paper/{SUITE}/figures/{{figure}}.{{kind}}",
-        figure=config["figures"],
+        f"paper/{suite}/figures/{{figure}}.{{kind}}",
+        figure=protocol(suite)["figures"],
         kind=["pdf", "png"],
     )
 
 
-def paper_files():
-    return summary_files() + table_files() + figure_files()
+def paper_files(suite=SUITE):
+    return summary_files(suite) + table_files(suite) + figure_files(suite)
 
 
-def frames(block, name):
+def ablation_files():
+    return [path for suite in config["ablations"] for path in paper_files(suite)]
+
+
+def frames(block, name, suite):
     """Return the summaries that a figure or table reads."""
     return expand(
-        f"paper/{SUITE}/summary/{{name}}.csv", name=config[block][name]["frames"]
+        f"paper/{suite}/summary/{{name}}.csv", name=pick(block, name, suite)["frames"]
     )
 
 
-def display(block, name):
+def display(block, name, suite):
     """Return what a figure or table is told: its own block and the labels of what it shows."""
     # A method of another suite is left out; one that exists nowhere is a slip.
-    for method in config[block][name].get("show", []):
+    named = pick(block, name, suite)
+    for method in [*named.get("show", []), *sum(named.get("groups", {}).values(), [])]:
         pick("methods", method)
-    for group in config[block][name].get("groups", {}).values():
-        for method in group:
-            pick("methods", method)
-    labelled = {"methods": METHODS, "datasets": DATASETS, "backbones": BACKBONES}
     labels = {
         kind: {
             key: {"label": item["label"], "short": item.get("short", item["label"])}
-            for key, item in items.items()
+            for key, item in members(kind, suite).items()
         }
-        for kind, items in labelled.items()
+        for kind in ("methods", "datasets", "backbones")
     }
-    suite = {"suite": SUITE, "sessions": PROTOCOL["sessions"]}
-    return config[block][name] | labels | suite
+    about = {"id": name, "suite": suite, "sessions": protocol(suite)["sessions"]}
+    return named | labels | about
+
+
+LEDGER = "docs/claims.yaml"
+with open(LEDGER, encoding="utf-8") as file:
+    CLAIMS = yaml.safe_load(file)
+
+
+def claims_files():
+    return multiext("paper/claims/claims", ".tex", ".md", ".csv")
+
+
+def claimed_frame(suite, frame):
+    """Return the summary that a claim reads: paper/timings stands beside the suites."""
+    return (
+        f"paper/{suite}/" + ("" if suite == "timings" else "summary/") + f"{frame}.csv"
+    )
+
+
+def claimed_summaries(timings):
+    """Return what the ledger reads, as far as suites and summaries of that name exist."""
+    known = {path for suite in config["suites"] for path in summary_files(suite)}
+    known |= {"paper/timings/refresh.csv"}
+    paths = [claimed_frame(*source) for source in sources(CLAIMS)]
+    return [
+        p for p in paths if p in known and p.startswith("paper/timings/") == timings
+    ]

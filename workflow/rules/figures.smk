@@ -3,7 +3,7 @@
 
 rule draw_figure:
     input:
-        csv=lambda w: frames("figures", w.figure),
+        csv=lambda w: frames("figures", w.figure, w.suite),
         code=lambda w: code("draw_figure", "figures." + w.figure.replace("-", "_")),
     output:
         multiext("paper/{suite}/figures/{figure}", ".pdf", ".png"),
@@ -13,6 +13,6 @@ rule draw_figure:
         "../envs/core.yaml"
     threads: 1
     params:
-        options=lambda w: display("figures", w.figure),
+        options=lambda w: display("figures", w.figure, w.suite),
     script:
         "../scripts/draw_figure.py"

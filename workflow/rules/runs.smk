@@ -1,10 +1,15 @@
-"""Class orders, hyper-parameter selection, one job a run, and the spectrum of one order."""
+"""Class orders, hyper-parameter selection, one job a run, and what depends on R and C only."""
 
 
 rule make_order:
     input:
-        manifest=lambda w: manifest(w.dataset, next(iter(BACKBONES)), "train"),
-        code=code("make_order", "sparcl.stream", "sparcl.files"),
+        unpack(order_features),
+        manifest=lambda w: manifest(
+            w.dataset, next(iter(members("backbones", w.suite))), "train"
+        ),
+        code=code(
+            "make_order", "sparcl.orders", "sparcl.experiment", "sparcl.features.store"
+        ),
     output:
         "results/orders/{suite}/{dataset}/{order}.json",
     log:
@@ -13,7 +18,10 @@ rule make_order:
         "../envs/core.yaml"
     threads: 1
     params:
-        spec={key: PROTOCOL[key] for key in ("sessions", "base_classes")},
+        spec=lambda w: {
+            key: protocol(w.suite)[key]
+            for key in ("sessions", "base_classes", "order_rule", "normalize")
+        },
     script:
         "../scripts/make_order.py"
 
@@ -32,7 +40,8 @@ rule select_hyper:
     threads: 1
     params:
         spec=lambda w: method_spec(w.method)
-        | {"selection": selection_spec(w.method), "normalize": PROTOCOL["normalize"]},
+        | {"selection": selection_spec(w.method)}
+        | data_spec(w.suite),
     script:
         "../scripts/select_hyper.py"
 
@@ -51,7 +60,7 @@ rule run_method:
         "../envs/core.yaml"
     threads: 1
     params:
-        spec=lambda w: method_spec(w.method) | {"normalize": PROTOCOL["normalize"]},
+        spec=lambda w: method_spec(w.method) | data_spec(w.suite),
     script:
         "../scripts/run_method.py"
 
@@ -74,6 +83,6 @@ rule trace_spectrum:
         "../envs/core.yaml"
     threads: 1
     params:
-        spec=config["spectrum"] | {"normalize": PROTOCOL["normalize"]},
+        spec=lambda w: config["spectrum"] | data_spec(w.suite),
     script:
         "../scripts/trace_spectrum.py"

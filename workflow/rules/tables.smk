@@ -3,11 +3,11 @@
 
 rule summarise_runs:
     input:
-        records=run_records(),
+        records=lambda w: run_records(w.suite),
+        traces=lambda w: spectrum_traces(w.suite),
         code=code("summarise_runs", "sparcl.summary"),
     output:
-        runs="paper/{suite}/summary/runs.csv",
-        sessions="paper/{suite}/summary/sessions.csv",
+        **{name: f"paper/{{suite}}/summary/{name}.csv" for name in RECORDS},
     log:
         "results/logs/summarise_runs/{suite}.log",
     conda:
@@ -19,10 +19,10 @@ rule summarise_runs:
 
 rule summarise_spectra:
     input:
-        traces=spectrum_traces(),
+        traces=lambda w: spectrum_traces(w.suite),
         code=code("summarise_spectra", "sparcl.summary"),
     output:
-        "paper/{suite}/summary/spectrum.csv",
+        **{name: f"paper/{{suite}}/summary/{name}.csv" for name in TRACES},
     log:
         "results/logs/summarise_spectra/{suite}.log",
     conda:
@@ -32,9 +32,26 @@ rule summarise_spectra:
         "../scripts/summarise_spectra.py"
 
 
+rule compare_methods:
+    input:
+        records=lambda w: run_records(w.suite),
+        code=code("compare_methods", "sparcl.comparison", "sparcl.summary"),
+    output:
+        "paper/{suite}/summary/comparisons.csv",
+    log:
+        "results/logs/compare_methods/{suite}.log",
+    conda:
+        "../envs/core.yaml"
+    threads: 1
+    params:
+        spec=lambda w: protocol(w.suite)["compare"],
+    script:
+        "../scripts/compare_methods.py"
+
+
 rule write_table:
     input:
-        csv=lambda w: frames("tables", w.table),
+        csv=lambda w: frames("tables", w.table, w.suite),
         code=lambda w: code("write_table", f"figures.{w.table.replace('-', '_')}_table"),
     output:
         multiext("paper/{suite}/tables/{table}", ".tex", ".md", ".csv"),
@@ -44,6 +61,6 @@ rule write_table:
         "../envs/core.yaml"
     threads: 1
     params:
-        options=lambda w: display("tables", w.table),
+        options=lambda w: display("tables", w.table, w.suite),
     script:
         "../scripts/write_table.py"

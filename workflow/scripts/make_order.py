@@ -2,15 +2,21 @@
 
 import hashlib
 
-from sparcl import adapter, stream
+from sparcl import adapter, experiment, orders, stream
+from sparcl.features import store
 from sparcl.files import read_json, write_json
 
 
 def main(snakemake) -> None:
     classes = read_json(snakemake.input.manifest)["classes"]
-    number = int(snakemake.wildcards.order)
-    order = stream.class_order(number, classes)
-    sessions = [part.tolist() for part in stream.split_sessions(order, **snakemake.params.spec)]
+    number, spec = int(snakemake.wildcards.order), snakemake.params.spec
+    cut = {key: spec[key] for key in ("sessions", "base_classes")}
+    parts = stream.split_sessions(stream.class_order(number, classes), **cut)
+    if spec["order_rule"] != "random":
+        data = store.read(snakemake.input.train)
+        features = experiment.prepared(data.features, spec["normalize"])
+        parts = orders.greedy(features, data.labels, parts, hard=spec["order_rule"] == "hard")
+    sessions = [part.tolist() for part in parts]
     digest = hashlib.sha256(repr(sessions).encode()).hexdigest()
     write_json(snakemake.output[0], {"order": number, "sessions": sessions, "sha256": digest})
 

@@ -1,6 +1,6 @@
 """Run one method over one class order and write the record."""
 
-from sparcl import adapter, experiment, methods
+from sparcl import adapter, experiment, methods, stress
 from sparcl.features import store
 from sparcl.files import read_json, write_json
 
@@ -9,15 +9,12 @@ def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
     order, seed = read_json(snakemake.input.order), int(names["seed"])
     data = {split: store.read(snakemake.input[split]) for split in ("train", "test")}
-    splits = {
-        split: experiment.Split(experiment.prepared(d.features, spec["normalize"]), d.labels)
-        for split, d in data.items()
-    }
+    train, test = stress.splits(spec, order["sessions"], data["train"], data["test"])
     chosen = read_json(snakemake.input.selection)["chosen"] if snakemake.input.selection else {}
-    hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)
-    record = experiment.run(
-        **splits, sessions=order["sessions"], method=spec["learner"], hyper=hyper
-    )
+    # a method that follows another's selection keeps what it fixes itself
+    chosen = {k: v for k, v in chosen.items() if k in methods.hyperparameters(spec["learner"])}
+    hyper = methods.with_seed(spec["learner"], chosen | spec["hyper"], seed)
+    record = experiment.run(train, test, order["sessions"], spec["learner"], hyper)
     names |= {"order": order["order"], "seed": seed, "learner": spec["learner"]}
     hashes = {f"{split}_sha256": d.meta["features_sha256"] for split, d in data.items()}
     hashes |= {

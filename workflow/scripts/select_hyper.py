@@ -1,7 +1,6 @@
 """Choose one method's hyper-parameters on the base session's training samples."""
 
-from sparcl import adapter, methods, selection
-from sparcl.experiment import Split, prepared
+from sparcl import adapter, methods, selection, stress
 from sparcl.features import store
 from sparcl.files import read_json, write_json
 
@@ -9,11 +8,11 @@ from sparcl.files import read_json, write_json
 def main(snakemake) -> None:
     spec, rule = snakemake.params.spec, snakemake.params.spec["selection"]
     data = store.read(snakemake.input.train)
-    base = read_json(snakemake.input.order)["sessions"][0]
+    sessions = read_json(snakemake.input.order)["sessions"]
     hyper = methods.with_seed(spec["learner"], spec["hyper"], int(snakemake.wildcards.seed))
     chosen = selection.select(
-        Split(prepared(data.features, spec["normalize"]), data.labels),
-        base,
+        *stress.splits(spec, sessions, data),
+        sessions[0],
         spec["learner"],
         hyper,
         {name: rule["grid"][name] for name in spec["select"]},

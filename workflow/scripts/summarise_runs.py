@@ -1,12 +1,12 @@
-"""Gather run records into runs.csv and sessions.csv."""
+"""Gather run records into the summaries of a suite."""
 
 from sparcl import adapter, summary
 
 
 def main(snakemake) -> None:
-    runs, sessions = summary.summarise(snakemake.input.records)
-    summary.write_csv(runs, snakemake.output.runs)
-    summary.write_csv(sessions, snakemake.output.sessions)
+    frames = summary.summarise(snakemake.input.records, snakemake.input.traces)
+    for name, frame in frames.items():
+        summary.write_csv(frame, snakemake.output[name])
 
 
 if __name__ == "__main__":

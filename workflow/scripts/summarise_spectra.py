@@ -1,10 +1,12 @@
-"""Gather spectrum traces into spectrum.csv."""
+"""Gather spectrum traces into spectrum.csv and the advice drawn from them."""
 
 from sparcl import adapter, summary
 
 
 def main(snakemake) -> None:
-    summary.write_csv(summary.spectra(snakemake.input.traces), snakemake.output[0])
+    traces = snakemake.input.traces
+    summary.write_csv(summary.spectra(traces), snakemake.output.spectrum)
+    summary.write_csv(summary.recommendations(traces), snakemake.output.recommendations)
 
 
 if __name__ == "__main__":

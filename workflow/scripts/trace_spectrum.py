@@ -1,7 +1,6 @@
-"""Measure how the spectrum of R grows over one class order, and how its old modes dilute."""
+"""Measure, over one class order, what depends on the sums R and C only."""
 
-from sparcl import adapter, diagnostics
-from sparcl.experiment import Split, prepared
+from sparcl import adapter, diagnostics, stress
 from sparcl.features import store
 from sparcl.files import read_json, write_json
 
@@ -9,11 +8,14 @@ from sparcl.files import read_json, write_json
 def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
     data = store.read(snakemake.input.train)
-    train = Split(prepared(data.features, spec["normalize"]), data.labels)
-    parts = [train.rows(classes) for classes in read_json(snakemake.input.order)["sessions"]]
+    order = read_json(snakemake.input.order)["sessions"]
+    (train,) = stress.splits(spec, order, data)
+    parts = [train.rows(classes) for classes in order]
     sessions = [(part.features, part.labels) for part in parts]
-    rows = list(diagnostics.spectrum_trace(sessions, spec["ridge"], spec["modes"]))
-    write_json(snakemake.output[0], {"names": names | {"order": int(names["order"])}, "rows": rows})
+    traced = diagnostics.trace(sessions, spec["ridge"], spec["tau"], spec["modes"])
+    advice = diagnostics.recommend(traced["sessions"], spec["recommend"])
+    names |= {"order": int(names["order"])}
+    write_json(snakemake.output[0], traced | {"names": names, "recommended": advice})
 
 
 if __name__ == "__main__":

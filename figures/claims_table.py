@@ -1,0 +1,135 @@
+"""The claims ledger as LaTeX, Markdown and CSV: place, statement, value with spread, verdict."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from figures.tables import escape
+from sparcl.claims import FAILS, HOLDS, UNMEASURABLE, Judged, Measured
+
+MARKS = {HOLDS: "✓", FAILS: "✗", UNMEASURABLE: "–"}
+ANALOGUES = (
+    "The paper's data sets and backbone are not in this repository: every value is measured on the "
+    "bundled data sets, its analogues, with EfficientNet-Lite0 features, and says nothing about the "
+    "paper's own tables."
+)
+
+
+def rows(judged: Sequence[Judged], labels: Mapping[str, str]) -> pd.DataFrame:
+    """Return one row a claim and data set; a claim without values has one row.
+
+    Parameters
+    ----------
+    labels : data set id -> name; ids without a name stay as they are
+    """
+    cells = []
+    for item in judged:
+        claim = item.claim
+        keys = {key: claim[key] for key in ("id", "place", "says", "measured")}
+        keys |= {"judge": predicate(claim["judge"]), "verdict": item.verdict, "reason": item.reason}
+        suites = "/".join(dict.fromkeys(term["suite"] for term in claim["terms"]))
+        for value in item.values or [Measured("", np.nan, np.nan, 0, False)]:
+            cells.append(
+                keys
+                | {"suite": suites, "dataset": labels.get(value.dataset, value.dataset)}
+                | {"mean": value.mean, "std": value.std, "n": value.n}
+                | {"satisfied": int(value.satisfied)}
+            )
+    return pd.DataFrame(cells)
+
+
+def texts(cells: pd.DataFrame) -> dict[str, str]:
+    """Return the files of the ledger by suffix."""
+    return {
+        ".tex": _latex(cells),
+        ".md": _markdown(cells),
+        ".csv": cells.to_csv(index=False, float_format="%.6g", lineterminator="\n"),
+    }
+
+
+def predicate(rule: Mapping) -> str:
+    """Return a predicate as it is read."""
+    if rule["is"] == "between":
+        return "between {:g} and {:g}".format(*rule["than"])
+    return f"{rule['is']} {rule['than']:g}"
+
+
+def tally(cells: pd.DataFrame) -> str:
+    """Return how many claims have which verdict, in words."""
+    counts = Counter(cells.drop_duplicates("id")["verdict"])
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS)
+
+
+def number(value: float) -> str:
+    """Return a number with three significant digits and no needless exponent."""
+    if np.isnan(value):
+        return "undefined"
+    if value == 0 or 1e-3 <= abs(value) < 1e5:
+        return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+    return f"{value:.1e}"
+
+
+def _value(row: pd.Series) -> str:
+    spread = "" if np.isnan(row["std"]) else f" ± {number(row['std'])}"
+    return number(row["mean"]) + spread
+
+
+def _values(group: pd.DataFrame, line: str) -> str:
+    if not group["n"].iloc[0]:
+        return group["reason"].iloc[0]
+    named = (group["dataset"] != "all").all()
+    return line.join((f"{r['dataset']} " if named else "") + _value(r) for _, r in group.iterrows())
+
+
+def _markdown(cells: pd.DataFrame) -> str:
+    lines = [
+        f"{tally(cells)}. {ANALOGUES}",
+        "",
+        "Values are means ± standard deviations over class orders. A claim holds if its predicate "
+        "is true of the mean on every data set.",
+        "",
+        "| | place | the paper says | measured | predicate | value |",
+        "|---|---|---|---|---|---|",
+    ]
+    for _, group in cells.groupby("id", sort=False):
+        first = group.iloc[0]
+        mark = f"{MARKS[first['verdict']]} {first['verdict']}"
+        parts = [mark, first["place"], first["says"], f"{first['measured']} ({first['suite']})"]
+        lines.append("| " + " | ".join([*parts, first["judge"], _values(group, "<br>")]) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _latex(cells: pd.DataFrame) -> str:
+    widths = ("0.10", "0.22", "0.24", "0.08", "0.20", "0.08")
+    columns = "".join(rf"p{{{width}\textwidth}}" for width in widths)
+    heads = ("place", "the paper says", "measured", "predicate", "value", "verdict")
+    head = " & ".join(heads) + r" \\"
+    lines = [
+        "% needs booktabs and longtable, in one column",
+        r"{\scriptsize\setlength{\tabcolsep}{3pt}\raggedright",
+        rf"\begin{{longtable}}{{{columns}}}",
+        rf"\caption{{Claims of the paper: {escape(tally(cells))}. {escape(ANALOGUES)}}}"
+        r"\label{tab:claims}\\",
+        r"\toprule",
+        head,
+        r"\midrule",
+        r"\endfirsthead",
+        r"\toprule",
+        head,
+        r"\midrule",
+        r"\endhead",
+        r"\bottomrule",
+        r"\endfoot",
+    ]
+    for _, group in cells.groupby("id", sort=False):
+        first = group.iloc[0]
+        values = [escape(v) for v in _values(group, "\n").split("\n")]
+        verdict = escape(first["verdict"])
+        if first["verdict"] == FAILS:
+            verdict = rf"\emph{{{verdict}}}"
+        parts = [escape(first[key]) for key in ("place", "says", "measured", "judge")]
+        lines.append(" & ".join([*parts, r"\newline ".join(values), verdict]) + r" \\")
+    lines += [r"\end{longtable}}"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,87 @@
+"""Stability against plasticity: accuracy and forgetting along tau, every other method a point."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from figures import style
+from figures.frames import label, require, select, shown
+
+MEASURES = ["A_bar", "forgetting"]
+CURVE = "sparcl"  # whose colour the curve has
+
+
+@style.styled
+def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+    """Draw average accuracy over forgetting: a panel per data set, up and left is better.
+
+    Parameters
+    ----------
+    frames : mapping
+        ``runs``: one row a run.
+    options : mapping
+        ``datasets``, ``methods``; ``show``: methods drawn as points; ``curve``: methods joined by a
+        line in this order, each marked with its tau.
+
+    Returns
+    -------
+    Figure
+        Points are means over (order, seed) pairs.
+
+    Raises
+    ------
+    InputError
+        A method or pair is missing, or a cell that is drawn is empty.
+    """
+    points = shown(options)
+    curve = [method for method in options["curve"] if method in options["methods"]]
+    rows = select(frames, "runs", options, [*MEASURES, "tau"], [*points, *curve])
+    require(rows, "runs", MEASURES)
+    datasets = list(options["datasets"])
+    room = style.room([label(options, "methods", m, short=True) for m in points])
+    figure, stacks = style.per_dataset(
+        len(datasets), 1, 2.1, (0.42, room, 0.36, 0.24), (room + 0.3, 0.0)
+    )
+    for (ax,), dataset in zip(stacks, datasets, strict=True):
+        means = rows[rows["dataset"] == dataset].groupby("method")[[*MEASURES, "tau"]].mean()
+        _curve(ax, means.loc[curve])
+        ends = []
+        for method in points:
+            x, y = means.loc[method, "forgetting"], means.loc[method, "A_bar"]
+            look = style.line(method) | {"linestyle": "", "markersize": 4}
+            look["marker"] = look["marker"] or "o"
+            ax.plot([x], [y], label=method, clip_on=False, **look)
+            ends.append((label(options, "methods", method, short=True), x, y, look["color"]))
+        ax.set_title(label(options, "datasets", dataset), loc="left")
+        ax.set_xlabel("forgetting (points)")
+        ax.xaxis.set_major_locator(MaxNLocator(5))
+        ax.yaxis.set_major_locator(MaxNLocator(5))
+        ax.margins(0.08)
+        if style.is_first_column(ax):
+            ax.set_ylabel("average accuracy (%)")
+        right = ax.get_xlim()[1]
+        style.label_ends(ax, [(text, right, y, color) for text, _, y, color in ends])
+        for _, x, y, color in ends:
+            ax.plot([x, right], [y, y], color=color, lw=0.4, alpha=0.35, zorder=0)
+        ax.set_xlim(right=right)
+    return figure
+
+
+def _curve(ax: Axes, means: pd.DataFrame) -> None:
+    """Draw the methods along tau, each with its tau beside it."""
+    look = style.line(CURVE)
+    ax.plot(means["forgetting"], means["A_bar"], label="curve", **look)
+    for _, row in means.iterrows():
+        ax.annotate(
+            f"{row['tau']:g}",
+            (row["forgetting"], row["A_bar"]),
+            xytext=(-2, 3),
+            textcoords="offset points",
+            ha="right",
+            fontsize=style.LABEL_SIZE - 1,
+            color=look["color"],
+        )

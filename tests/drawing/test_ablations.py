@@ -1,0 +1,99 @@
+"""What the frontier, the ages and the increments show is what the summaries say."""
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from figures import ablation_table, ages, frontier, increments_table, main_table
+from sparcl.errors import InputError
+
+
+def line(figure: Any, panel: int, name: str) -> Any:
+    (found,) = [item for item in figure.axes[panel].lines if item.get_label() == name]
+    return found
+
+
+def test_frontier_draws_the_curve_in_order_and_other_methods_as_points(
+    frames: dict, options: dict
+) -> None:
+    runs = frames["runs"].assign(tau=[0.1 * rank for rank in range(4) for _ in range(3)] * 2)
+    options |= {"show": ["ncm", "acil"], "curve": ["sparcl-paper", "sparcl"]}
+    figure = frontier.draw({"runs": runs}, options)
+    assert len(figure.axes) == 2
+    for panel in (0, 1):
+        curve = line(figure, panel, "curve")
+        assert list(curve.get_xdata()) == pytest.approx([9, 10])
+        assert list(curve.get_ydata()) == pytest.approx([83, 82])
+        point = line(figure, panel, "acil")
+        assert (point.get_xdata()[0], point.get_ydata()[0]) == pytest.approx((11, 81))
+        written = {text.get_text() for text in figure.axes[panel].texts}
+        assert {"0.3", "0.2", "NCM", "ACIL"} <= written
+
+
+def test_frontier_refuses_a_missing_run(frames: dict, options: dict) -> None:
+    runs = frames["runs"].assign(tau=0.5).drop(index=3)
+    with pytest.raises(InputError, match="acil"):
+        frontier.draw({"runs": runs}, options | {"show": ["acil"], "curve": ["sparcl"]})
+
+
+def arrivals(frames: dict) -> pd.DataFrame:
+    sessions = frames["sessions"].rename(columns={"session": "arrival", "A_t": "A_last"})
+    return sessions[
+        ["suite", "dataset", "backbone", "method", "order", "seed", "arrival", "A_last"]
+    ]
+
+
+def test_ages_are_means_over_pairs_by_arrival(frames: dict, options: dict) -> None:
+    figure = ages.draw({"arrivals": arrivals(frames)}, options | {"show": ["sparcl", "ncm"]})
+    for panel in (0, 1):
+        # 90 - 5 t + rank + repeat, repeats 0, 1, 2
+        curve = line(figure, panel, "sparcl")
+        assert list(curve.get_xdata()) == [1, 2, 3, 4]
+        assert list(curve.get_ydata()) == pytest.approx([88, 83, 78, 73])
+
+
+def comparisons() -> pd.DataFrame:
+    rows = []
+    for against, base in (("ncm", 1.0), ("acil", 0.0)):
+        for dataset in ("two", "one"):
+            for shift, measure in enumerate(("A_bar", "A_last", "forgetting")):
+                mean = base + shift + (0.5 if dataset == "two" else 0.0)
+                row = {"suite": "toy", "dataset": dataset, "backbone": "net", "method": "sparcl"}
+                row |= {"against": against, "measure": measure, "orders": 3, "difference": mean}
+                row |= {"low": mean - 1, "high": mean + 1}
+                if measure == "A_last":
+                    row |= {"sample_low": mean - 2, "sample_high": mean + 2}
+                rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def test_increments_print_both_intervals_in_the_order_of_the_suite(options: dict) -> None:
+    options |= {"caption": "{method} over {orders} orders, {sessions} sessions", "sessions": 4}
+    cells = increments_table.rows({"comparisons": comparisons()}, options)
+    texts = increments_table.texts(cells, options)
+    assert texts[".md"].startswith("the sparcl over 3 orders, 4 sessions")
+    lines = [row.split(" | ") for row in texts[".md"].splitlines() if row.startswith("| the")]
+    assert [(row[0], row[1]) for row in lines] == [
+        (f"| the {m}", d) for m in ("ncm", "acil") for d in ("Set One", "Set Two")
+    ]
+    assert lines[0][2] == "+1.00 [+0.00, +2.00]"
+    assert lines[0][3] == "+2.00 [+1.00, +3.00]"
+    assert lines[0][5] == "+2.00 [+0.00, +4.00] |"
+    assert lines[3][4] == "+2.50 [+1.50, +3.50]"
+    assert texts[".tex"].count(r"\midrule") == 2
+    assert r"Net \& Co" not in texts[".tex"] and "+1.00 [+0.00, +2.00]" in texts[".tex"]
+
+
+def test_increments_refuse_an_empty_difference(options: dict) -> None:
+    table = comparisons()
+    table.loc[2, "difference"] = None
+    with pytest.raises(InputError, match="difference is empty"):
+        increments_table.rows({"comparisons": table}, options)
+
+
+def test_ablation_table_is_the_main_table_under_its_own_label(frames: dict, options: dict) -> None:
+    options |= {"caption": "Ablations", "id": "ablation"}
+    cells = ablation_table.rows(frames, options)
+    pd.testing.assert_frame_equal(cells, main_table.rows(frames, options))
+    assert r"\label{tab:ablation}" in ablation_table.texts(cells, options)[".tex"]

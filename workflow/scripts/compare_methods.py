@@ -1,0 +1,15 @@
+"""Set one method of a suite against others, pair by pair."""
+
+from sparcl import adapter, comparison, summary
+from sparcl.files import read_json
+
+
+def main(snakemake) -> None:
+    records = [read_json(path) for path in snakemake.input.records]
+    rows = comparison.compare(records, **snakemake.params.spec)
+    summary.write_csv(summary.frame(rows, summary.COMPARED), snakemake.output[0])
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821

@@ -1,0 +1,24 @@
+"""Judge every claim of the ledger on the summaries, and write the ledger out."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from figures import claims_table
+from sparcl import adapter, claims
+from sparcl.files import write_text
+
+
+def main(snakemake) -> None:
+    # paper/<suite>/summary/<frame>.csv and paper/timings/<frame>.csv
+    paths = [Path(path) for path in [*snakemake.input.csv, *snakemake.input.timings]]
+    frames = {(path.parts[1], path.stem): pd.read_csv(path) for path in paths}
+    judged = claims.judge(snakemake.params.ledger, frames, snakemake.params.known)
+    texts = claims_table.texts(claims_table.rows(judged, snakemake.params.labels))
+    for path in snakemake.output:
+        write_text(path, texts[Path(path).suffix])
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821

@@ -1,0 +1,24 @@
+"""Time refresh periods against joint ridge: on one stream, in one process, one after the other."""
+
+import pandas as pd
+
+from sparcl import adapter, stream, stress, summary, timing
+from sparcl.features import store
+
+
+def main(snakemake) -> None:
+    spec, rows = snakemake.params.spec, []
+    for dataset in spec["datasets"]:
+        data = store.read(snakemake.input[dataset])
+        order = stream.class_order(spec["order"], len(data.class_names))
+        sessions = stream.split_sessions(order, spec["sessions"])
+        (train,) = stress.splits({"normalize": True, "stress": "none"}, sessions, data)
+        parts = [train.rows(classes) for classes in sessions]
+        for row in timing.relative(parts, spec["variants"], spec["repeats"]):
+            rows.append({"dataset": dataset, "order": spec["order"], **row})
+    summary.write_csv(pd.DataFrame(rows), snakemake.output[0])
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821
