@@ -56,6 +56,6 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         ax.yaxis.set_major_locator(MaxNLocator(5))
         ax.set_xlabel("session in which the classes arrived")
         if style.is_first_column(ax):
-            ax.set_ylabel("accuracy after the last (%)")
+            ax.set_ylabel("last accuracy (%)")
         style.label_ends(ax, ends)
     return figure
