@@ -9,7 +9,7 @@ from typing import Any
 
 from sparcl.spectral import Settings, SpectralRidge
 
-RIDGES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # candidates when ``ridge`` names a rule
+RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)  # candidates when ``ridge`` names a rule
 
 
 def build(
@@ -38,7 +38,7 @@ def build(
 
     Parameters
     ----------
-    ridge : lambda, or the rule that chooses it in each session among 0.01 to 10: ``newest`` (error
+    ridge : lambda, or the rule that chooses it in each session among 0.03 to 3: ``newest`` (error
         on a fifth of the session, RanPAC's), ``all`` (on a fifth of every session, from sums) or
         ``gaussian`` (accuracy predicted from these sums)
     tau : share of the energy that the core holds, in (0, 1); not used when ``k`` is given

@@ -10,8 +10,9 @@ from reference.streams import Session, fit, synthetic_stream
 from sparcl.errors import InputError
 from sparcl.methods import build, sparcl
 from sparcl.randomness import generator
+from unit.test_predicted_accuracy import by_rows
 
-RIDGES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 def split(y: np.ndarray, session: int, seed: int, seen: list[int]) -> tuple[list, list]:
@@ -93,20 +94,34 @@ def test_all_sessions_from_sums_is_the_error_on_every_held_out_row(hyper: dict, 
         assert learner.weights == pytest.approx(W, abs=1e-8)
 
 
-def test_the_rules_disagree_somewhere() -> None:
-    picks = set()
-    for seed in range(6):
-        sessions = synthetic_stream(seed, sessions=4, classes=3, samples=10, noise=2.0)
-        for rule in ("newest", "all"):
-            learner = fit(build("sparcl", ridge=rule, tau=0.5, refresh=1), sessions)
-            picks.add((seed, rule, learner.report()["ridge"]))
-    by_rule = [{pick[2] for pick in picks if pick[1] == rule} for rule in ("newest", "all")]
-    assert any(
-        (seed, "newest", r) in picks and (seed, "all", r) not in picks
-        for seed in range(6)
-        for r in RIDGES
-    )
-    assert all(len(values) > 1 for values in by_rule)  # neither rule is stuck on one value
+@pytest.mark.parametrize("seed", [0, 4])
+def test_gaussian_takes_the_highest_predicted_accuracy(seed: int) -> None:
+    sessions = synthetic_stream(seed, sessions=4, classes=3, samples=15, noise=1.5)
+    learner = build("sparcl", ridge="gaussian", tau=0.7, refresh=1, seed=seed)
+    for t, (Phi, y) in enumerate(sessions):
+        learner.fit_session(Phi, y)
+        fitted, judged = parts(sessions[: t + 1], seed)
+        classes = plain.class_list(sessions[: t + 1])
+        held = np.concatenate([rows for rows, _ in judged])
+        columns = np.array([classes.index(v) for _, labels in judged for v in labels])
+        predicted = [
+            by_rows(naive.solver(fitted, r, {2, 3, 4}, tau=0.7, k=None)[-1].W, held, columns)
+            for r in RIDGES
+        ]
+        assert learner.report()["holdout_errors"] == pytest.approx([-p for p in predicted])
+        assert learner.report()["ridge"] == RIDGES[int(np.argmax(predicted))]
+
+
+def test_the_rules_disagree_somewhere_and_none_is_stuck() -> None:
+    picks = {rule: [] for rule in ("newest", "all", "gaussian")}
+    for noise in (0.2, 0.6, 1.2, 2.0):
+        for seed in range(3):
+            sessions = synthetic_stream(seed, sessions=4, classes=3, samples=10, noise=noise)
+            for rule, chosen in picks.items():
+                learner = fit(build("sparcl", ridge=rule, tau=0.5, refresh=1), sessions)
+                chosen.append(learner.report()["ridge"])
+    assert all(len(set(chosen)) > 1 for chosen in picks.values())
+    assert len({tuple(chosen) for chosen in picks.values()}) == 3
 
 
 @pytest.mark.parametrize("rule", ["all", "gaussian"])

@@ -126,15 +126,12 @@ def extraction_spec(wildcards):
 
 
 def selection(wildcards):
-    """Return the selection that a method waits for, its own or another's, or nothing."""
-    block = pick("methods", wildcards.method)
-    method = block.get("select_like", wildcards.method if "select" in block else None)
-    if method is None:
+    """Return the selection that a method waits for, or nothing."""
+    if "select" not in pick("methods", wildcards.method):
         return []
-    pattern = (
+    return (
         "results/selection/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json"
-    )
-    return pattern.format(**(dict(wildcards) | {"method": method}))
+    ).format(**wildcards)
 
 
 def method_spec(method):
