@@ -1,14 +1,20 @@
 """What the rules share: the suite's lists, where files lie, which code a job rests on."""
 
 from sparcl import methods
+from sparcl.features.datasets import folder_stamp, how_split
 from sparcl.provenance import source_files
 
 SUITE = config["suite"]
-if SUITE not in config["suites"]:
+if SUITE in config["suites"]:
+    PROTOCOL = config["suites"][SUITE]
+elif SUITE in config["datasets"]:
+    # A data set without a suite of its own, somebody's images: one block is enough.
+    PROTOCOL = config["suites"]["digits"] | {"datasets": [SUITE]}
+else:
     raise WorkflowError(
-        f"params.yaml has no suite '{SUITE}'. Suites: {', '.join(config['suites'])}."
+        f"params.yaml has no suite '{SUITE}'. Suites: {', '.join(config['suites'])}; "
+        "the name of a data set runs the protocol of suite 'digits' on it."
     )
-PROTOCOL = config["suites"][SUITE]
 SUMMARIES = ["runs", "sessions", "spectrum"]
 
 
@@ -53,7 +59,7 @@ def method_code(script, module, method):
 
 
 def is_bundled(dataset):
-    return config["datasets"][dataset]["features"] == "bundle"
+    return config["datasets"][dataset].get("features") == "bundle"
 
 
 def feature_file(dataset, backbone, split):
@@ -84,13 +90,36 @@ def feature_manifests():
     ]
 
 
+def split_list(dataset):
+    """Return the list that splits a data set: drawn here, somebody's own, or none (the layout's split)."""
+    how = how_split(config["datasets"][dataset])
+    drawn = f"results/splits/{dataset}.txt"
+    return {"own": [], "draw": [drawn]}.get(how, [how])
+
+
+def split_spec(wildcards):
+    """Return what determines the list of a split."""
+    left_out = ("label", "short", "features", "root", "url", "crop", "on_bad_image")
+    block = config["datasets"][wildcards.dataset]
+    return {key: value for key, value in block.items() if key not in left_out}
+
+
 def extraction_spec(wildcards):
     """Return all that determines the features of a data set, as one plain mapping.
 
     What leaves their bytes alone stays out, so that moving the images extracts nothing again:
     labels, and where images and weights lie on this machine (the script reads those from config).
     """
-    left_out = ("label", "short", "image_root", "cache", "threads")
+    left_out = (
+        "label",
+        "short",
+        "image_root",
+        "root",
+        "url",
+        "cache",
+        "threads",
+        "workers",
+    )
     blocks = {
         "dataset": config["datasets"][wildcards.dataset],
         "backbone": config["backbones"][wildcards.backbone],
@@ -186,7 +215,10 @@ def display(block, name):
     labelled = {"methods": METHODS, "datasets": DATASETS, "backbones": BACKBONES}
     labels = {
         kind: {
-            key: {"label": item["label"], "short": item.get("short", item["label"])}
+            key: {
+                "label": item.get("label", key),
+                "short": item.get("short", item.get("label", key)),
+            }
             for key, item in items.items()
         }
         for kind, items in labelled.items()
