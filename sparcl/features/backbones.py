@@ -28,6 +28,7 @@ UNIT_RANGE = {
     "mean": [0.0, 0.0, 0.0],
     "std": [1.0, 1.0, 1.0],
 }
+CROP = 0.875  # where neither data set nor backbone says: 256 to 224 px, the field's usual choice
 PRESETS = ("timm", "unit-range", "resize-256-crop")
 FILTERS = ("bicubic", "bilinear")
 EXPLICIT = ("size", "crop", "interpolation", "mean", "std")
@@ -150,8 +151,8 @@ def preprocessing_of(
     - ``resize-256-crop``: the same, and images that fill their frame are cut too (PILOT, 2023: CIFAR loses 6% a side);
     - a mapping of `EXPLICIT`, which may also stand in the block itself.
 
-    `crop` of the data set's block wins, but for ``resize-256-crop`` and a mapping with a crop of its own. The result of
-    a preset carries its name.
+    `crop` of the data set's block wins, but for ``resize-256-crop`` and a mapping with a crop of its own; where
+    nobody states one it is `CROP`. The result of a preset carries its name.
 
     Raises
     ------
@@ -170,7 +171,7 @@ def preprocessing_of(
     elif name:
         raise ConfigError(f"Preprocessing {name!r} is unknown; allowed: {', '.join(PRESETS)}.")
     else:
-        result = crop | chosen
+        result = {"crop": CROP} | crop | chosen
     if missing := [key for key in EXPLICIT if key not in result]:
         raise ConfigError(
             f"Preprocessing of {backbone_block['timm_id']}: {', '.join(missing)} missing. State it in the "
@@ -252,10 +253,10 @@ def build(
 
 def _load(model: torch.nn.Module, name: str, content: bytes, keys: str) -> None:
     """Load weights strictly: every tensor of the model is set, and only the classifier may be left over."""
-    if name.endswith(".npz"):
-        _load_npz(model, name, content)
-        return
     tensors = weights.read_tensors(name, content)
+    if name.endswith(".npz") and all("/" in key or key == "cls" for key in tensors):
+        _load_jax(model, name, content)
+        return
     heads = model.pretrained_cfg.get("classifier") or ()
     heads = (heads,) if isinstance(heads, str) else tuple(heads)
     # timm's own conversion for this family, if it has one: older names, positions of another image size.
@@ -273,14 +274,16 @@ def _load(model: torch.nn.Module, name: str, content: bytes, keys: str) -> None:
         ) from error
 
 
-def _load_npz(model: torch.nn.Module, name: str, content: bytes) -> None:
-    """Weights of the original JAX models, by timm's own reader; every tensor must have been set by it."""
+def _load_jax(model: torch.nn.Module, name: str, content: bytes) -> None:
+    """Weights of the original JAX models, by timm's own reader; every tensor must have been set by it.
+
+    `weights.read_tensors` has read the file before and refused object arrays.
+    """
     import tempfile
     from pathlib import Path
 
     import torch
 
-    weights.read_tensors(name, content)  # refuses object arrays before timm opens the file
     if not hasattr(model, "load_pretrained"):
         raise WeightsError(
             f"{name}: timm reads no .npz for {type(model).__name__}; convert it to .safetensors."
