@@ -175,7 +175,7 @@ def settings(clone, tmp_path):
     network = {"timm_id": "vit_tiny_patch16_224", "timm_args": TINY, "weights": pins}
     return {
         "datasets": {},
-        "backbones": {"vit-b16-in21k": network, "efficientnet-lite0": network},
+        "backbones": {"vit-b16-in21k": network, "efficientnet-lite0": network | {"size": 32}},
         "suites": {
             "paper": {"sessions": 3, "pairs": [[1993, 0]]},
             "digits": {"pairs": [[1993, 0]]},
