@@ -17,6 +17,7 @@ from features import miniatures
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = ("Snakefile", "params.yaml", "sparcl", "figures", "workflow", "profiles")
 CLASSES = 6
+HOST = "localhost"
 TINY = {"depth": 1, "img_size": 32, "patch_size": 8}  # 192-d, as any ViT-Ti
 
 
@@ -42,8 +43,8 @@ def snakemake(folder, *arguments, **environment):
         "PYTHONPATH": str(folder),
         "SPARCL_CACHE": str(folder / "cache"),
         "HF_HUB_OFFLINE": "1",
-        "http_proxy": "http://127.0.0.1:9",  # a port that refuses
-        "https_proxy": "http://127.0.0.1:9",
+        "http_proxy": f"http://{HOST}:9",  # a port that refuses
+        "https_proxy": f"http://{HOST}:9",
         "OMP_NUM_THREADS": "1",
     }
     return subprocess.run(
