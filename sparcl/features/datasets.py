@@ -1,52 +1,62 @@
 """Image data sets: which images there are, their labels and their split.
 
-Images lie in a folder or in an uncompressed tar archive, which is read in place: nothing is unpacked, so no
-member can leave its folder. A reader (`READERS`) turns the layout of one data set into a `Listing`.
+A reader (`READERS`) turns the layout of one data set into a `Listing`; where the files lie is the matter of `sources`.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 import os
-import tarfile
+import pickle
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sparcl.errors import ConfigError, DatasetError
+from sparcl.features import splits
+from sparcl.features.sources import ArraySource, FolderSource, Source, open_source
 
 if TYPE_CHECKING:
     from PIL import Image
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp")
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 TRAIN_SHARE = 0.7  # of the two data sets that come without a split
+TEST_SHARE = 0.2  # of a folder of images without train and test, unless its block says otherwise
+BAD_IMAGE = ("fail", "skip")
 
 
-class Source(Protocol):
-    """Named files of one data set, however they are stored. Safe to read from several threads."""
+class Sample(NamedTuple):
+    """One image: `file` is its name in the source, `split` train, test, or empty where the layout has no split."""
 
-    def names(self) -> list[str]:
-        """Relative POSIX names of all regular files, sorted."""
-
-    def read(self, name: str) -> bytes:
-        """Content of one file."""
-
-    def stamp(self, name: str) -> tuple[int, int]:
-        """Size and modification time, to notice a changed file."""
+    id: str
+    file: str
+    label: int
+    split: str
 
 
 @dataclass
 class Listing:
-    """What a reader finds: class names, and (file name, label) pairs of each split in a fixed order."""
+    """What a reader finds.
+
+    Attributes
+    ----------
+    class_names : list of str
+    samples : in the order in which features are stored
+    skipped : name to reason, of files that are no images of this data set
+    source : where the images are read from, if not from where the reader looked
+    """
 
     class_names: list[str]
-    train: list[tuple[str, int]]
-    test: list[tuple[str, int]]
+    samples: list[Sample]
+    skipped: dict[str, str] = field(default_factory=dict)
+    source: Source | None = None
 
 
 @dataclass
@@ -56,17 +66,26 @@ class ImageSplit:
     Attributes
     ----------
     class_names : list of K str
-    ids : list of n str, unique, the file names relative to the data set's folder
+    ids : list of n str, unique
+    files : list of n str, the name of each image in `source`
     labels : (n,) int32 in 0..K-1
     source : where `image` reads from
+    upright : turn by EXIF, scale 16 bits to 8 and lay transparency on white; otherwise `image` is as stored, which is
+        what the field does with the published sets
+    split_sha256 : hash of the list of this data set's split, empty where the layout itself is the split
+    skipped : name to reason, of files that are no images of this data set
     """
 
     dataset: str
     split: str
     class_names: list[str]
     ids: list[str]
+    files: list[str]
     labels: np.ndarray
     source: Source
+    upright: bool = False
+    split_sha256: str = ""
+    skipped: dict[str, str] = field(default_factory=dict)
 
     def image(self, index: int) -> Image.Image:
         """Decode one image.
@@ -75,180 +94,219 @@ class ImageSplit:
         ------
         DatasetError : the file is damaged or no image
         """
+        try:
+            return self._decode(index)
+        except (
+            Exception
+        ) as error:  # Pillow's decoders raise many kinds; none of them is the caller's
+            raise DatasetError(
+                f"{self.dataset}, {self.split}: cannot decode image {self.files[index]!r} ({_reason(error)}). The copy "
+                "of the data set is damaged: fetch it again; or, in a set of your own, remove the file or write "
+                "`on_bad_image: skip`."
+            ) from error
+
+    def fault(self, index: int) -> str:
+        """Return why an image cannot be decoded, or nothing."""
+        try:
+            self._decode(index)
+        except Exception as error:
+            return _reason(error)
+        return ""
+
+    def _decode(self, index: int) -> Image.Image:
         from PIL import Image
 
-        name = self.ids[index]
-        try:
-            image = Image.open(io.BytesIO(self.source.read(name)))
-            image.load()
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-            raise DatasetError(
-                f"{self.dataset}, {self.split}: cannot decode image {name!r} ({error}). "
-                "The copy of the data set is damaged: fetch it again."
-            ) from error
-        return image
+        name = self.files[index]
+        if isinstance(self.source, ArraySource):
+            return Image.fromarray(self.source.pixels[name])
+        content = self.source.read(name)
+        if not content:
+            raise ValueError("the file is empty")
+        image = Image.open(io.BytesIO(content))
+        image.load()
+        return upright(image) if self.upright else image
 
     def stamps(self) -> list[tuple[int, int]]:
         """Size and modification time of every image."""
-        return [self.source.stamp(name) for name in self.ids]
+        return [self.source.stamp(name) for name in self.files]
 
 
-def open_split(dataset: str, block: dict[str, Any], split: str, root: str = "") -> ImageSplit:
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def upright(image: Image.Image) -> Image.Image:
+    """Return an image as a viewer shows it: RGB, turned by EXIF, 16 bits scaled to 8, on white where transparent.
+
+    Raises
+    ------
+    ValueError : pixels without a known range (floating point, 32 bits)
+    """
+    from PIL import Image, ImageOps
+
+    image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I"):
+        values = np.asarray(image)
+        if values.min() < 0 or values.max() > 65535:
+            raise ValueError("pixels of more than 16 bits, of unknown range")
+        image = Image.fromarray(np.round(values / 257).astype(np.uint8))
+    if image.mode == "F":
+        raise ValueError("floating-point pixels of unknown range")
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return image.convert("RGB")
+
+
+def open_split(
+    dataset: str,
+    block: dict[str, Any],
+    split: str,
+    root: str = "",
+    cache: str = "",
+    split_list: str | os.PathLike[str] = "",
+) -> ImageSplit:
     """Find the images of one split of a data set.
 
     Parameters
     ----------
     dataset : its id
-    block : its block in params.yaml: reader, folder, archive, classes, counts
+    block : its block in params.yaml: reader, and what `sources.open_source` and `split_of` read there
     split : train or test
     root : folder that holds `folder` or `archive`; by default $SPARCL_DATA
+    cache : folder of downloads, see `weights.cache_folder`
+    split_list : file that says which image is in which split (see `splits`); by default as `split_of` finds
 
     Raises
     ------
     DatasetError : images missing, of another layout, or of other counts than params.yaml states
-    ConfigError : unknown reader or split
+    ConfigError : unknown reader, split or setting
     """
-    reader, source = block["reader"], None
+    if split not in splits.SPLITS:
+        raise ConfigError(f"Split {split!r} of {dataset} is unknown; allowed: train, test.")
+    listing, source = _listing(dataset, block, root, cache)
+    assigned = split_of(dataset, block, listing, split_list)
+    samples = [sample for sample in listing.samples if assigned.get(sample.id) == split]
+    return ImageSplit(
+        dataset=dataset,
+        split=split,
+        class_names=listing.class_names,
+        ids=[sample.id for sample in samples],
+        files=[sample.file for sample in samples],
+        labels=np.array([sample.label for sample in samples], dtype=np.int32),
+        source=source,
+        upright=block["reader"] == "folder",
+        split_sha256=splits.sha256(assigned) if how_split(block) != "own" else "",
+        skipped=listing.skipped,
+    )
+
+
+def find_split(
+    dataset: str, block: dict[str, Any], root: str = "", cache: str = ""
+) -> dict[str, str]:
+    """Return the split (id to train or test) of a data set as `open_split` finds it, for a list to be written."""
+    listing, _ = _listing(dataset, block, root, cache)
+    return split_of(dataset, block, listing)
+
+
+def how_split(block: dict[str, Any]) -> str:
+    """Return what `split` of a data set's block says: ``own``, ``draw`` or the path of a list."""
+    return block.get("split", "draw" if block["reader"] == "folder" else "own")
+
+
+def split_of(
+    dataset: str,
+    block: dict[str, Any],
+    listing: Listing,
+    split_list: str | os.PathLike[str] = "",
+) -> dict[str, str]:
+    """Return the split of each image, by id.
+
+    A list decides if there is one. Without, ``own`` takes the layout's split. ``draw`` does too where the images lie
+    in train/ and test/ folders (somebody has drawn already), and draws otherwise (`splits.draw`) as many test images
+    as `counts` states, by default the share `test_share`.
+
+    Raises
+    ------
+    DatasetError : no split to be had, a list that names unknown images, other counts than params.yaml states
+    """
+    how, counts = how_split(block), block.get("counts", {})
+    split_list = split_list or (how if how not in ("own", "draw") else "")
+    if split_list:
+        assigned = splits.read(split_list)
+        known = {sample.id for sample in listing.samples}
+        unknown = [identifier for identifier in assigned if identifier not in known]
+        if unknown:
+            raise DatasetError(
+                f"{dataset}: {len(unknown)} images of the split list {Path(split_list).name} are not there, first "
+                f"{unknown[0]!r}. An id looks like {next(iter(sorted(known)), '')!r}. Correct the list, or complete "
+                "the data set."
+            )
+    elif how == "own" or _in_folders(listing):
+        assigned = {sample.id: sample.split for sample in listing.samples}
+    else:
+        pools: list[list[str]] = [[] for _ in listing.class_names]
+        for sample in listing.samples:
+            pools[sample.label].append(sample.id)
+        share = block.get("test_share", TEST_SHARE)
+        assigned = splits.draw(pools, counts.get("test", round(share * len(listing.samples))))
+    found = {split: list(assigned.values()).count(split) for split in splits.SPLITS}
+    if any(found[key] != counts[key] for key in counts) or (
+        len(listing.class_names) != block.get("classes", len(listing.class_names))
+    ):
+        raise DatasetError(
+            f"{dataset}: found {len(listing.class_names)} classes and {found} images, params.yaml states "
+            f"{block.get('classes', 'any number')} and {counts}. The copy is incomplete or another version: "
+            "fetch it again, or correct the counts of a data set of your own."
+        )
+    if not all(found.values()):
+        raise DatasetError(
+            f"{dataset}: found {found} images, but both splits need some. Add images, or state `split: draw` or a "
+            "split list in params.yaml."
+        )
+    return assigned
+
+
+def _in_folders(listing: Listing) -> bool:
+    return all(
+        sample.file.split("/")[0] == sample.split or sample.file.startswith("val/")
+        for sample in listing.samples
+    )
+
+
+def _listing(dataset: str, block: dict[str, Any], root: str, cache: str) -> tuple[Listing, Source]:
+    reader = block["reader"]
     if reader not in READERS:
         raise ConfigError(
             f"Reader {reader!r} of {dataset} is unknown; allowed: {', '.join(READERS)}."
         )
-    if split not in ("train", "test"):
-        raise ConfigError(f"Split {split!r} of {dataset} is unknown; allowed: train, test.")
-    source = DigitsSource() if reader == "digits" else _open_source(dataset, block, root)
+    if block.get("on_bad_image", "fail") not in BAD_IMAGE:
+        raise ConfigError(
+            f"on_bad_image {block['on_bad_image']!r} of {dataset} is unknown; allowed: {', '.join(BAD_IMAGE)}."
+        )
+    source = DigitsSource() if reader == "digits" else open_source(dataset, block, root, cache)
     try:
-        listing = READERS[reader](source)
-    except (KeyError, ValueError, IndexError, UnicodeDecodeError) as error:
+        listing = READERS[reader](source, block)
+    except (KeyError, ValueError, IndexError, UnicodeDecodeError, pickle.UnpicklingError) as error:
         raise DatasetError(
             f"{dataset}: the files have not the layout of reader {reader!r} ({type(error).__name__}: {error}). "
-            "Compare with the data set's card in data/features, or choose another reader."
+            "docs/data.md shows the layout of every reader: compare, or choose another reader."
         ) from error
-    found = {"train": len(listing.train), "test": len(listing.test)}
-    if found != block["counts"] or len(listing.class_names) != block["classes"]:
-        raise DatasetError(
-            f"{dataset}: found {len(listing.class_names)} classes and {found} images, params.yaml states "
-            f"{block['classes']} and {block['counts']}. The copy is incomplete or another version: "
-            "fetch it again, or correct the counts of a data set of your own."
-        )
-    samples = getattr(listing, split)
-    labels = np.array([label for _, label in samples], dtype=np.int32)
-    return ImageSplit(
-        dataset, split, listing.class_names, [name for name, _ in samples], labels, source
-    )
+    listing.skipped = source.skipped | listing.skipped
+    return listing, listing.source or source
 
 
-def _open_source(dataset: str, block: dict[str, Any], root: str) -> Source:
-    base = root or os.environ.get("SPARCL_DATA", "")
-    remedy = (
-        f"Put {block['folder']}/ (a folder) or {block['archive']} (an uncompressed tar) into one folder and name that "
-        "folder in the environment variable SPARCL_DATA or in extraction.image_root of params.yaml; or use the "
-        f"bundled features (datasets.{dataset}.features: bundle)."
-    )
-    if not base:
-        raise DatasetError(f"{dataset}: nothing says where its images are. {remedy}")
-    folder = Path(base).expanduser() / block["folder"]
-    archive = Path(base).expanduser() / block["archive"]
-    if folder.is_dir():
-        return FolderSource(folder)
-    if archive.is_file():
-        return TarSource(archive, block["folder"])
-    raise DatasetError(f"{dataset}: neither {folder} nor {archive} exists. {remedy}")
+def folder_stamp(block: dict[str, Any]) -> str:
+    """Return a hash of the names, sizes and times of a `folder` data set's files, so that new images are noticed.
 
-
-class FolderSource:
-    """Files below a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def names(self) -> list[str]:
-        """See `Source`."""
-        return sorted(
-            (Path(base) / file).relative_to(self.folder).as_posix()
-            for base, _, files in os.walk(self.folder)
-            for file in files
-        )
-
-    def read(self, name: str) -> bytes:
-        """See `Source`."""
-        path = self.folder / name
-        if ".." in PurePosixPath(name).parts or not path.is_file():
-            raise DatasetError(
-                f"{self.folder}: file {name!r} is listed but missing; fetch the data set again."
-            )
-        return path.read_bytes()
-
-    def stamp(self, name: str) -> tuple[int, int]:
-        """See `Source`."""
-        info = (self.folder / name).stat()
-        return info.st_size, int(info.st_mtime)
-
-
-class TarSource:
-    """Members below one folder of an uncompressed tar archive, read where they lie.
-
-    Raises
-    ------
-    DatasetError : compressed, truncated, or with a member that is a link, absolute or outside its folder
+    Empty for other readers, whose sets do not change, and where the folder is not there.
     """
-
-    def __init__(self, archive: Path, folder: str) -> None:
-        self.archive = archive
-        self._members: dict[str, tuple[int, int, int]] = {}  # name: offset, size, mtime
-        size = archive.stat().st_size
-        try:
-            with tarfile.open(archive, "r:") as tar:
-                for member in tar:
-                    self._add(member, folder, size)
-        except tarfile.TarError as error:
-            raise DatasetError(
-                f"{archive}: not an uncompressed tar archive, or truncated ({error}). Fetch it again, or unpack "
-                f"it so that {folder}/ lies beside it."
-            ) from error
-        self._file = os.open(archive, os.O_RDONLY)
-
-    def __del__(self) -> None:
-        if hasattr(self, "_file"):
-            os.close(self._file)
-
-    def _add(self, member: tarfile.TarInfo, folder: str, size: int) -> None:
-        path = PurePosixPath(member.name)
-        if path.is_absolute() or ".." in path.parts or not (member.isreg() or member.isdir()):
-            raise DatasetError(
-                f"{self.archive}: member {member.name!r} is a link, a device or leads out of its folder; refused. "
-                "Fetch the archive from a source you trust."
-            )
-        if member.isdir() or path.parts[:1] != (folder,):
-            return
-        name = PurePosixPath(*path.parts[1:]).as_posix()
-        if (
-            member.sparse is not None
-            or name in self._members
-            or member.offset_data + member.size > size
-        ):
-            raise DatasetError(
-                f"{self.archive}: member {member.name!r} is sparse, twice there or longer than the archive; "
-                "fetch it again."
-            )
-        self._members[name] = (member.offset_data, member.size, int(member.mtime))
-
-    def names(self) -> list[str]:
-        """See `Source`."""
-        return sorted(self._members)
-
-    def read(self, name: str) -> bytes:
-        """See `Source`."""
-        if name not in self._members:
-            raise DatasetError(
-                f"{self.archive}: file {name!r} is listed but missing; fetch the archive again."
-            )
-        offset, size, _ = self._members[name]
-        return os.pread(self._file, size, offset)
-
-    def stamp(self, name: str) -> tuple[int, int]:
-        """See `Source`."""
-        _, size, mtime = self._members[name]
-        return size, mtime
+    root = Path(block.get("root", "")).expanduser()
+    if block["reader"] != "folder" or not block.get("root") or not root.is_dir():
+        return ""
+    source = FolderSource(root / block.get("folder", ""))
+    files = [[name, *source.stamp(name)] for name in source.names()]
+    return hashlib.sha256(json.dumps(files).encode()).hexdigest()
 
 
 class DigitsSource:
@@ -264,6 +322,7 @@ class DigitsSource:
                 zip(digits.images, digits.target, strict=True)
             )
         }
+        self.skipped: dict[str, str] = {}
 
     def names(self) -> list[str]:
         """See `Source`."""
@@ -296,7 +355,22 @@ def _by_class(names: list[str]) -> tuple[list[str], dict[str, list[str]]]:
     return sorted(files), files
 
 
-def read_folders(source: Source) -> Listing:
+def _own(classes: list[str], train: list[tuple[str, int]], test: list[tuple[str, int]]) -> Listing:
+    """Return the listing of a layout that has a split, from (file, label) pairs; the file's name is the id."""
+    pairs = {"train": train, "test": test}
+    samples = [Sample(n, n, label, split) for split in splits.SPLITS for n, label in pairs[split]]
+    return Listing(classes, samples)
+
+
+def _is_split(names: list[str]) -> bool:
+    """Whether images lie as ``{train,test}/<class>/...`` or ``{train,val}/<class>/...``."""
+    parts = [name.split("/") for name in names]
+    tops = {part[0] for part in parts if len(part) >= 3}
+    loose = {part[0] for part in parts if len(part) < 3}
+    return {"train"} < tops <= {"train", "val", "test"} and loose <= {"val", "test"}
+
+
+def read_folders(source: Source, block: dict[str, Any]) -> Listing:
     """``{train,test}/<class>/<file>``; classes in alphabetical order."""
     samples: dict[str, list[tuple[str, str]]] = {"train": [], "test": []}
     for name in _images(source):
@@ -304,11 +378,110 @@ def read_folders(source: Source) -> Listing:
         samples[split].append((name, folder))
     classes = sorted({folder for _, folder in samples["train"]})
     label = {folder: number for number, folder in enumerate(classes)}
-    return Listing(classes, *([(n, label[c]) for n, c in samples[s]] for s in ("train", "test")))
+    return _own(classes, *([(n, label[c]) for n, c in samples[s]] for s in splits.SPLITS))
 
 
-def read_cub(source: Source) -> Listing:
-    """CUB-200-2011 as published, with its official split; class numbers, less one, are the labels."""
+def read_classes(source: Source, block: dict[str, Any]) -> Listing:
+    """``<class>/<file>``, or the same below train/ and test/ (or val/, as in ImageNet); classes in alphabetical order.
+
+    Ids are ``<class>/<file>`` either way. `class_list` of the block names the classes that belong to the set, all if
+    left out. A folder test/ without class folders (ImageNet's) is not looked at; val/ beside a test/ is for training.
+    """
+    return _classes(source, block, keep_prefix=False)
+
+
+def read_any_folder(source: Source, block: dict[str, Any]) -> Listing:
+    """Anybody's own images, laid out as in `read_classes` or deeper; ids are the files' names below the root."""
+    return _classes(source, block, keep_prefix=True)
+
+
+def _classes(source: Source, block: dict[str, Any], keep_prefix: bool) -> Listing:
+    names = [name for name in _images(source) if not PurePosixPath(name).name.startswith(".")]
+    skipped = {name: "no image by its name" for name in set(source.names()) - set(names)}
+    split = _is_split(names)
+    depth = 1 if split else 0
+    skipped |= {name: "in no class folder" for name in names if name.count("/") <= depth}
+    names = [name for name in names if name.count("/") > depth]
+    found = {name.split("/")[depth] for name in names}
+    classes = sorted(block.get("class_list") or found)
+    if missing := [name for name in classes if name not in found]:
+        raise ValueError(f"{len(missing)} of {len(classes)} classes have no image: {missing[0]}")
+    label = {name: number for number, name in enumerate(classes)}
+    test = "test" if any(name.startswith("test/") for name in names) else "val"
+    samples = []
+    for name in names:
+        parts = name.split("/")
+        if parts[depth] in label:
+            part = ("test" if parts[0] == test else "train") if split else ""
+            identifier = name if keep_prefix else "/".join(parts[depth:])
+            samples.append(Sample(identifier, name, label[parts[depth]], part))
+    twice = len(samples) - len({sample.id for sample in samples})
+    if twice:
+        raise ValueError(f"{twice} images of a class have the same name in two splits")
+    return Listing(classes, sorted(samples), skipped)
+
+
+CIFAR_GLOBALS = {
+    ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): np.dtype,
+}
+
+
+class _CifarUnpickler(pickle.Unpickler):
+    """Admits numpy arrays beside Python's plain types, which is all that CIFAR-100's files hold."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in CIFAR_GLOBALS:
+            raise pickle.UnpicklingError(f"the pickle asks for {module}.{name}; refused")
+        return CIFAR_GLOBALS[module, name]
+
+
+def read_cifar100(source: Source, block: dict[str, Any]) -> Listing:
+    """CIFAR-100 as published (pickles ``train``, ``test``, ``meta``), or as PNG in ``{train,test}/<class>/``.
+
+    Ids are ``<split>/<class>/<file>`` with the file names that the pickles hold, sorted. A name that a class has
+    twice gets ``~2``, ``~3``, ... before its suffix.
+    """
+    if "meta" not in source.names():
+        return read_folders(source, block)
+
+    def load(name: str) -> dict[bytes, Any]:
+        content = _CifarUnpickler(io.BytesIO(source.read(name)), encoding="bytes").load()
+        if not isinstance(content, dict):
+            raise ValueError(f"{name} holds no dictionary")
+        return content
+
+    classes = [name.decode("utf-8") for name in load("meta")[b"fine_label_names"]]
+    pixels: dict[str, np.ndarray] = {}
+    samples = []
+    for split in splits.SPLITS:
+        content = load(split)
+        labels, files = content[b"fine_labels"], content[b"filenames"]
+        data = np.asarray(content[b"data"])
+        if data.dtype != np.uint8 or data.shape != (len(labels), 3072) or len(files) != len(labels):
+            raise ValueError(f"{split}: pixels {data.dtype} {data.shape} for {len(labels)} labels")
+        images = data.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+        for image, label, file in zip(images, labels, files, strict=True):
+            base = PurePosixPath(split, classes[label], file.decode("utf-8"))
+            name, number = base.as_posix(), 2
+            while name in pixels:
+                name, number = f"{base.with_suffix('')}~{number}{base.suffix}", number + 1
+            pixels[name] = image
+            samples.append(Sample(name, name, label, split))
+    order = sorted(samples, key=lambda s: (s.split == "test", s.id))
+    return Listing(classes, order, source=ArraySource(pixels))
+
+
+def read_cub(source: Source, block: dict[str, Any]) -> Listing:
+    """CUB-200-2011 as published, with its official split, or as ``{train,test}/<class>/<file>`` with that one.
+
+    Ids are ``images/<class>/<file>`` either way. Class numbers, less one, are the labels.
+    """
+    if "images.txt" not in source.names() and _is_split(_images(source)):
+        listing = _classes(source, block, keep_prefix=False)
+        listing.samples = [s._replace(id=f"images/{s.id}") for s in listing.samples]
+        return listing
 
     def table(name: str) -> list[list[str]]:
         return [
@@ -321,15 +494,16 @@ def read_cub(source: Source) -> Listing:
     label = {image: int(number) - 1 for image, number in table("image_class_labels.txt")}
     training = {image: int(flag) for image, flag in table("train_test_split.txt")}
     present = set(source.names())
-    samples: dict[int, list[tuple[str, int]]] = {0: [], 1: []}
+    samples: list[Sample] = []
     for image, path in table("images.txt"):
-        if f"images/{path}" not in present:
+        name = f"images/{path}"
+        if name not in present:
             raise ValueError(f"image {path} of images.txt is missing")
-        samples[training[image]].append((f"images/{path}", label[image]))
-    return Listing([name for _, name in classes], samples[1], samples[0])
+        samples.append(Sample(name, name, label[image], ("test", "train")[training[image]]))
+    return Listing([name for _, name in classes], samples)
 
 
-def read_grocery(source: Source) -> Listing:
+def read_grocery(source: Source, block: dict[str, Any]) -> Listing:
     """Grocery Store with its lists: train and val are for training, the official test for testing; fine classes."""
     rows = list(csv.reader(io.StringIO(source.read("classes.csv").decode("utf-8"))))[1:]
     names = {int(row[1]): row[0] for row in rows}
@@ -348,7 +522,7 @@ def read_grocery(source: Source) -> Listing:
             raise ValueError(f"image {missing[0]} of {part}.txt is missing")
         return pairs
 
-    return Listing(
+    return _own(
         [names[i] for i in range(len(names))], samples("train") + samples("val"), samples("test")
     )
 
@@ -361,7 +535,7 @@ def photo_id(name: str) -> str:
     return stem
 
 
-def read_sketchy(source: Source) -> Listing:
+def read_sketchy(source: Source, block: dict[str, Any]) -> Listing:
     """``<category>/<wnid>_<photo>-<k>.png``, split by photo: several sketches show the same photo.
 
     In each category the photo ids are sorted, and the first m of them are for training, with the m that brings
@@ -384,10 +558,10 @@ def read_sketchy(source: Source) -> Listing:
         m = int(np.flatnonzero(distance == distance.min())[-1]) + 1
         for number, group in enumerate(groups):
             (train if number < m else test).extend((name, label) for name in group)
-    return Listing(classes, train, test)
+    return _own(classes, train, test)
 
 
-def read_digits(source: Source) -> Listing:
+def read_digits(source: Source, block: dict[str, Any]) -> Listing:
     """scikit-learn's digits: of each digit the first 70% (rounded) in the order of the data set are for training."""
     classes, files = _by_class(source.names())
     train: list[tuple[str, int]] = []
@@ -396,11 +570,14 @@ def read_digits(source: Source) -> Listing:
         m = round(TRAIN_SHARE * len(files[digit]))
         train += [(name, label) for name in files[digit][:m]]
         test += [(name, label) for name in files[digit][m:]]
-    return Listing(classes, train, test)
+    return _own(classes, train, test)
 
 
-READERS: dict[str, Callable[[Source], Listing]] = {
+READERS: dict[str, Callable[[Source, dict[str, Any]], Listing]] = {
     "folders": read_folders,
+    "classes": read_classes,
+    "folder": read_any_folder,
+    "cifar-100": read_cifar100,
     "cub": read_cub,
     "sketchy": read_sketchy,
     "grocery": read_grocery,

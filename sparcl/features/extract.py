@@ -8,22 +8,30 @@ import logging
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sparcl.errors import ConfigError
-from sparcl.features import backbones, datasets, store
+from sparcl.features import backbones, datasets, pipeline, store
 from sparcl.features.resume import WorkFile
+from sparcl.files import write_text
 
 logger = logging.getLogger(__name__)
 
 # Their text decides what the chunks of a work file hold.
-CODE = ("backbones.py", "datasets.py", "extract.py", "keymaps.py", "weights.py")
+CODE = (
+    "backbones.py",
+    "datasets.py",
+    "extract.py",
+    "keymaps.py",
+    "pipeline.py",
+    "sources.py",
+    "splits.py",
+    "weights.py",
+)
 
 
 def extract_split(
@@ -34,6 +42,7 @@ def extract_split(
     backbone_block: dict[str, Any],
     split: str,
     extraction: dict[str, Any],
+    split_list: str | os.PathLike[str] = "",
 ) -> dict[str, Any]:
     """Extract one split and write its feature file and manifest.
 
@@ -47,6 +56,7 @@ def extract_split(
     path : of the HDF5 file
     dataset, backbone, split : ids
     dataset_block, backbone_block, extraction : their blocks of params.yaml
+    split_list : file that says which image is in which split, see `datasets.open_split`
 
     Returns
     -------
@@ -56,61 +66,104 @@ def extract_split(
     ------
     DatasetError, WeightsError, ConfigError : see `datasets.open_split` and `backbones.build`
     FeatureFileError : the features are not finite (see `store.write`)
+
+    Notes
+    -----
+    With ``on_bad_image: skip`` an image that cannot be read is left out. What was left out, and files that are no
+    images, are listed beside `path` in ``<split>.skipped.txt``, one a line with the reason.
     """
     import torch
 
     path = Path(path)
-    images = datasets.open_split(dataset, dataset_block, split, extraction["image_root"])
+    images = datasets.open_split(
+        dataset,
+        dataset_block,
+        split,
+        extraction["image_root"],
+        extraction["cache"],
+        split_list,
+    )
     device = _device(extraction["device"])
     if extraction["dtype"] not in store.FEATURE_DTYPES:
         raise ConfigError(
             f"extraction.dtype {extraction['dtype']!r} is unknown; allowed: {', '.join(store.FEATURE_DTYPES)}."
         )
-    preprocessing = {"crop": dataset_block["crop"]} | {
-        key: backbone_block[key] for key in ("size", "interpolation", "mean", "std")
-    }
-    settings = {key: extraction[key] for key in ("precision", "batch_size")} | {"device": device}
-    meta = {
-        "dataset": dataset,
-        "split": split,
-        "backbone": backbone,
-        "timm_id": backbone_block["timm_id"],
-        "weights_sha256": backbone_block["weights"]["sha256"],
-        "preprocessing": preprocessing,
-        "extraction": settings,
-        **_versions(),
-    }
-    if backbone_block["blocks"]:
-        meta["block_indices"] = backbone_block["blocks"]
+    prefix = "gpu_" if device == "cuda" else ""
+    settings = {key: extraction[prefix + key] for key in ("precision", "batch_size")}
+    preprocessing = backbones.preprocessing_of(backbone_block, dataset_block)
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     network = backbones.build(
         backbone_block, preprocessing, device, settings["precision"], extraction["cache"]
     )
+    meta = {
+        "dataset": dataset,
+        "split": split,
+        "backbone": backbone,
+        "timm_id": network.timm_id,
+        "weights_sha256": network.weights_sha256,
+        "preprocessing": preprocessing,
+        "extraction": settings | {"device": device},
+        **_versions(),
+    }
+    if network.block_indices:
+        meta["block_indices"] = network.block_indices
+    if images.split_sha256:
+        meta["split_sha256"] = images.split_sha256
     dtype = np.dtype(extraction["dtype"])
-    work = WorkFile(
-        path.with_name(f".{path.stem}.work"), _fingerprint(images, meta, backbone_block, str(dtype))
+    skip = dataset_block.get("on_bad_image", "fail") == "skip"
+    parts = [meta, backbone_block, str(dtype), skip]
+    work = WorkFile(path.with_name(f".{path.stem}.work"), _fingerprint(images, parts))
+    n = len(images.ids)
+    batch_size = settings["batch_size"]
+    batches = pipeline.Batches(
+        images,
+        network,
+        range(len(work.chunks) * batch_size, n, batch_size),
+        batch_size,
+        tolerant=skip,
+        small=device == "cuda",
     )
+    if device == "cuda":
+        chunks = pipeline.by_processes(batches, extraction["workers"], dtype)
+    else:
+        chunks = pipeline.by_threads(batches, extraction["threads"], dtype)
     done = False
     try:
-        _run(
-            images,
-            network,
-            work,
-            extraction["batch_size"],
-            extraction["threads"],
-            dtype,
-            f"{dataset} {split}",
-        )
-        features, blocks = _join(work.chunks, len(images.ids), len(network.block_indices), dtype)
+        _run(chunks, work, min(len(work.chunks) * batch_size, n), n, f"{dataset} {split}")
+        features, blocks = _join(work.chunks, n, len(network.block_indices), dtype)
+        faults = _faults(images, features) if skip else {}
+        kept = [row for row in range(n) if row not in faults]
         manifest = store.write(
-            path, features, images.labels, images.ids, images.class_names, meta, blocks
+            path,
+            features[kept],
+            images.labels[kept],
+            [images.ids[row] for row in kept],
+            images.class_names,
+            meta,
+            None if blocks is None else blocks[kept],
         )
+        skipped = images.skipped | {images.files[row]: why for row, why in faults.items()}
+        _list_skipped(path.with_name(f"{path.stem}.skipped.txt"), skipped)
         done = True
     finally:
         work.close(remove=done)
     return manifest
+
+
+def _faults(images: datasets.ImageSplit, features: np.ndarray) -> dict[int, str]:
+    """Return row and reason of the images that could not be read: their features are all NaN."""
+    rows = np.flatnonzero(np.isnan(features).all(axis=1))
+    return {int(row): why for row in rows if (why := images.fault(int(row)))}
+
+
+def _list_skipped(path: Path, skipped: dict[str, str]) -> None:
+    if not skipped:
+        path.unlink(missing_ok=True)
+        return
+    logger.warning("%d files were left out: see %s.", len(skipped), path)
+    write_text(path, "".join(f"{name}\t{skipped[name]}\n" for name in sorted(skipped)))
 
 
 def _device(wanted: str) -> str:
@@ -132,16 +185,12 @@ def _versions() -> dict[str, str]:
     return {"torch_version": str(torch.__version__), "timm_version": timm.__version__}
 
 
-def _fingerprint(
-    images: datasets.ImageSplit, meta: dict[str, Any], backbone_block: dict[str, Any], dtype: str
-) -> str:
+def _fingerprint(images: datasets.ImageSplit, settings: list[Any]) -> str:
     """Hash of all that decides the chunks: images, settings, library versions and this package's code."""
     import PIL
 
     parts = {
-        "meta": meta,
-        "backbone": backbone_block,
-        "dtype": dtype,
+        "settings": settings,
         "pillow": PIL.__version__,
         "images": [images.class_names, images.ids, images.labels.tolist(), images.stamps()],
         "code": [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in CODE],
@@ -150,29 +199,20 @@ def _fingerprint(
 
 
 def _run(
-    images: datasets.ImageSplit,
-    network: backbones.Backbone,
-    work: WorkFile,
-    batch_size: int,
-    threads: int,
-    dtype: np.dtype,
-    title: str,
+    chunks: Iterator[tuple[bytes, int]], work: WorkFile, resumed: int, n: int, title: str
 ) -> None:
     """Append the missing chunks to the work file."""
     from tqdm import tqdm
 
-    n, start = len(images.ids), len(work.chunks)
-    resumed = min(start * batch_size, n)
     if resumed:
         logger.info("%s: %d of %d images were done before; going on.", title, resumed, n)
-    firsts = range(start * batch_size, n, batch_size)
     began = time.monotonic()
     # The terminal, also where a workflow script sends stderr to its log.
     bar = tqdm(
         total=n, initial=resumed, desc=title, unit="img", mininterval=1.0, file=sys.__stderr__
     )
     with bar:
-        for chunk, used in _chunks(images, network, firsts, batch_size, threads, dtype):
+        for chunk, used in chunks:
             work.append(chunk)
             bar.update(used)
     seconds = time.monotonic() - began
@@ -183,49 +223,6 @@ def _run(
         seconds,
         (n - resumed) / seconds,
     )
-
-
-def _chunks(
-    images: datasets.ImageSplit,
-    network: backbones.Backbone,
-    firsts: range,
-    batch_size: int,
-    threads: int,
-    dtype: np.dtype,
-) -> Iterator[tuple[bytes, int]]:
-    """Chunk and number of images of each batch, in order.
-
-    Each thread takes whole batches from decoding to features, on one core: no core waits for another inside a layer,
-    and the number of threads has no part in the result.
-    """
-    import torch
-
-    def work(first: int) -> tuple[bytes, int]:
-        last = min(first + batch_size, len(images.ids))
-        pixels = [
-            backbones.preprocess(images.image(i), network.preprocessing) for i in range(first, last)
-        ]
-        pixels += [pixels[-1]] * (batch_size - len(pixels))
-        features, blocks = network(np.stack(pixels))
-        rows = [features] if blocks is None else [features, blocks.reshape(batch_size, -1)]
-        with np.errstate(
-            over="ignore"
-        ):  # an overflow becomes infinite, which `store.write` reports by sample
-            return np.concatenate(rows, axis=1)[: last - first].astype(
-                dtype
-            ).tobytes(), last - first
-
-    pool = ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,))
-    queue: deque[Future[tuple[bytes, int]]] = deque()
-    try:
-        for first in firsts:
-            queue.append(pool.submit(work, first))
-            if len(queue) > 2 * threads:
-                yield queue.popleft().result()
-        while queue:
-            yield queue.popleft().result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _join(

@@ -12,6 +12,8 @@ import hashlib
 import json
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -84,13 +86,24 @@ class WorkFile:
         self._file.close()
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock while the block runs: of two processes that fetch one file the second waits."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _open_locked(path):
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
 def _open_locked(path: Path) -> BinaryIO:
     while True:
         file = open(path, "a+b")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            logger.warning("Another process extracts into %s: waiting until it ends.", path)
+            logger.warning("Another process is at work on %s: waiting until it ends.", path)
             fcntl.flock(file, fcntl.LOCK_EX)
         # The holder may have finished and removed the file meanwhile: then lock the one that has its name now.
         if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):

@@ -40,6 +40,7 @@ TEXT_KEYS = (
     "weights_sha256",
     "torch_version",
     "timm_version",
+    "split_sha256",
 )
 JSON_KEYS = ("preprocessing", "extraction", "block_indices")
 REQUIRED_KEYS = ("dataset", "split", "backbone", "timm_id", "weights_sha256", "preprocessing")

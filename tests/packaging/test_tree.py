@@ -12,11 +12,14 @@ MACHINE_PATH = re.compile(r"(?<![\w.~:/*}>)-])/(?:home|root|Users|work|tmp|mnt|s
 LINK = re.compile(r"https?://([\w.-]+)")
 LINKED_HOSTS = {
     "arxiv.org",
+    "data.caltech.edu",  # data sets, as are berkeley.edu and toronto.edu
     "creativecommons.org",
     "doi.org",
     "github.com",
     "json-schema.org",
+    "people.eecs.berkeley.edu",
     "www.apache.org",
+    "www.cs.toronto.edu",
 }
 DRAWN = ("paper/", "docs/")
 

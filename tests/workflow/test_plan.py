@@ -25,10 +25,12 @@ def test_every_input_has_a_rule_or_is_in_git(pristine: Path, suite: str) -> None
         rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", plan.stdout, flags=re.MULTILINE)
     }
     live = sum(PARAMS["datasets"][name]["features"] == "images" for name in block["datasets"])
+    drawn = sum(PARAMS["datasets"][name].get("split") == "draw" for name in block["datasets"])
     selecting = sum("select" in PARAMS["methods"][name] for name in block["methods"])
     expected = {
         "verify_features": 2 * backbones * (datasets - live),
         "extract_features": 2 * backbones * live,
+        "list_split": drawn,
         "make_order": datasets * len({order for order, _ in block["pairs"]}),
         "select_hyper": datasets * backbones * selecting * pairs,
         "run_method": datasets * backbones * methods * pairs,

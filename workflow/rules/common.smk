@@ -4,6 +4,7 @@ import yaml
 
 from sparcl import methods
 from sparcl.claims import sources
+from sparcl.features.datasets import folder_stamp, how_split
 from sparcl.provenance import source_files
 
 SUITE = config["suite"]
@@ -25,13 +26,21 @@ def pick(block, name, suite=SUITE):
     return config[block][name]
 
 
-if SUITE not in config["suites"]:
+def suite_block(suite):
+    """Return a suite's block; a data set without a suite of its own, somebody's images, gets one."""
+    if suite in config["suites"]:
+        return config["suites"][suite]
+    if suite in config["datasets"]:
+        return config["suites"]["digits"] | {"datasets": [suite]}
     raise WorkflowError(
-        f"params.yaml has no suite '{SUITE}'. Suites: {', '.join(config['suites'])}."
+        f"params.yaml has no suite '{suite}'. Suites: {', '.join(config['suites'])}; "
+        "the name of a data set runs the protocol of suite 'digits' on it."
     )
+
+
 for suite in (SUITE, *config["ablations"]):
     for block in ("datasets", "backbones", "methods"):
-        for name in pick("suites", suite)[block]:
+        for name in suite_block(suite)[block]:
             pick(block, name, suite)
 
 
@@ -39,7 +48,7 @@ def protocol(suite):
     """Return a suite's block with the optional keys filled in."""
     optional = {"order_rule": "random", "stress": "none", "traces": 0, "compare": {}}
     drawn = {"tables": TABLES, "figures": FIGURES}
-    return optional | drawn | pick("suites", suite)
+    return optional | drawn | suite_block(suite)
 
 
 def pairs(suite):
@@ -52,7 +61,7 @@ def members(block, suite):
 
 
 wildcard_constraints:
-    suite="|".join(config["suites"]),
+    suite="|".join({SUITE: None, **config["suites"]}),
     dataset="|".join(config["datasets"]),
     backbone="|".join(config["backbones"]),
     method="|".join(config["methods"]),
@@ -76,7 +85,7 @@ def method_code(script, module, method):
 
 
 def is_bundled(dataset):
-    return config["datasets"][dataset]["features"] == "bundle"
+    return config["datasets"][dataset].get("features") == "bundle"
 
 
 def feature_file(dataset, backbone, split):
@@ -107,13 +116,36 @@ def feature_manifests(suite=SUITE):
     ]
 
 
+def split_list(dataset):
+    """Return the list that splits a data set: drawn here, somebody's own, or none (the layout's split)."""
+    how = how_split(config["datasets"][dataset])
+    drawn = f"results/splits/{dataset}.txt"
+    return {"own": [], "draw": [drawn]}.get(how, [how])
+
+
+def split_spec(wildcards):
+    """Return what determines the list of a split."""
+    left_out = ("label", "short", "features", "root", "url", "crop", "on_bad_image")
+    block = config["datasets"][wildcards.dataset]
+    return {key: value for key, value in block.items() if key not in left_out}
+
+
 def extraction_spec(wildcards):
     """Return all that determines the features of a data set, as one plain mapping.
 
     What leaves their bytes alone stays out, so that moving the images extracts nothing again:
     labels, and where images and weights lie on this machine (the script reads those from config).
     """
-    left_out = ("label", "short", "image_root", "cache", "threads")
+    left_out = (
+        "label",
+        "short",
+        "image_root",
+        "root",
+        "url",
+        "cache",
+        "threads",
+        "workers",
+    )
     blocks = {
         "dataset": config["datasets"][wildcards.dataset],
         "backbone": config["backbones"][wildcards.backbone],
@@ -226,7 +258,10 @@ def display(block, name, suite):
         pick("methods", method)
     labels = {
         kind: {
-            key: {"label": item["label"], "short": item.get("short", item["label"])}
+            key: {
+                "label": item.get("label", key),
+                "short": item.get("short", item.get("label", key)),
+            }
             for key, item in members(kind, suite).items()
         }
         for kind in ("methods", "datasets", "backbones")

@@ -7,6 +7,7 @@ The two never write the same file, so a clone without images plans no extraction
 
 rule extract_features:
     input:
+        split=lambda w: split_list(w.dataset),
         code=code("extract_features", "sparcl.features.extract"),
     output:
         features="results/features/{dataset}/{backbone}/{split}.h5",
@@ -18,8 +19,27 @@ rule extract_features:
     threads: config["extraction"]["threads"]
     params:
         spec=extraction_spec,
+        images=lambda w: folder_stamp(config["datasets"][w.dataset]),
     script:
         "../scripts/extract_features.py"
+
+
+rule list_split:
+    input:
+        code=code("list_split", "sparcl.features.datasets"),
+    output:
+        list="results/splits/{dataset}.txt",
+        hash="results/splits/{dataset}.txt.sha256",
+    log:
+        "results/logs/list_split/{dataset}.log",
+    conda:
+        "../envs/extract.yaml"
+    threads: 1
+    params:
+        spec=split_spec,
+        images=lambda w: folder_stamp(config["datasets"][w.dataset]),
+    script:
+        "../scripts/list_split.py"
 
 
 rule verify_features:

@@ -9,11 +9,12 @@ def main(snakemake) -> None:
     extract_split(
         snakemake.output.features,
         names.dataset,
-        spec["dataset"],
+        snakemake.config["datasets"][names.dataset] | spec["dataset"],
         names.backbone,
         spec["backbone"],
         names.split,
         snakemake.config["extraction"] | spec["extraction"],
+        *snakemake.input.split,
     )
 
 

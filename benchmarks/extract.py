@@ -1,0 +1,328 @@
+"""How close extraction comes to the speed of the network alone, and whether GPU and CPU agree.
+
+    python benchmarks/extract.py                      under five minutes; a GPU if there is one, else the CPU part
+    python benchmarks/extract.py --device cpu --seconds 5
+
+Prints a table in Markdown for docs/performance.md. Images are made here: 32-px arrays like CIFAR's, and 500-px JPEG
+files. Rates are of steady state, after a warm-up. On a GPU the network is ViT-B/16 with
+random weights (speed does not hang on them); on a CPU EfficientNet-Lite0. Agreement and accuracy use EfficientNet-Lite0
+with its published weights on scikit-learn's digits; they are left out, and said to be, where the weights cannot be had.
+"""
+
+import argparse
+import dataclasses
+import io
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import timm
+import torch
+import yaml
+from PIL import Image
+
+from sparcl.errors import SparclError
+from sparcl.features import backbones, datasets, pipeline
+from sparcl.features.sources import ArraySource, FolderSource, Source
+
+ROOT = Path(__file__).resolve().parents[1]
+PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+VIT = {"timm_id": "vit_base_patch16_224", "preprocessing": "timm"}
+LITE = PARAMS["backbones"]["efficientnet-lite0"]
+CLASSES = [str(i) for i in range(10)]
+
+
+def processor() -> str:
+    """Return the name of the processor."""
+    lines = (
+        Path("/proc/cpuinfo").read_text().splitlines() if os.path.exists("/proc/cpuinfo") else []
+    )
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.processor()}, {len(os.sched_getaffinity(0))} cores"
+
+
+def random_network(block: dict, device: str, precision: str) -> backbones.Backbone:
+    """Return a network with random weights, otherwise as `backbones.build` makes it."""
+    torch.manual_seed(0)
+    model = timm.create_model(block["timm_id"], num_classes=0).eval().requires_grad_(False)
+    model = model.to(device, memory_format=torch.channels_last)
+    settings = backbones.preprocessing_of(block, {"crop": 1.0})
+    return backbones.Backbone(model, block["timm_id"], "0" * 64, settings, [], device, precision)
+
+
+def listing(source: Source, names: list[str]) -> datasets.ImageSplit:
+    """Return a split of these images."""
+    labels = np.arange(len(names), dtype=np.int32) % 10
+    return datasets.ImageSplit("bench", "train", CLASSES, names, names, labels, source)
+
+
+def small_images(n: int) -> datasets.ImageSplit:
+    """Return n images of 32 px in memory; the same 1000 again and again."""
+    arrays = np.random.default_rng(0).integers(0, 256, (1000, 32, 32, 3), dtype=np.uint8)
+    names = [f"{i:07d}" for i in range(n)]
+    return listing(ArraySource({name: arrays[i % 1000] for i, name in enumerate(names)}), names)
+
+
+def jpeg_images(folder: Path, n: int) -> datasets.ImageSplit:
+    """Return n JPEG files of 500 x 375 px, as smooth as photos: 200 contents under n names."""
+    rng = np.random.default_rng(0)
+    files = []
+    for i in range(min(n, 200)):
+        coarse = Image.fromarray(rng.integers(0, 256, (48, 64, 3), dtype=np.uint8))
+        fine = np.asarray(coarse.resize((500, 375), Image.Resampling.BICUBIC)).astype(int)
+        fine = np.clip(fine + rng.integers(-12, 13, fine.shape), 0, 255).astype(np.uint8)
+        stream = io.BytesIO()
+        Image.fromarray(fine).save(stream, format="jpeg", quality=90)
+        files.append(folder / f"{i:07d}.jpg")
+        files[-1].write_bytes(stream.getvalue())
+    for i in range(len(files), n):
+        os.link(files[i % 200], folder / f"{i:07d}.jpg")
+    source = FolderSource(folder)
+    return listing(source, source.names())
+
+
+def measure(steps: Iterator[None], per_step: int, seconds: float, skip: int) -> np.ndarray:
+    """Return images per second of wall clock and per second of this process's CPU time, after `skip` steps."""
+    for _ in range(skip):
+        next(steps)
+    wall, used, done = time.perf_counter(), time.process_time(), 0
+    while time.perf_counter() < wall + seconds:
+        next(steps)
+        done += per_step
+    return np.array([done / (time.perf_counter() - wall), done / (time.process_time() - used)])
+
+
+def forward_gpu(network: backbones.Backbone, batch: int) -> Iterator[None]:
+    """Yield after each pass of the network on resident random input."""
+    size = network.preprocessing["size"]
+    pixels = torch.randint(0, 256, (batch, size, size, 3), dtype=torch.uint8, device="cuda")
+    while True:
+        network.forward(pixels)
+        torch.cuda.synchronize()
+        yield
+
+
+def forward_cpu(network: backbones.Backbone, batch: int, threads: int) -> Iterator[None]:
+    """Yield after each pass on random input, on as many cores as extraction uses."""
+    size = network.preprocessing["size"]
+    pixels = np.random.default_rng(0).integers(0, 256, (batch, size, size, 3), dtype=np.uint8)
+    with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        queue = [pool.submit(network, pixels) for _ in range(2 * threads)]
+        try:
+            while True:
+                queue.pop(0).result()
+                queue.append(pool.submit(network, pixels))
+                yield
+        finally:
+            for job in queue:
+                job.cancel()
+
+
+def decode_only(
+    images: datasets.ImageSplit, network: backbones.Backbone, batch: int, workers: int
+) -> Iterator[None]:
+    """Yield after each decoded batch, without any network."""
+    from torch.utils.data import DataLoader
+
+    batches = pipeline.Batches(images, network, range(0, len(images.ids), batch), batch)
+    yield from iter(
+        DataLoader(
+            batches,
+            batch_size=None,
+            num_workers=workers,
+            prefetch_factor=3,
+            multiprocessing_context="fork",
+        )
+    )
+
+
+def extract(
+    images: datasets.ImageSplit,
+    network: backbones.Backbone,
+    batch: int,
+    workers: int,
+    dtype: np.dtype,
+) -> Iterator[None]:
+    """Yield after each extracted batch, written to a file as `extract_split` does."""
+    batches = pipeline.Batches(
+        images,
+        network,
+        range(0, len(images.ids), batch),
+        batch,
+        small=network.device == "cuda",
+    )
+    by = pipeline.by_processes if network.device == "cuda" else pipeline.by_threads
+    with tempfile.TemporaryFile() as file:
+        for chunk, _ in by(batches, workers, dtype):
+            file.write(chunk)
+            yield
+
+
+def speed(device: str, seconds: float, workers: int, batch: int) -> None:
+    """Print rates and ratios.
+
+    On a CPU the network alone and the extraction take turns, and ratios are medians over turns: another load on the
+    machine must not pass for a ratio. A GPU is measured in one piece, because workers decode on during a pause.
+    """
+    dtype = np.dtype("float16")
+    gpu = device == "cuda"
+    block, turns, skip = (VIT, 1, 3 * workers + 2) if gpu else (LITE, 8, 2 * workers + 1)
+    print(
+        "| network | precision | input | images/s | network alone | decoding alone | ratio | by CPU time | aim |"
+    )
+    print("|---|---|---|--:|--:|--:|--:|--:|--:|")
+    with tempfile.TemporaryDirectory() as folder:
+        small = small_images(2_000_000 if gpu else 100_000)
+        jpegs = jpeg_images(Path(folder), 80_000 if gpu else 8_000)
+        for precision in ("bfloat16", "float16") if gpu else ("float32",):
+            network = random_network(block, device, precision)
+            steps = decode_only(jpegs, network, batch, workers)
+            decode = measure(steps, batch, seconds, skip)[0]
+            for name, images, aim in (("32 px in memory", small, 90), ("500 px JPEG", jpegs, 80)):
+                alone = forward_gpu(network, batch) if gpu else forward_cpu(network, batch, workers)
+                whole = extract(images, network, batch, workers, dtype)
+                pairs = np.array(
+                    [
+                        [measure(steps, batch, seconds / turns, skip) for steps in (alone, whole)]
+                        for _ in range(turns)
+                    ]
+                )
+                alone.close(), whole.close()
+                forward, reached = np.median(pairs[:, :, 0], axis=0)
+                ratios = np.median(pairs[:, 1] / pairs[:, 0], axis=0)
+                if gpu:
+                    bound = min(forward, decode) if images is jpegs else forward
+                    shown, by_time = f"{reached / bound:.0%}", "-"
+                else:
+                    shown, by_time = f"{ratios[0]:.0%}", f"{ratios[1]:.0%}"
+                    aim = 87 if images is small else 75
+                decoding = f"{decode:.0f}" if images is jpegs else "-"
+                print(
+                    f"| {network.timm_id} | {precision} | {name} | {reached:.1f} | {forward:.1f} | {decoding} | "
+                    f"{shown} | {by_time} | {aim}% |",
+                    flush=True,
+                )
+
+
+def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the cosine of each pair of rows."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+
+
+def features(split: str, device: str, precision: str, batch: int, limit: int) -> tuple:
+    """Return features and labels of scikit-learn's digits through EfficientNet-Lite0."""
+    settings = backbones.preprocessing_of(LITE, {"crop": 1.0})
+    network = backbones.build(LITE, settings, device, precision)
+    images = datasets.open_split("digits", PARAMS["datasets"]["digits"], split)
+    step = max(len(images.ids) // limit, 1)
+    keep = range(0, len(images.ids), step)
+    images = dataclasses.replace(
+        images,
+        ids=[images.ids[i] for i in keep],
+        files=[images.files[i] for i in keep],
+        labels=images.labels[::step],
+    )
+    chunks = extract_all(images, network, batch)
+    return np.frombuffer(chunks, dtype=np.float32).reshape(len(images.ids), -1), images.labels
+
+
+def extract_all(images: datasets.ImageSplit, network: backbones.Backbone, batch: int) -> bytes:
+    """Return all rows of features."""
+    batches = pipeline.Batches(
+        images,
+        network,
+        range(0, len(images.ids), batch),
+        batch,
+        small=network.device == "cuda",
+    )
+    dtype = np.dtype("float32")
+    if network.device == "cuda":
+        return b"".join(chunk for chunk, _ in pipeline.by_processes(batches, 4, dtype))
+    return b"".join(chunk for chunk, _ in pipeline.by_threads(batches, cores(), dtype))
+
+
+def ridge_accuracy(train: tuple, test: tuple) -> float:
+    """Return the accuracy in percent of joint ridge on unit-norm features."""
+    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (train[0], test[0])]
+    unit = [x.astype(np.float64) for x in unit]
+    gram = unit[0].T @ unit[0] + 0.1 * np.eye(unit[0].shape[1])
+    W = np.linalg.solve(gram, unit[0].T @ np.eye(10)[train[1]])
+    return 100 * float(((unit[1] @ W).argmax(1) == test[1]).mean())
+
+
+def agreement(device: str, limit: int) -> None:
+    """Print how far features of other devices and precisions are from the CPU's in float32."""
+    try:
+        reference = [features(split, "cpu", "float32", 16, limit) for split in ("train", "test")]
+    except SparclError as error:
+        print(
+            f"\nAgreement: left out, the weights of EfficientNet-Lite0 are not at hand ({error})."
+        )
+        return
+    base = ridge_accuracy(*reference)
+    print("\n| against CPU float32 | smallest cosine | aim | ridge accuracy | difference | aim |")
+    print("|---|---|---|---|---|---|")
+    print(f"| cpu float32 | 1 | | {base:.2f} | | |")
+    for precision in ("float32", "bfloat16", "float16"):
+        if device == "cpu" and precision != "bfloat16":
+            continue
+        other = [features(split, device, precision, 64, limit) for split in ("train", "test")]
+        least = min(cosines(a[0], b[0]).min() for a, b in zip(reference, other, strict=True))
+        accuracy = ridge_accuracy(*other)
+        aim = "0.999999" if precision == "float32" else "0.999"
+        print(
+            f"| {device} {precision} | {least:.7f} | > {aim} | {accuracy:.2f} | {accuracy - base:+.2f} | ±0.2 |",
+            flush=True,
+        )
+
+
+def enlarging() -> None:
+    """Print the largest difference between enlarging on the GPU and Pillow's resize."""
+    settings = backbones.preprocessing_of(VIT, {"crop": 1.0})
+    arrays = np.random.default_rng(0).integers(0, 256, (256, 32, 32, 3), dtype=np.uint8)
+    ours = backbones.enlarge(torch.from_numpy(arrays).cuda(), settings).cpu().numpy().astype(int)
+    pillow = np.stack([backbones.preprocess(Image.fromarray(a), settings) for a in arrays])
+    print(
+        f"\nEnlarging 32 to 224 px on the GPU against Pillow: {np.abs(ours - pillow).max()}/255 at most."
+    )
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def main() -> None:
+    """Run the checks that this machine allows."""
+    parser = argparse.ArgumentParser(description="Speed and agreement of feature extraction.")
+    parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
+    parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
+    parser.add_argument("--workers", type=int, default=cores(), help="processes or threads")
+    parser.add_argument("--batch", type=int, help="default as in params.yaml")
+    options = parser.parse_args()
+    device = options.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    prefix = "gpu_" if device == "cuda" else ""
+    batch = options.batch or PARAMS["extraction"][f"{prefix}batch_size"]
+    began = time.perf_counter()
+    card = torch.cuda.get_device_name() if device == "cuda" else "no GPU used"
+    print(
+        f"{card}; {processor()}; torch {torch.__version__}, timm {timm.__version__}; batch {batch}\n"
+    )
+    speed(device, options.seconds, options.workers, batch)
+    agreement(device, 2000 if device == "cuda" else 250)
+    if device == "cuda":
+        enlarging()
+    print(f"\n{time.perf_counter() - began:.0f} s in all.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+"""Write which image of a data set is for training and which for testing."""
+
+from sparcl import adapter
+from sparcl.features import datasets, splits
+
+
+def main(snakemake) -> None:
+    dataset, settings = snakemake.wildcards.dataset, snakemake.config["extraction"]
+    block = snakemake.config["datasets"][dataset]
+    split = datasets.find_split(dataset, block, settings["image_root"], settings["cache"])
+    splits.write(snakemake.output.list, split)
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821
