@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from figures.tables import escape
+from figures.tables import escape, numbers
 from sparcl.claims import FAILS, HOLDS, UNMEASURABLE, Judged, Measured
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNMEASURABLE: "–"}
+RAGGED, END = r">{\raggedright\arraybackslash}", r" \\ \addlinespace[2pt]"
 ANALOGUES = (
     "The paper's data sets and backbone are not in this repository: every value is measured on the "
     "bundled data sets, its analogues, with EfficientNet-Lite0 features, and says nothing about the "
@@ -102,13 +103,13 @@ def _markdown(cells: pd.DataFrame) -> str:
 
 
 def _latex(cells: pd.DataFrame) -> str:
-    widths = ("0.10", "0.22", "0.24", "0.08", "0.20", "0.08")
-    columns = "".join(rf"p{{{width}\textwidth}}" for width in widths)
+    widths = ("0.10", "0.20", "0.22", "0.08", "0.25", "0.07")
+    columns = "".join(rf"{RAGGED}p{{{width}\textwidth}}" for width in widths)
     heads = ("place", "the paper says", "measured", "predicate", "value", "verdict")
     head = " & ".join(heads) + r" \\"
     lines = [
-        "% needs booktabs and longtable, in one column",
-        r"{\scriptsize\setlength{\tabcolsep}{3pt}\raggedright",
+        "% needs array, booktabs and longtable, in one column",
+        r"{\scriptsize\setlength{\tabcolsep}{3pt}",
         rf"\begin{{longtable}}{{{columns}}}",
         rf"\caption{{Claims of the paper: {escape(tally(cells))}. {escape(ANALOGUES)}}}"
         r"\label{tab:claims}\\",
@@ -125,11 +126,11 @@ def _latex(cells: pd.DataFrame) -> str:
     ]
     for _, group in cells.groupby("id", sort=False):
         first = group.iloc[0]
-        values = [escape(v) for v in _values(group, "\n").split("\n")]
+        values = [numbers(v) for v in _values(group, "\n").split("\n")]
         verdict = escape(first["verdict"])
         if first["verdict"] == FAILS:
             verdict = rf"\emph{{{verdict}}}"
-        parts = [escape(first[key]) for key in ("place", "says", "measured", "judge")]
-        lines.append(" & ".join([*parts, r"\newline ".join(values), verdict]) + r" \\")
+        parts = [numbers(first[key]) for key in ("place", "says", "measured", "judge")]
+        lines.append(" & ".join([*parts, r"\newline ".join(values), verdict]) + END)
     lines += [r"\end{longtable}}"]
     return "\n".join(lines) + "\n"

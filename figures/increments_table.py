@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from figures.frames import label, require, select
-from figures.tables import escape
+from figures.tables import escape, numbers
 
 SHOWN = {"A_bar": "average accuracy", "A_last": "last accuracy", "forgetting": "forgetting"}
 
@@ -53,7 +53,8 @@ def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
         rf"\caption{{{escape(caption)}}}",
         rf"\label{{tab:{options.get('id', 'increments')}}}",
         r"\smallskip",
-        r"\footnotesize",
+        r"\scriptsize",
+        r"\setlength{\tabcolsep}{4pt}",
         r"\begin{tabular}{llrrrr}",
         r"\toprule",
         " & ".join(heads) + r" \\",
@@ -63,7 +64,7 @@ def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
         if line[0] != previous:
             latex.append(r"\midrule")
         shown = ["" if line[0] == previous else line[0], *line[1:]]
-        latex.append(" & ".join(map(escape, shown)) + r" \\")
+        latex.append(" & ".join(map(numbers, shown)) + r" \\")
         previous = line[0]
     latex += [r"\bottomrule", r"\end{tabular}", r"\end{table*}"]
     return {

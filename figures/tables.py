@@ -3,6 +3,7 @@
 A table is a long data frame of cells; a cell that nothing was measured for cannot exist in it.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -224,6 +225,11 @@ def escape(plain: str) -> str:
     }
     special |= {"±": r"$\pm$", "τ": r"$\tau$", "λ": r"$\lambda$"}
     return "".join(special.get(c, c) for c in plain)
+
+
+def numbers(plain: str) -> str:
+    """Return plain text with numbers in it as LaTeX text: a hyphen before a number is a minus."""
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escape(plain))
 
 
 def _datasets(cells: pd.DataFrame) -> dict[str, str]:
