@@ -6,11 +6,11 @@ from reference import ridge as plain
 from reference import solver as naive
 from reference.peers import primal_ridge
 from reference.streams import Session, fit, synthetic_stream
+from unit.test_predicted_accuracy import by_rows
 
 from sparcl.errors import InputError
 from sparcl.methods import build, sparcl
 from sparcl.randomness import generator
-from unit.test_predicted_accuracy import by_rows
 
 RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
 
