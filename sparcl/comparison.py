@@ -79,7 +79,10 @@ def compare(
                 differences = [a[name] - b[name] for a, b in measured]
                 row = dict(zip(("difference", "low", "high"), interval(differences), strict=True))
                 if name == "A_last":
-                    hits = [np.stack([_hits(record) for record in side]) for side in zip(*both, strict=True)]
+                    hits = [
+                        np.stack([_hits(record) for record in side])
+                        for side in zip(*both, strict=True)
+                    ]
                     rng = generator("bootstrap", dataset, of, other)
                     row["sample_low"], row["sample_high"] = bootstrap(*hits, draws, rng)
                 rows.append(keys | {"measure": name} | row)

@@ -19,7 +19,9 @@ def claims_files():
 
 def claimed_frame(suite, frame):
     """Return the summary that a claim reads: paper/timings stands beside the suites."""
-    return f"paper/{suite}/" + ("" if suite == "timings" else "summary/") + f"{frame}.csv"
+    return (
+        f"paper/{suite}/" + ("" if suite == "timings" else "summary/") + f"{frame}.csv"
+    )
 
 
 def claimed_summaries(timings):
@@ -27,7 +29,9 @@ def claimed_summaries(timings):
     known = {path for suite in config["suites"] for path in summary_files(suite)}
     known |= {"paper/timings/refresh.csv"}
     paths = [claimed_frame(*source) for source in sources(CLAIMS)]
-    return [p for p in paths if p in known and p.startswith("paper/timings/") == timings]
+    return [
+        p for p in paths if p in known and p.startswith("paper/timings/") == timings
+    ]
 
 
 rule time_refresh:

@@ -7,7 +7,9 @@ rule make_order:
         manifest=lambda w: manifest(
             w.dataset, next(iter(members("backbones", w.suite))), "train"
         ),
-        code=code("make_order", "sparcl.orders", "sparcl.experiment", "sparcl.features.store"),
+        code=code(
+            "make_order", "sparcl.orders", "sparcl.experiment", "sparcl.features.store"
+        ),
     output:
         "results/orders/{suite}/{dataset}/{order}.json",
     log:
