@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from sparcl import metrics
-from sparcl.diagnostics import unpacked
 from sparcl.errors import InputError
+from sparcl.old_classes import unpacked
 from sparcl.randomness import generator
 
 LEVEL = 0.95

@@ -1,10 +1,9 @@
-"""What a new session does: to the spectrum of R, to old classes, and which remedy that calls for.
+"""What a new session does to the sums R and C, and which remedy that calls for.
 
-Two kinds of measurement.  :func:`trace` needs R and C alone, so that its numbers belong to a data
-set and a class order and are the same for every method; :func:`on_old_classes` needs a learner.
+No learner is needed: the numbers belong to a data set and a class order, and are the same for every
+method.  What a learner does to its old classes is measured in :mod:`sparcl.old_classes`.
 """
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,16 +13,13 @@ from numpy.typing import NDArray
 
 from sparcl import linalg
 from sparcl.errors import InputError
-from sparcl.learner import Learner
-from sparcl.metrics import ROUNDING
+from sparcl.metrics import prototype_cosine
 from sparcl.partition import residual_condition
-from sparcl.spectral import SpectralRidge
 from sparcl.statistics import Statistics
 
 Array = NDArray[np.floating]
 
 EFFECTIVE = 0.01  # share of ||C_old||^2 that an eigenvalue must carry to count for kappa_t (paper)
-PROBE = 256  # old test samples on which the bound of Theorem 1 is tried
 
 
 def log_spaced_modes(d: int, count: int) -> NDArray[np.int64]:
@@ -70,16 +66,6 @@ def kappa(values: Array, vectors: Array, C_old: Array, ridge: float) -> float:
     effective = np.flatnonzero(carried >= EFFECTIVE * carried.sum())
     least = effective[-1] if len(effective) else int(np.argmax(carried))
     return float((values[0] + ridge) / (values[least] + ridge))
-
-
-def prototype_cosine(prototypes: Array) -> float:
-    """Return the mean cosine between different columns of prototypes (D, c); nan for one column."""
-    c = prototypes.shape[1]
-    if c < 2:
-        return np.nan
-    norm = np.linalg.norm(prototypes, axis=0)
-    unit = prototypes / np.where(norm > 0, norm, 1)
-    return float((np.square(unit.sum(axis=1)).sum() - np.square(unit).sum()) / (c * (c - 1)))
 
 
 @dataclass
@@ -192,77 +178,6 @@ def _session_row(
         "joint_drift_core": float(np.sqrt(drift[:k].sum())),
         "joint_drift_residual": float(np.sqrt(drift[k:].sum())),
     }
-
-
-def on_old_classes(
-    learner: Learner, before: Array | None, old: Array, change: Array
-) -> dict[str, float]:
-    """Measure what the session that was just fitted did to the old classes of one learner.
-
-    Parameters
-    ----------
-    learner : after its session
-    before : its weights (D, c_old) before the session, None where there were none
-    old : features (n, d) of old test samples; change : (n, c_old) change of their scores
-
-    Returns
-    -------
-    ``expanded_prototype_cosine`` for learners with sums in coordinates of their own, and, for
-    spectral ridge learners with old classes, along the core of this session:
-    ``drift_core``, ``drift_residual`` (mean absolute change of old scores by each part),
-    ``residual_change`` (share of the squared change of old weights that lies in the residual; an
-    empty core leaves all of it there) and ``bound_ratio`` (largest old-logit change over its bound
-    in Theorem 1, on a probe of old samples; at most 1).  Cost: that of scoring ``old`` once.
-    """
-    measured: dict[str, float] = {}
-    statistics = getattr(learner, "statistics", None)
-    if isinstance(statistics, Statistics):
-        present = statistics.counts > 0
-        means = statistics.C[:, present] / statistics.counts[present]
-        measured["expanded_prototype_cosine"] = prototype_cosine(means)
-    if before is None or not isinstance(learner, SpectralRidge):
-        return measured
-    d, c_old = old.shape[1], before.shape[1]
-    dW = learner.weights[:, :c_old] - before
-    core_dW, held = np.zeros((d, c_old)), 0.0
-    probe = old[:: max(len(old) // PROBE, 1)]
-    X = learner.expand(probe)
-    bound = np.empty((len(probe), c_old))
-    for g, part in enumerate(learner.partitions[0]):
-        columns = np.flatnonzero(learner.cluster[:c_old] == g)
-        coordinates = part.U_core.T @ dW[:d, columns]
-        core_dW[:, columns] = part.U_core @ coordinates
-        held += float(np.square(coordinates).sum())
-        inside = np.square(probe @ part.U_core).sum(axis=1)
-        residual = np.sqrt(np.maximum(np.square(X).sum(axis=1) - inside, 0))
-        bound[:, columns] = residual[:, None] * np.linalg.norm(dW[:, columns], axis=0)
-    by_core = old @ core_dW
-    rounding = ROUNDING * np.finfo(change.dtype).eps * max(np.abs(learner.weights).max(), 1)
-    moved = np.abs(X @ dW)
-    allowed = bound > rounding
-    total = float(np.square(dW).sum())
-    return measured | {
-        "drift_core": _mean_above(by_core, rounding),
-        "drift_residual": _mean_above(change - by_core, rounding),
-        "residual_change": 1 - held / total if total > 0 else np.nan,
-        "bound_ratio": float((moved[allowed] / bound[allowed]).max(initial=0)),
-    }
-
-
-def _mean_above(values: Array, rounding: float) -> float:
-    size = np.abs(values)
-    return float(np.mean(np.where(size > rounding, size, 0)))
-
-
-def packed(hit: NDArray[np.bool_]) -> str:
-    """Return booleans (n,) as base64 text of n / 8 bytes."""
-    return base64.b64encode(np.packbits(hit).tobytes()).decode("ascii")
-
-
-def unpacked(text: str, n: int) -> NDArray[np.bool_]:
-    """Return the booleans (n,) that :func:`packed` wrote."""
-    bits = np.unpackbits(np.frombuffer(base64.b64decode(text), dtype=np.uint8))
-    return bits[:n].astype(bool)
 
 
 def recommend(

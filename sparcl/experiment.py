@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import diagnostics, methods, metrics, stream
+from sparcl import methods, metrics, old_classes, stream
 from sparcl.errors import InputError, SparclError
 
 DIGITS = 12  # significant digits of a recorded float
@@ -113,7 +113,7 @@ def run(
             after = scores[: len(before), : before.shape[1]]
             drifts.append(metrics.logit_drift(before, after))
             change = after - before
-        of_old = diagnostics.on_old_classes(learner, W_before, features[: len(change)], change)
+        of_old = old_classes.measure(learner, W_before, features[: len(change)], change)
         measured.append(_rounded(of_old))
         before, W_before = scores, getattr(learner, "weights", None)
     last = np.zeros(len(test.labels), dtype=bool)
@@ -122,7 +122,7 @@ def run(
         "classes": order.tolist(),
         "correct": correct.tolist(),
         "diagnostics": measured,
-        "last_hits": diagnostics.packed(last),
+        "last_hits": old_classes.packed(last),
         "drift": [_rounded(drift) for drift, _ in drifts],
         "drift_scaled": [_rounded(scaled) for _, scaled in drifts],
         "hyper": methods.hyperparameters(method) | hyper,

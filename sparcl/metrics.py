@@ -1,4 +1,4 @@
-"""Accuracy, forgetting and drift.  Accuracies are integer counts until they are printed.
+"""Accuracy, forgetting, drift, and how alike prototypes are.  Accuracies are integer counts until they are printed.
 
 ``correct`` (T, K) holds after each session t the correctly predicted test samples of the class at
 position j of the class order; ``counts`` (K,) the test samples of each class; ``session_of_class``
@@ -74,3 +74,13 @@ def logit_drift(previous: Floats, current: Floats) -> tuple[float, float]:
     drift = float(np.mean(np.where(change > rounding, change, 0)))
     spread = float(np.std(previous))
     return drift, drift / spread if spread > 0 else np.nan
+
+
+def prototype_cosine(prototypes: Floats) -> float:
+    """Return the mean cosine between different columns of prototypes (D, c); nan for one column."""
+    c = prototypes.shape[1]
+    if c < 2:
+        return np.nan
+    norm = np.linalg.norm(prototypes, axis=0)
+    unit = prototypes / np.where(norm > 0, norm, 1)
+    return float((np.square(unit.sum(axis=1)).sum() - np.square(unit).sum()) / (c * (c - 1)))

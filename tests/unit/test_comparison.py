@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sparcl import comparison
-from sparcl.diagnostics import packed
 from sparcl.errors import InputError
+from sparcl.old_classes import packed
 from sparcl.randomness import generator
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference.streams import synthetic_stream
 
-from sparcl import diagnostics
+from sparcl import diagnostics, metrics, old_classes
 from sparcl.errors import InputError
 from sparcl.methods import build
 
@@ -80,8 +80,8 @@ def test_kappa_falls_back_to_the_mode_that_carries_most() -> None:
 
 
 def test_prototype_cosine_of_one_class_is_not_a_number() -> None:
-    assert np.isnan(diagnostics.prototype_cosine(np.ones((4, 1))))
-    assert diagnostics.prototype_cosine(np.eye(3)) == pytest.approx(0)
+    assert np.isnan(metrics.prototype_cosine(np.ones((4, 1))))
+    assert metrics.prototype_cosine(np.eye(3)) == pytest.approx(0)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_old_classes_of_a_learner_restated(method: str, hyper: dict) -> None:
     before, scores = learner.weights.copy(), learner.logits(old)
     learner.fit_session(*stream[2])
     change = learner.logits(old)[:, : before.shape[1]] - scores
-    got = diagnostics.on_old_classes(learner, before, old, change)
+    got = old_classes.measure(learner, before, old, change)
     dW = learner.weights[:, : before.shape[1]] - before
     X, d = learner.expand(old), old.shape[1]
     core_part = np.zeros_like(dW)
@@ -131,14 +131,14 @@ def test_methods_without_a_spectral_core_report_what_they_have() -> None:
     for method, keys in (("ncm", set()), ("ranpac", {"expanded_prototype_cosine"})):
         learner = build(method, **({"width": 10} if method == "ranpac" else {}))
         learner.fit_session(Phi, y)
-        got = diagnostics.on_old_classes(learner, learner.weights, Phi, np.zeros((len(Phi), 3)))
+        got = old_classes.measure(learner, learner.weights, Phi, np.zeros((len(Phi), 3)))
         assert set(got) == keys
 
 
 @pytest.mark.parametrize("n", [1, 8, 13])
 def test_packed_bits_come_back(n: int) -> None:
     hit = np.random.default_rng(n).random(n) < 0.5
-    assert np.array_equal(diagnostics.unpacked(diagnostics.packed(hit), n), hit)
+    assert np.array_equal(old_classes.unpacked(old_classes.packed(hit), n), hit)
 
 
 def stream_of(contaminated: bool, correlated: bool) -> list:

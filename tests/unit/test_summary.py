@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from reference.streams import synthetic_stream
 
-from sparcl import diagnostics, experiment, summary
+from sparcl import diagnostics, experiment, old_classes, summary
 
 METHODS = {"acil": {}, "sparcl": {"tau": 0.7}, "ncm": {}}
 
@@ -81,7 +81,7 @@ def test_arrivals_are_accuracies_by_session_of_arrival(files: tuple) -> None:
 def test_last_hits_agree_with_the_counts(files: tuple) -> None:
     for path in files[0]:
         record = json.loads(path.read_text())
-        hits = diagnostics.unpacked(record["last_hits"], sum(record["test_counts"]))
+        hits = old_classes.unpacked(record["last_hits"], sum(record["test_counts"]))
         assert hits.sum() == sum(record["correct"][-1])
         assert path.stat().st_size < 200_000
 

@@ -81,7 +81,7 @@ def code(script, *modules):
 def method_code(script, module, method):
     """Return the code of one method's jobs: another method's file is not among it."""
     learner = methods.module_name(pick("methods", method)["learner"])
-    return code(script, module, "sparcl.features.store", learner)
+    return code(script, module, "sparcl.stress", "sparcl.features.store", learner)
 
 
 def is_bundled(dataset):
@@ -190,6 +190,14 @@ def order_features(wildcards):
         return {}
     backbone = next(iter(members("backbones", wildcards.suite)))
     return {"train": feature_file(wildcards.dataset, backbone, "train")}
+
+
+def order_modules(suite):
+    """Return the modules that a suite's class orders rest on."""
+    modules = ["sparcl.stream", "sparcl.files"]
+    if protocol(suite)["order_rule"] != "random":
+        modules += ["sparcl.orders", "sparcl.experiment", "sparcl.features.store"]
+    return modules
 
 
 def run_records(suite=SUITE):

@@ -7,9 +7,7 @@ rule make_order:
         manifest=lambda w: manifest(
             w.dataset, next(iter(members("backbones", w.suite))), "train"
         ),
-        code=code(
-            "make_order", "sparcl.orders", "sparcl.experiment", "sparcl.features.store"
-        ),
+        code=lambda w: code("make_order", *order_modules(w.suite)),
     output:
         "results/orders/{suite}/{dataset}/{order}.json",
     log:
@@ -72,7 +70,7 @@ rule trace_spectrum:
         code=code(
             "trace_spectrum",
             "sparcl.diagnostics",
-            "sparcl.experiment",
+            "sparcl.stress",
             "sparcl.features.store",
         ),
     output:
