@@ -93,6 +93,18 @@ def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
     return frame(rows, [*keys, "advice", "overlap", "drift", "cosine"])
 
 
+def headline(runs: "pd.DataFrame") -> dict[str, Any]:
+    """Return the mean A_bar and A_last over class orders: data set -> backbone -> method -> measure.
+
+    What ``dvc metrics diff`` compares between two commits; in percent, rounded as in the tables of runs.
+    """
+    tree: dict[str, Any] = {}
+    for (dataset, backbone, method), group in runs.groupby(["dataset", "backbone", "method"]):
+        means = {name: round(float(group[name].mean()), 4) for name in ("A_bar", "A_last")}
+        tree.setdefault(dataset, {}).setdefault(backbone, {})[method] = means
+    return tree
+
+
 def write_csv(frame: "pd.DataFrame", path: str | Path) -> None:
     """Write a table with fixed digits, empty cells for missing values, and line feeds."""
     text = frame.copy()

@@ -4,13 +4,23 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from copies import TOY, command, copy_project, duplicate, edit_params, environment, snakemake
-from tiny_suite import add_tiny_suite, write_split
+from copies import (
+    TOY,
+    clone_of,
+    command,
+    copy_project,
+    duplicate,
+    edit_params,
+    environment,
+    snakemake,
+)
+from tiny_suite import add_tiny_suite, tiny_repository, write_split
 
 from sparcl.files import read_json, write_json
 
@@ -122,3 +132,50 @@ def tiny(clone: Path) -> Path:
 def run_tiny(tiny: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Return a call that computes the run records of the suite `tiny`."""
     return lambda *more: snakemake(tiny, "--cores", "2", *more, "runs", "--config", "suite=tiny")
+
+
+@pytest.fixture(scope="session")
+def recorded(once: Builder, pristine: Path) -> Path:
+    """Return a repository whose default suite is tiny, reproduced and committed with its dvc.lock."""
+
+    def build(folder: Path) -> None:
+        tiny_repository(duplicate(pristine, folder))
+
+    return once("recorded", build)
+
+
+@pytest.fixture
+def work(recorded: Path, tmp_path: Path) -> Path:
+    """Return a working copy that has its runs."""
+    return duplicate(recorded, tmp_path / "work")
+
+
+@pytest.fixture
+def fresh(recorded: Path, tmp_path: Path) -> Path:
+    """Return a fresh clone: what git holds and nothing else."""
+    return clone_of(recorded, tmp_path / "fresh")
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a call of make in a folder, with this environment in place of one that make sets up."""
+    venv = tmp_path / "environment"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin/python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (venv / "bin/python").chmod(0o755)
+
+    def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        for stamp in ("core", "all"):
+            (venv / stamp).touch()
+        # Without PYTHONPATH: a clone that make starts in must find its own code.
+        return subprocess.run(
+            ["make", f"VENV={venv}", "CORES=2", *arguments],
+            cwd=folder,
+            env=environment(folder) | {"PYTHONPATH": ""},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+
+    return run
