@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from copies import commit_all, dvc, edit_params, git
+from copies import commit_all, duplicate, dvc, edit_params, git
 
 from sparcl.features import store
 
@@ -54,6 +54,16 @@ def add_tiny_suite(params: dict[str, Any]) -> None:
         "pairs": [[1993, 0]],
     }
     params["selection"]["sub_sessions"] = 2
+
+
+def tiny_bare(pristine: Path, folder: Path) -> Path:
+    """Copy the project and add the suite `tiny`, which has not run."""
+    duplicate(pristine, folder)
+    for dataset in ("tiny-a", "tiny-b"):
+        for split in ("train", "test"):
+            write_split(folder, dataset, split)
+    edit_params(folder, add_tiny_suite)
+    return folder
 
 
 def tiny_repository(folder: Path) -> Path:

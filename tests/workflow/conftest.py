@@ -16,15 +16,15 @@ from copies import (
     command,
     copy_project,
     duplicate,
-    edit_params,
     environment,
     snakemake,
 )
-from tiny_suite import add_tiny_suite, tiny_repository, write_split
+from tiny_suite import tiny_bare, tiny_repository
 
 from sparcl.files import read_json, write_json
 
 Builder = Callable[[str, Callable[[Path], None]], Path]
+Make = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="session")
@@ -119,13 +119,9 @@ def elsewhere(once: Builder, pristine: Path) -> Elsewhere:
 
 
 @pytest.fixture
-def tiny(clone: Path) -> Path:
+def tiny(pristine: Path, tmp_path: Path) -> Path:
     """Return a copy with the suite `tiny`, which has not run."""
-    for dataset in ("tiny-a", "tiny-b"):
-        for split in ("train", "test"):
-            write_split(clone, dataset, split)
-    edit_params(clone, add_tiny_suite)
-    return clone
+    return tiny_bare(pristine, tmp_path / "clone")
 
 
 @pytest.fixture
@@ -157,18 +153,18 @@ def fresh(recorded: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Return a call of make in a folder, with this environment in place of one that make sets up."""
+def start_make(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Return a call that starts make in a folder, with this environment in place of one that make sets up."""
     venv = tmp_path / "environment"
     (venv / "bin").mkdir(parents=True)
     (venv / "bin/python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
     (venv / "bin/python").chmod(0o755)
 
-    def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
         for stamp in ("core", "all"):
             (venv / stamp).touch()
         # Without PYTHONPATH: a clone that make starts in must find its own code.
-        return subprocess.run(
+        return subprocess.Popen(
             ["make", f"VENV={venv}", "CORES=2", *arguments],
             cwd=folder,
             env=environment(folder) | {"PYTHONPATH": ""},
@@ -176,6 +172,19 @@ def make(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            start_new_session=True,
         )
+
+    return start
+
+
+@pytest.fixture
+def make(start_make: Callable[..., subprocess.Popen[str]]) -> Make:
+    """Return a call of make that waits for its end."""
+
+    def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = start_make(folder, *arguments)
+        said, _ = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, said)
 
     return run
