@@ -85,5 +85,7 @@ lock:
 unlock: $(VENV)/core
 	$(SNAKEMAKE) --unlock
 
+# What a killed job left under a temporary name (.NAME.PROCESS) goes too.
 clean:
+	find data paper -name '.*.[0-9]*' -delete
 	rm -rf results .snakemake build *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
