@@ -335,6 +335,9 @@ FAILED_ALLOCATION = re.compile(
 )
 
 
+FROM_HDF5 = re.compile(r"(Unable to|Can't) synchronously \w+ .*memory allocation failed")
+
+
 class Hang(BaseException):
     """One input took too long."""
 
@@ -367,11 +370,11 @@ class Watch:
 def wants_memory(error: BaseException | None) -> bool:
     """Tell whether an error, or what caused it, is a failed allocation.
 
-    HDF5 itself asks for what a damaged header claims while it opens a file, and then does not touch it:
-    its read stops at the end of the file. `main` looks at the memory that was in use.
+    HDF5 itself asks for what a damaged header or attribute claims, and then does not touch it: its read
+    stops at the end of the file. `main` looks at the memory that was in use.
     """
     while error is not None:
-        if "Unable to synchronously open" in str(error):
+        if FROM_HDF5.search(str(error)):
             return False
         if isinstance(error, MemoryError) or FAILED_ALLOCATION.search(str(error)):
             return True
