@@ -8,6 +8,7 @@ numpy, scipy and h5py, reads and verifies two feature files and writes its recor
 
 import argparse
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -28,9 +29,9 @@ rule nothing:
 """
 
 
-def timed(folder: Path, *arguments: str) -> float:
-    """Run snakemake in a folder and return the seconds that it took."""
-    began = time.perf_counter()
+def timed(folder: Path, *arguments: str) -> tuple[float, float]:
+    """Run snakemake in a folder; return the seconds that it took, and those of processors."""
+    began, busy = time.perf_counter(), processor_seconds()
     run = subprocess.run(
         [sys.executable, "-m", "snakemake", *arguments],
         cwd=folder,
@@ -40,10 +41,16 @@ def timed(folder: Path, *arguments: str) -> float:
     )
     if run.returncode:
         raise RuntimeError(run.stdout + run.stderr)
-    return time.perf_counter() - began
+    return time.perf_counter() - began, processor_seconds() - busy
 
 
-def empty_jobs(folder: Path, jobs: int, cores: int) -> float:
+def processor_seconds() -> float:
+    """Return what ended children have used: other work on the machine does not count here."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def empty_jobs(folder: Path, jobs: int, cores: int) -> tuple[float, float]:
     """Return the seconds of that many shell jobs that do nothing, under the project's profile."""
     folder.mkdir()
     (folder / "Snakefile").write_text(EMPTY.format(jobs=jobs), encoding="utf-8")
@@ -51,7 +58,7 @@ def empty_jobs(folder: Path, jobs: int, cores: int) -> float:
     return timed(folder, "--cores", str(cores))
 
 
-def real_jobs(folder: Path, jobs: int, cores: int) -> float:
+def real_jobs(folder: Path, jobs: int, cores: int) -> tuple[float, float]:
     """Return the seconds of that many `run_method` jobs; features and class orders are there before."""
     from copies import copy_project, edit_params
     from tiny_suite import add_tiny_suite, write_split
@@ -84,10 +91,11 @@ def main() -> None:
             ("empty", empty_jobs, chosen.empty),
             ("real", real_jobs, chosen.real),
         ):
-            seconds = measure(Path(folder) / name, jobs, chosen.cores)
+            seconds, busy = measure(Path(folder) / name, jobs, chosen.cores)
             print(
-                f"{jobs} {name} jobs on {chosen.cores} cores: {seconds:.1f} s, {seconds / jobs:.3f} s each"
+                f"{jobs} {name} jobs, {chosen.cores} cores: {seconds:.1f} s, processors {busy:.1f} s"
             )
+            print(f"  each {seconds / jobs:.3f} s, processors {busy / jobs:.3f} s")
 
 
 if __name__ == "__main__":

@@ -11,18 +11,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sparcl import summary
 from sparcl.errors import InputError
 
-# What tells the rows of a summary apart.
-RUN = ("suite", "dataset", "backbone", "method", "order", "seed")
+STREAM = ("suite", "dataset", "backbone", "order")
+RUN = tuple(summary.KEYS)
+# What tells the rows of each summary apart.
 KEYS = {
     "runs": RUN,
     "sessions": (*RUN, "session"),
-    "spectrum": ("suite", "dataset", "backbone", "order", "session", "mode"),
+    "arrivals": (*RUN, "arrival"),
+    "diagnostics": (*RUN, "session"),
+    "spectrum": (*STREAM, "session", "mode"),
+    "recommendations": STREAM,
+    "comparisons": ("suite", "dataset", "backbone", "method", "against", "measure"),
 }
 # Across platforms: points for what is counted, a relative difference for every other number.
 POINTS, RELATIVE = 0.05, 1e-6
-COUNTED = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "forgetting"}
 DIGITS = 6  # significant digits of the other numbers in a summary
 
 Row = Mapping[str, str]
@@ -43,23 +48,32 @@ class Difference:
 
 
 def compare(committed: str | Path, again: str | Path) -> list[Difference]:
-    """Return every difference between the summaries (``KEYS``) of two folders.
+    """Return every difference between the summaries of two folders.
 
     Raises
     ------
     InputError
-        A summary is missing or damaged.
+        A folder has no summary, or one is damaged or not among ``KEYS``.
     """
     found: list[Difference] = []
-    for name in KEYS:
-        found += _compare_summary(
-            name, *(_read(Path(f) / f"{name}.csv") for f in (committed, again))
-        )
+    files = [{path.stem: path for path in Path(f).glob("*.csv")} for f in (committed, again)]
+    for folder, paths in zip((committed, again), files, strict=True):
+        if not paths:
+            raise InputError(f"{folder}: no summary there; make it (snakemake summary).")
+    for name in sorted({*files[0], *files[1]}):
+        if name in files[0] and name in files[1]:
+            found += _compare_summary(name, _read(files[0][name]), _read(files[1][name]))
+        else:
+            found.append(Difference(name, "the whole summary", "in one of the two only"))
     return found
 
 
 def _read(path: Path) -> dict[tuple[str, ...], Row]:
     """Return the rows of a summary by their keys."""
+    if path.stem not in KEYS:
+        raise InputError(
+            f"{path}: nothing says what tells its rows apart; add it to KEYS of sparcl/verify.py."
+        )
     keys = KEYS[path.stem]
     remedy = "restore it (git checkout) or make it again (snakemake summary)."
     try:
@@ -120,7 +134,7 @@ def _cell(name: str, where: str, column: str, old: str, new: str) -> Difference:
     gap = abs(second - first)
     if gap == 0:  # another way to write the same number
         return Difference(name, where, what, True)
-    if column in COUNTED:
+    if column in summary.PERCENT:
         return Difference(
             name, where, f"{what} ({second - first:+.4f} points)", gap <= POINTS + 1e-9
         )

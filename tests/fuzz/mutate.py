@@ -138,10 +138,13 @@ def read_params(folder: Path) -> object:
 
 
 def params_refusals() -> tuple[type[Exception], ...]:
-    """Return how the workflow refuses settings: with Snakemake's own errors, which name the file and the place."""
+    """Return how settings are refused besides: by Snakemake, which names file and place, or for their size.
+
+    A width is a setting, no claim of a foreign file: a job that has no room for it says so.
+    """
     from snakemake.exceptions import WorkflowError
 
-    return WorkflowError, UnicodeDecodeError
+    return WorkflowError, UnicodeDecodeError, MemoryError
 
 
 # --- lists and images of data sets ----------------------------------------------------------------
@@ -269,6 +272,7 @@ def record() -> dict[str, Any]:
         "learner": "sparcl", "classes": [1, 0, 3, 2], "correct": [[2, 1, 0, 0], [1, 1, 2, 0]],
         "test_counts": [2, 2, 2, 2], "session_of_class": [0, 0, 1, 1], "drift": [None, 0.1],
         "drift_scaled": [None, 0.2], "hyper": {"tau": 0.5}, "reports": [report, report],
+        "diagnostics": [{}, {"drift_core": 0.1, "bound_ratio": 0.5}],
     } | dict.fromkeys(SHA, "0" * 64)  # fmt: skip
 
 
@@ -279,28 +283,33 @@ def write_records(folder: Path) -> list[str]:
         {"session": 1, "mode": m, "eigenvalue": 1.0 / m, "old_eigenvalue": None} for m in (1, 2)
     ]
     rows = [row | dict.fromkeys(("overlap", "shrink_exact", "shrink_bound")) for row in rows]
-    (folder / "trace.json").write_text(json.dumps({"names": names, "rows": rows}), encoding="utf-8")
+    trace = {"names": names, "modes": rows, "sessions": [{"kappa": 2.0}, {"kappa": 3.0}]}
+    trace |= {"recommended": {"advice": "plain", "overlap": 0.1, "drift": 0.2, "cosine": 0.3}}
+    (folder / "trace.json").write_text(json.dumps(trace), encoding="utf-8")
     return ["run.json", "trace.json"]
 
 
 def read_records(folder: Path) -> object:
     from sparcl import summary
 
-    runs, sessions = summary.summarise([folder / "run.json"])
-    for frame in (runs, sessions, summary.spectra([folder / "trace.json"])):
+    traces = [folder / "trace.json"]
+    frames = summary.summarise([folder / "run.json"], traces)
+    for frame in (*frames.values(), summary.spectra(traces), summary.recommendations(traces)):
         summary.write_csv(frame, folder / "out.csv")
-    return summary.headline(runs)
+    return summary.headline(frames["runs"])
 
 
 def write_summaries(folder: Path) -> list[str]:
     from sparcl import summary
 
     write_records(folder)
-    runs, sessions = summary.summarise([folder / "run.json"])
-    summary.write_csv(runs, folder / "runs.csv")
-    summary.write_csv(sessions, folder / "sessions.csv")
-    summary.write_csv(summary.spectra([folder / "trace.json"]), folder / "spectrum.csv")
-    return ["runs.csv", "sessions.csv", "spectrum.csv"]
+    traces = [folder / "trace.json"]
+    frames = summary.summarise([folder / "run.json"], traces)
+    frames |= {"spectrum": summary.spectra(traces)}
+    frames |= {"recommendations": summary.recommendations(traces)}
+    for name, frame in frames.items():
+        summary.write_csv(frame, folder / f"{name}.csv")
+    return [f"{name}.csv" for name in frames]
 
 
 def read_summaries(folder: Path) -> object:
@@ -308,7 +317,7 @@ def read_summaries(folder: Path) -> object:
     from sparcl import verify
 
     found = verify.compare(folder, folder)
-    data = frames.read([folder / f"{name}.csv" for name in ("runs", "sessions", "spectrum")])
+    data = frames.read(sorted(folder.glob("*.csv")))
     labels = {"methods": {"sparcl": {"label": "S"}}, "datasets": {"mine": {"label": "M"}}}
     options = labels | {"backbones": {"net": {"label": "N"}}, "suite": "toy", "sessions": 2}
     options |= {"blocks": [["A_bar", "A_last"]], "groups": {}, "caption": "", "frames": ["runs"]}
@@ -382,10 +391,10 @@ def wants_memory(error: BaseException | None) -> bool:
     return False
 
 
-def limit_memory() -> None:
-    """Leave `MEBIBYTES` of address space beyond what is in use."""
+def limit_memory(times: int) -> None:
+    """Leave so many times `MEBIBYTES` of address space beyond what is in use."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * resource.getpagesize() + MEBIBYTES * 2**20
+    limit = pages * resource.getpagesize() + times * MEBIBYTES * 2**20
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
@@ -399,7 +408,7 @@ def main(name: str, count: int, folder: Path) -> None:
     target.read(folder)  # what is not damaged is read; and lazy imports are done
     signal.signal(signal.SIGALRM, hang)
     watch = Watch(folder)
-    limit_memory()
+    limit_memory(8 if name == "params" else 1)
     outcomes: Counter[str] = Counter()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
@@ -422,7 +431,7 @@ def main(name: str, count: int, folder: Path) -> None:
             outcomes["read"] += 1
         except (SparclError, *refusals) as error:
             outcomes["refused"] += 1
-            if wants_memory(error):
+            if name != "params" and wants_memory(error):
                 raise AssertionError(
                     f"{file}: allocates what a header claims: {error!r}"
                 ) from error

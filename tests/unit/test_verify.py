@@ -128,8 +128,20 @@ def test_damaged_summaries_are_named(again: Path, content: str | bytes) -> None:
     with pytest.raises(InputError, match=r"spectrum\.csv.*git checkout"):
         verify.compare(COMMITTED, again)
     path.unlink()
-    with pytest.raises(InputError, match=r"spectrum\.csv"):
+    (found,) = verify.compare(COMMITTED, again)
+    assert (found.summary, found.tolerable) == ("spectrum", False)
+    for path in again.glob("*.csv"):
+        path.unlink()
+    with pytest.raises(InputError, match="no summary there"):
         verify.compare(COMMITTED, again)
+
+
+def test_a_summary_that_nobody_described(again: Path) -> None:
+    for folder in (again, again.parent / "first"):
+        folder.mkdir(exist_ok=True)
+        (folder / "new.csv").write_text("a\n1\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"new\.csv.*KEYS"):
+        verify.compare(again.parent / "first", again)
 
 
 def test_a_row_that_is_there_twice_or_cut_off(again: Path) -> None:
