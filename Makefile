@@ -1,6 +1,8 @@
 # make results   the paper's tables and figures from the bundled features
-# make test      lint and every test
+# make test      lint and the tests, at most 20 minutes on two cores; `make test-all` adds the slow ones
+# make verify    compute everything again in a temporary clone and compare with the committed numbers
 # make features  extract scikit-learn's digits from images, as any own data set would be
+# make touch     after `dvc pull`: take the pulled features as extracted here
 # make lint | lock | unlock | clean
 #
 # Each sets up what it needs: Python >= 3.11 (PYTHON=python3.12 picks one) and make are enough.
@@ -19,7 +21,7 @@ COMPILE := $(or $(UV),uv) pip compile --universal --fork-strategy fewest --pytho
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DELETE_ON_ERROR:
-.PHONY: results test features lint lock unlock clean
+.PHONY: results test test-all verify features touch lint lock unlock clean
 
 results: $(VENV)/core
 	@$(SNAKEMAKE) all --config suite=$(SUITE)
@@ -29,11 +31,27 @@ results: $(VENV)/core
 	@echo "Tables:  paper/$(SUITE)/tables    Figures: paper/$(SUITE)/figures    Numbers: paper/$(SUITE)/summary"
 
 test: lint
+	$(ONE_THREAD) $(RUN) pytest -n $(WORKERS) --dist loadfile -m "not slow"
+
+test-all: lint
 	$(ONE_THREAD) $(RUN) pytest -n $(WORKERS) --dist loadfile
+
+# The last commit, not the working tree. ACROSS=1 allows the differences that another platform may show.
+verify: $(VENV)/core
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+	git clone --quiet . "$$folder/clone" && \
+	mv "$$folder/clone/paper/$(SUITE)/summary" "$$folder/committed" && \
+	(cd "$$folder/clone" && "$(abspath $(VENV))/bin/python" -m snakemake --cores $(CORES) summary \
+	  --config suite=$(SUITE)) && \
+	$(RUN) sparcl.verify $(if $(ACROSS),--across) "$$folder/committed" "$$folder/clone/paper/$(SUITE)/summary"
 
 features: $(VENV)/all
 	@$(SNAKEMAKE) features --config suite=digits
 	@echo "Features: results/features/digits"
+
+# Snakemake goes by file times and by its own records, and a pull brings neither.
+touch: $(VENV)/core
+	@$(SNAKEMAKE) features --touch --config suite=$(SUITE)
 
 lint: $(VENV)/all
 	$(RUN) ruff check .
@@ -67,5 +85,7 @@ lock:
 unlock: $(VENV)/core
 	$(SNAKEMAKE) --unlock
 
+# What a killed job left under a temporary name (.NAME.PROCESS) goes too.
 clean:
+	find data paper -name '.*.[0-9]*' -delete
 	rm -rf results .snakemake build *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -30,3 +30,7 @@ class NumericalError(SparclError):
 
 class ConfigError(SparclError):
     """params.yaml names something that does not exist or contradicts itself."""
+
+
+class OutputError(SparclError):
+    """A file cannot be written: the disk is full, or the folder is read-only or no folder."""

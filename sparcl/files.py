@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sparcl.errors import InputError
+from sparcl.errors import InputError, OutputError
 
 
 @contextmanager
@@ -16,15 +16,26 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
     The temporary name carries the process id: children of a killed driver live on and may still
     be writing when the command is started again.
+
+    Raises
+    ------
+    OutputError
+        When the system refuses to write: disk full, folder read-only, or a file where a folder should be.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield temporary
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{path}: cannot be written ({error.strerror or error}). Make room on the disk or make the folder "
+            "writable, then run again; nothing half-written stays under this name."
+        ) from error
 
 
 def write_text(path: str | Path, text: str) -> None:

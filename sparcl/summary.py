@@ -1,12 +1,14 @@
 """Run records and traces in, flat tables out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparcl import metrics
+from sparcl.errors import InputError
 from sparcl.files import read_json, write_text
 
 if TYPE_CHECKING:
@@ -47,14 +49,19 @@ def summarise(
     sessions: list[dict[str, Any]] = []
     arrivals: list[dict[str, Any]] = []
     diagnosed: list[dict[str, Any]] = []
-    streams = {_stream(trace["names"]): trace["sessions"] for trace in map(read_json, traces)}
+    streams: dict[Any, list[dict[str, Any]]] = {}
+    for path in traces:
+        with _naming(path):
+            trace = read_json(path)
+            streams[_stream(trace["names"])] = trace["sessions"]
     for path in records:
-        record = read_json(path)
-        rows = _session_rows(record)
-        sessions += rows
-        runs.append(_run_row(record, rows))
-        arrivals += _arrival_rows(record)
-        diagnosed += _diagnostic_rows(record, streams.get(_stream(record), []))
+        with _naming(path):
+            record = read_json(path)
+            rows = _session_rows(record)
+            sessions += rows
+            runs.append(_run_row(record, rows))
+            arrivals += _arrival_rows(record)
+            diagnosed += _diagnostic_rows(record, streams.get(_stream(record), []))
     hyper = sorted({key for row in runs for key in row["hyper"]} - {"ridge", "tau", "seed"})
     flat = [row | {key: row["hyper"].get(key) for key in ["ridge", "tau", *hyper]} for row in runs]
     numbers = ["sessions", "A_bar", "A_last", "forgetting", "drift", "drift_scaled"]
@@ -82,15 +89,47 @@ def spectra(traces: Iterable[str | Path]) -> "pd.DataFrame":
     """Return the modes of traces, one row a session and mode, with the names of their streams."""
     keys = ["suite", "dataset", "backbone", "order", "session", "mode"]
     values = ["eigenvalue", "old_eigenvalue", "inverse_gain", "overlap", "shrink_exact"]
-    rows = [trace["names"] | row for trace in map(read_json, traces) for row in trace["modes"]]
+    rows: list[dict[str, Any]] = []
+    for path in traces:
+        with _naming(path):
+            trace = read_json(path)
+            rows += [trace["names"] | row for row in trace["modes"]]
     return frame(rows, [*keys, *values, "shrink_bound"])
 
 
 def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
     """Return the advice for each traced stream and the numbers that it rests on."""
-    rows = [trace["names"] | trace["recommended"] for trace in map(read_json, traces)]
+    rows: list[dict[str, Any]] = []
+    for path in traces:
+        with _naming(path):
+            trace = read_json(path)
+            rows.append(trace["names"] | trace["recommended"])
     keys = ["suite", "dataset", "backbone", "order"]
     return frame(rows, [*keys, "advice", "overlap", "drift", "cosine"])
+
+
+@contextmanager
+def _naming(path: str | Path) -> Iterator[None]:
+    """Name the record that has not the parts or kinds of value that a record has."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path}: not a record of this project, or damaged ({type(error).__name__}: {error}). "
+            "Delete the file and run again; it will be made anew."
+        ) from error
+
+
+def headline(runs: "pd.DataFrame") -> dict[str, Any]:
+    """Return the mean A_bar and A_last over class orders: data set -> backbone -> method -> measure.
+
+    What ``dvc metrics diff`` compares between two commits; in percent, rounded as in the tables of runs.
+    """
+    tree: dict[str, Any] = {}
+    for (dataset, backbone, method), group in runs.groupby(["dataset", "backbone", "method"]):
+        means = {name: round(float(group[name].mean()), 4) for name in ("A_bar", "A_last")}
+        tree.setdefault(dataset, {}).setdefault(backbone, {})[method] = means
+    return tree
 
 
 def write_csv(frame: "pd.DataFrame", path: str | Path) -> None:

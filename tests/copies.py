@@ -66,6 +66,51 @@ def snakemake(folder: Path, *arguments: str, **changes: str) -> subprocess.Compl
     )
 
 
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder and return what it prints."""
+    settings = ("-c", "user.name=Test", "-c", "user.email=test@example.org", "-c", "gc.auto=0")
+    return subprocess.run(
+        ["git", *settings, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def dvc(folder: Path, *arguments: str, show: bool = True) -> str:
+    """Run dvc in a folder, on that folder's code, and return what it prints (``show``: errors too).
+
+    Raises
+    ------
+    RuntimeError
+        When it fails; with its output.
+    """
+    # The stages' commands start `snakemake`: the one of this environment.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    run = subprocess.run(
+        [sys.executable, "-m", "dvc", *arguments],
+        cwd=folder,
+        env=environment(folder, PATH=path, GIT_AUTHOR_NAME="Test", GIT_COMMITTER_NAME="Test")
+        | {"GIT_AUTHOR_EMAIL": "test@example.org", "GIT_COMMITTER_EMAIL": "test@example.org"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if show else subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
+    if run.returncode:
+        raise RuntimeError(f"{run.stdout}\n{run.stderr or ''}")
+    return run.stdout
+
+
+def commit_all(folder: Path, message: str) -> None:
+    """Commit everything that git does not ignore."""
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", message)
+
+
+def clone_of(folder: Path, target: Path) -> Path:
+    """Clone a repository as git does it."""
+    git(folder, "clone", "--quiet", str(folder), str(target))
+    return target
+
+
 def tree(*folders: Path) -> dict[str, bytes]:
     """Return the content of all files of some folders, by their paths from each folder's parent."""
     return {

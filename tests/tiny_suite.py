@@ -1,9 +1,11 @@
 """A suite of two data sets of invented features: seconds from features to tables."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from copies import commit_all, duplicate, dvc, edit_params, git
 
 from sparcl.features import store
 
@@ -52,3 +54,35 @@ def add_tiny_suite(params: dict[str, Any]) -> None:
         "pairs": [[1993, 0]],
     }
     params["selection"]["sub_sessions"] = 2
+
+
+def tiny_bare(pristine: Path, folder: Path) -> Path:
+    """Copy the project and add the suite `tiny`, which has not run."""
+    duplicate(pristine, folder)
+    for dataset in ("tiny-a", "tiny-b"):
+        for split in ("train", "test"):
+            write_split(folder, dataset, split)
+    edit_params(folder, add_tiny_suite)
+    return folder
+
+
+def tiny_repository(folder: Path) -> Path:
+    """Make a copy a git repository whose default suite is `tiny`, reproduced by dvc and committed."""
+    shutil.rmtree(folder / "data/features")
+    for dataset in ("tiny-a", "tiny-b"):
+        for split in ("train", "test"):
+            write_split(folder, dataset, split)
+
+    def change(params: dict[str, Any]) -> None:
+        add_tiny_suite(params)
+        methods = {"methods": ["ncm", "acil", "sparcl", "sparcl-paper"]}
+        params["suites"]["bundled"] = params["suites"]["tiny"] | methods
+
+    edit_params(folder, change)
+    git(folder, "init", "--quiet")
+    (folder / "dvc.lock").unlink(missing_ok=True)
+    commit_all(folder, "A suite of seconds")
+    dvc(folder, "commit", "--force", "features")
+    dvc(folder, "repro")
+    commit_all(folder, "Reproduced")
+    return folder

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -104,7 +105,7 @@ def read_tensors(name: str, content: bytes) -> dict[str, Any]:
         tensors = reader(content)
     except Exception as error:  # every parser has its own exceptions; none of them is the caller's
         raise WeightsError(
-            f"{name}: refused or unreadable as {suffix} ({type(error).__name__}: {str(error).splitlines()[0]}). "
+            f"{name}: refused or unreadable as {suffix} ({type(error).__name__}: {str(error).split(chr(10))[0]}). "
             "The file is damaged, or a pickle that holds code instead of tensors, which is never loaded: "
             "save the plain state dict, best as .safetensors."
         ) from error
@@ -182,7 +183,7 @@ def read_member(archive: Path, member: str, size: int) -> bytes:
                 )
             with file.open(info) as stream:
                 content = stream.read(size + 1)
-    except (KeyError, OSError, zipfile.BadZipFile, RuntimeError) as error:
+    except (KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
         raise WeightsError(f"{archive.name}: cannot read {member} ({error}).") from error
     if len(content) != size:
         raise WeightsError(

@@ -4,17 +4,27 @@ import fcntl
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from copies import TOY, command, copy_project, duplicate, edit_params, environment, snakemake
-from tiny_suite import add_tiny_suite, write_split
+from copies import (
+    TOY,
+    clone_of,
+    command,
+    copy_project,
+    duplicate,
+    environment,
+    snakemake,
+)
+from tiny_suite import tiny_bare, tiny_repository
 
 from sparcl.files import read_json, write_json
 
 Builder = Callable[[str, Callable[[Path], None]], Path]
+Make = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="session")
@@ -109,16 +119,72 @@ def elsewhere(once: Builder, pristine: Path) -> Elsewhere:
 
 
 @pytest.fixture
-def tiny(clone: Path) -> Path:
+def tiny(pristine: Path, tmp_path: Path) -> Path:
     """Return a copy with the suite `tiny`, which has not run."""
-    for dataset in ("tiny-a", "tiny-b"):
-        for split in ("train", "test"):
-            write_split(clone, dataset, split)
-    edit_params(clone, add_tiny_suite)
-    return clone
+    return tiny_bare(pristine, tmp_path / "clone")
 
 
 @pytest.fixture
 def run_tiny(tiny: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Return a call that computes the run records of the suite `tiny`."""
     return lambda *more: snakemake(tiny, "--cores", "2", *more, "runs", "--config", "suite=tiny")
+
+
+@pytest.fixture(scope="session")
+def recorded(once: Builder, pristine: Path) -> Path:
+    """Return a repository whose default suite is tiny, reproduced and committed with its dvc.lock."""
+
+    def build(folder: Path) -> None:
+        tiny_repository(duplicate(pristine, folder))
+
+    return once("recorded", build)
+
+
+@pytest.fixture
+def work(recorded: Path, tmp_path: Path) -> Path:
+    """Return a working copy that has its runs."""
+    return duplicate(recorded, tmp_path / "work")
+
+
+@pytest.fixture
+def fresh(recorded: Path, tmp_path: Path) -> Path:
+    """Return a fresh clone: what git holds and nothing else."""
+    return clone_of(recorded, tmp_path / "fresh")
+
+
+@pytest.fixture
+def start_make(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
+    """Return a call that starts make in a folder, with this environment in place of one that make sets up."""
+    venv = tmp_path / "environment"
+    (venv / "bin").mkdir(parents=True)
+    (venv / "bin/python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    (venv / "bin/python").chmod(0o755)
+
+    def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+        for stamp in ("core", "all"):
+            (venv / stamp).touch()
+        # Without PYTHONPATH: a clone that make starts in must find its own code.
+        return subprocess.Popen(
+            ["make", f"VENV={venv}", "CORES=2", *arguments],
+            cwd=folder,
+            env=environment(folder) | {"PYTHONPATH": ""},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+
+    return start
+
+
+@pytest.fixture
+def make(start_make: Callable[..., subprocess.Popen[str]]) -> Make:
+    """Return a call of make that waits for its end."""
+
+    def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        process = start_make(folder, *arguments)
+        said, _ = process.communicate()
+        return subprocess.CompletedProcess(process.args, process.returncode, said)
+
+    return run

@@ -1,12 +1,18 @@
-"""kill -9 in the middle of runs, then the same command: it finishes, with the same bytes."""
+"""kill -9 at any moment, then the same command: it finishes, with the same bytes."""
 
 import os
+import random
+import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from copies import TOY, command, environment, outputs, snakemake
+import psutil
+import pytest
+from copies import TOY, command, duplicate, environment, outputs, snakemake
+from own_data import add_own_data
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -49,6 +55,70 @@ def test_kill_9_again_and_again(toy: Path, clone: Path) -> None:
         assert run.wait() == -signal.SIGKILL
     again = snakemake(clone, "--cores", "2", *TOY)
     assert again.returncode == 0, again.stdout
-    whole = {name: content for name, content in outputs(clone).items() if "/." not in name}
-    assert whole == outputs(toy)
+    assert whole(clone) == outputs(toy)
     assert "Nothing to be done" in snakemake(clone, "--cores", "2", *TOY).stdout
+
+
+@pytest.fixture(scope="session")
+def images_to_figures(once: Callable, pristine: Path) -> Path:
+    """Return a folder with a copy before and after an undisturbed run, from images to figures."""
+
+    def build(folder: Path) -> None:
+        before = duplicate(pristine, folder / "before")
+        add_own_data(before, folder / "images")
+        run = snakemake(duplicate(before, folder / "after"), "--cores", "2", *OWN)
+        assert run.returncode == 0, run.stdout
+
+    return once("images_to_figures", build)
+
+
+OWN = ("all", "--config", "suite=my-suite")
+SECONDS = 20.0  # a run from images to figures takes about as long
+
+
+def kill_driver(run: subprocess.Popen[str]) -> None:
+    """Kill the snakemake that make has started, and nothing else."""
+    for process in psutil.Process(run.pid).children(recursive=True):
+        try:
+            if "--cores" in process.cmdline():
+                process.kill()
+                return
+        except psutil.Error:
+            continue
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_kill_9_at_random_moments_of_make_results(
+    images_to_figures: Path, tmp_path: Path, start_make: Callable, kills: int
+) -> None:
+    """Of extraction, runs, summary and figures; every other time the driver alone, whose jobs live on."""
+    expected = outputs(images_to_figures / "after")
+    folder = duplicate(images_to_figures / "before", tmp_path / "clone")
+    moments = random.Random(kills)
+    done = 0
+    while done < kills:
+        run = start_make(folder, "results", "SUITE=my-suite")
+        try:
+            said, _ = run.communicate(timeout=moments.uniform(0.5, SECONDS))
+        except subprocess.TimeoutExpired:
+            done += 1
+            if done % 2:
+                os.killpg(run.pid, signal.SIGKILL)
+            else:
+                kill_driver(run)
+            said, _ = run.communicate()
+            continue
+        # It was finished before it could be killed: then it must be whole, and starts anew.
+        assert run.returncode == 0, said
+        assert whole(folder) == expected
+        for name in ("results", "paper", ".snakemake"):
+            shutil.rmtree(folder / name)
+    run = start_make(folder, "results", "SUITE=my-suite")
+    said, _ = run.communicate()
+    assert run.returncode == 0, said
+    assert whole(folder) == expected
+
+
+def whole(folder: Path) -> dict[str, bytes]:
+    """Return the outputs without what killed jobs left under temporary names."""
+    return {name: content for name, content in outputs(folder).items() if "/." not in name}

@@ -28,6 +28,7 @@ def test_every_record_table_and_figure_is_there(toy: Path) -> None:
         for order, seed in suite["pairs"]
     }
     paper = {f"paper/toy/summary/{name}.csv" for name in ("runs", "sessions", "spectrum")}
+    paper |= {"paper/toy/summary/metrics.json"}
     paper |= {f"paper/toy/tables/{t}.{k}" for t in params["tables"] for k in ("tex", "md", "csv")}
     paper |= {f"paper/toy/figures/{f}.{k}" for f in params["figures"] for k in ("pdf", "png")}
     assert {p for p in made(toy) if p.startswith("results/runs/")} == runs

@@ -224,7 +224,8 @@ def spectrum_traces(suite=SUITE):
 def summary_files(suite=SUITE):
     names = RECORDS + (TRACES if protocol(suite)["traces"] else [])
     names += ["comparisons"] if protocol(suite)["compare"] else []
-    return expand(f"paper/{suite}/summary/{{name}}.csv", name=names)
+    names = [f"{name}.csv" for name in names] + ["metrics.json"]
+    return expand(f"paper/{suite}/summary/{{name}}", name=names)
 
 
 def table_files(suite=SUITE):

@@ -8,6 +8,7 @@ rule summarise_runs:
         code=code("summarise_runs", "sparcl.summary"),
     output:
         **{name: f"paper/{{suite}}/summary/{name}.csv" for name in RECORDS},
+        metrics="paper/{suite}/summary/metrics.json",
     log:
         "results/logs/summarise_runs/{suite}.log",
     conda:

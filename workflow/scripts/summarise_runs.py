@@ -1,12 +1,14 @@
-"""Gather run records into the summaries of a suite."""
+"""Gather run records into the summaries of a suite, and their means into metrics.json."""
 
 from sparcl import adapter, summary
+from sparcl.files import write_json
 
 
 def main(snakemake) -> None:
     frames = summary.summarise(snakemake.input.records, snakemake.input.traces)
     for name, frame in frames.items():
         summary.write_csv(frame, snakemake.output[name])
+    write_json(snakemake.output.metrics, summary.headline(frames["runs"]))
 
 
 if __name__ == "__main__":

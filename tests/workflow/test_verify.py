@@ -1,0 +1,35 @@
+"""`make verify`: everything computed again in a temporary clone, and compared with the commit."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from copies import commit_all, git
+
+Make = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_planted_changes_are_named_and_without_them_all_is_equal(fresh: Path, make: Make) -> None:
+    """One changed count in one row of each summary."""
+    expected = []
+    for name, column in (("runs", "A_last"), ("sessions", "A_t"), ("spectrum", "overlap")):
+        path = fresh / f"paper/bundled/summary/{name}.csv"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        at = lines[0].split(",").index(column)
+        row = lines[-1].split(",")
+        row[at], old = f"{float(row[at]) + 1:.4f}", row[at]
+        lines[-1] = ",".join(row)
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        expected.append(f"{column} was {row[at]}, is {old}")
+    commit_all(fresh, "Three numbers that no run gave")
+    verified = make(fresh, "verify")
+    assert verified.returncode != 0
+    for words in expected:
+        assert words in verified.stdout, verified.stdout
+    assert "3 differences" in verified.stdout
+    assert git(fresh, "status", "--porcelain") == ""
+
+    git(fresh, "reset", "--quiet", "--hard", "HEAD~1")
+    verified = make(fresh, "verify")
+    assert verified.returncode == 0, verified.stdout
+    assert "Equal: every row and every digit" in verified.stdout
