@@ -27,10 +27,12 @@ def test_every_record_table_and_figure_is_there(toy: Path) -> None:
         for method in suite["methods"]
         for order, seed in suite["pairs"]
     }
-    paper = {f"paper/toy/summary/{name}.csv" for name in ("runs", "sessions", "spectrum")}
+    summaries = ("arrivals", "diagnostics", "recommendations", "runs", "sessions", "spectrum")
+    figures = ("dilution", "drift", "sessions")
+    paper = {f"paper/toy/summary/{name}.csv" for name in summaries}
     paper |= {"paper/toy/summary/metrics.json"}
-    paper |= {f"paper/toy/tables/{t}.{k}" for t in params["tables"] for k in ("tex", "md", "csv")}
-    paper |= {f"paper/toy/figures/{f}.{k}" for f in params["figures"] for k in ("pdf", "png")}
+    paper |= {f"paper/toy/tables/main.{k}" for k in ("tex", "md", "csv")}
+    paper |= {f"paper/toy/figures/{f}.{k}" for f in figures for k in ("pdf", "png")}
     assert {p for p in made(toy) if p.startswith("results/runs/")} == runs
     assert {p for p in made(toy) if p.startswith("paper/")} == paper
     assert all(len(content) > 100 for content in made(toy).values())
