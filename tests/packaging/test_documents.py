@@ -26,7 +26,9 @@ def test_every_test_that_a_page_names_exists(page: str) -> None:
 
 def test_every_promise_names_its_test() -> None:
     text = (ROOT / "docs/reproducibility.md").read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
-    promises = [row for row in rows if row != "| promise | test |"]
+    tables = re.findall(
+        r"^\| promise \| test \|\n\|---\|---\|\n((?:\|.*\n)+)", text, flags=re.MULTILINE
+    )
+    promises = [row for table in tables for row in table.splitlines()]
     assert len(promises) > 20
     assert [row for row in promises if not TEST.search(row)] == []

@@ -71,9 +71,8 @@ def test_a_comment_reruns_nothing(work: Path) -> None:
         assert "Nothing to be done" in plan.stdout
 
 
-# Diagnostics of every run rest on the ridge; the nearest class mean and joint ridge on no SPARCL.
 USERS = {
-    "sparcl/ridge.py": {"ncm", "acil", "sparcl", "sparcl-paper"},
+    "sparcl/ridge.py": {"acil", "sparcl", "sparcl-paper"},
     "sparcl/methods/sparcl.py": {"sparcl", "sparcl-paper"},
 }
 
