@@ -32,7 +32,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Parameters
     ----------
     frames : mapping
-        ``spectrum``: a row per data set, session and mode.
+        ``spectrum``: a row per data set, class order, session and mode; the first order is drawn.
     options : mapping
         ``datasets``; ``session``: the session whose arrival shrinks the old modes (default 2).
 
@@ -46,9 +46,18 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     InputError
         A data set is missing, or the chosen session has no old modes.
     """
-    values = ["session", "mode", "eigenvalue", "old_eigenvalue", "shrink_exact", "shrink_bound"]
+    values = [
+        "order",
+        "session",
+        "mode",
+        "eigenvalue",
+        "old_eigenvalue",
+        "shrink_exact",
+        "shrink_bound",
+    ]
     rows = select(frames, "spectrum", options, values)
     require(rows, "spectrum", ["eigenvalue"])
+    rows = rows[rows["order"] == rows["order"].min()]  # a spectrum is of one class order
     session = options.get("session", 2)
     later = sorted(rows.loc[rows["old_eigenvalue"].notna(), "session"].unique())
     if session not in later:

@@ -151,6 +151,16 @@ def test_dilution_draws_spectra_and_both_shrinks(frames, options):
     assert "upper bound" in figure.texts[0].get_text()
 
 
+def test_dilution_draws_the_first_class_order_alone(frames, options):
+    later = frames["spectrum"].assign(order=1994, eigenvalue=7.0, shrink_exact=0.3)
+    both = frames | {"spectrum": pd.concat([later, frames["spectrum"]], ignore_index=True)}
+    one, two = dilution.draw(frames, options), dilution.draw(both, options)
+    for left, right in zip(one.axes, two.axes, strict=True):
+        assert list(curves(left)) == list(curves(right))
+        for name, curve in curves(left).items():
+            np.testing.assert_array_equal(curve.get_xydata(), curves(right)[name].get_xydata())
+
+
 def test_dilution_refuses_a_session_without_old_modes(frames, options):
     with pytest.raises(InputError, match=r"session 1.*2, 3, 4"):
         dilution.draw(frames, options | {"session": 1})
