@@ -41,7 +41,10 @@ SHOWN = {
 }
 PARAMS = {
     "comment": (("suites:", "# changed\nsuites:"), {}),
-    "caption": (("caption: >-", "caption: >-\n      Changed."), {"write_table": {"main"}}),
+    "caption": (
+        ("Suite {suite}: frozen", "Changed. Suite {suite}: frozen"),
+        {"write_table": {"main"}},
+    ),
     "label": (
         ("label: Nearest class mean", "label: Nearest mean"),
         {"write_table": {"main"}, "draw_figure": {"dilution", "drift", "sessions"}},
