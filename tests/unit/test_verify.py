@@ -38,7 +38,19 @@ def test_equal_summaries(again: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 # A count more in one class of 50 test samples, or a number that is wrong in its fourth digit.
-PLANTED = {"runs": ("A_last", 0.02), "sessions": ("A_t", -0.02), "spectrum": ("eigenvalue", 0.01)}
+PLANTED = {
+    "runs": ("A_last", 0.02),
+    "sessions": ("A_t", -0.02),
+    "arrivals": ("A_last", 0.02),
+    "diagnostics": ("kappa", 0.01),
+    "spectrum": ("eigenvalue", 0.01),
+    "recommendations": ("drift", 0.0001),
+}
+COUNTED = ("A_last", "A_t")
+
+
+def test_a_change_is_planted_in_every_summary() -> None:
+    assert set(PLANTED) == {path.stem for path in COMMITTED.glob("*.csv")}
 
 
 @pytest.mark.parametrize("summary", PLANTED)
@@ -46,13 +58,13 @@ def test_a_planted_change_is_found_named_and_measured(
     again: Path, summary: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     column, by = PLANTED[summary]
-    row, now = change(again / f"{summary}.csv", 17, column, by)
+    row, now = change(again / f"{summary}.csv", 7, column, by)
     (found,) = verify.compare(COMMITTED, again)
     assert found.summary == summary
     for key in verify.KEYS[summary][1:]:
         assert f"{key} {row[key]}" in found.where
     assert f"{column} was {row[column]}, is {now}" in found.what
-    assert (f"{by:+.4f} points" if summary != "spectrum" else "relative ") in found.what
+    assert (f"{by:+.4f} points" if column in COUNTED else "relative ") in found.what
     assert verify.main([str(COMMITTED), str(again)]) == 1
     assert str(found) in capsys.readouterr().out
 
