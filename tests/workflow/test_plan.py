@@ -26,6 +26,7 @@ def test_every_input_has_a_rule_or_is_in_git(pristine: Path, suite: str) -> None
     }
     live = sum(PARAMS["datasets"][name]["features"] == "images" for name in block["datasets"])
     drawn = sum(PARAMS["datasets"][name].get("split") == "draw" for name in block["datasets"])
+    traces = block.get("traces", 0)
     selecting = sum("select" in PARAMS["methods"][name] for name in block["methods"])
     expected = {
         "verify_features": 2 * backbones * (datasets - live),
@@ -34,11 +35,12 @@ def test_every_input_has_a_rule_or_is_in_git(pristine: Path, suite: str) -> None
         "make_order": datasets * len({order for order, _ in block["pairs"]}),
         "select_hyper": datasets * backbones * selecting * pairs,
         "run_method": datasets * backbones * methods * pairs,
-        "trace_spectrum": datasets * backbones,
+        "trace_spectrum": datasets * backbones * traces,
         "summarise_runs": 1,
-        "summarise_spectra": 1,
-        "draw_figure": len(PARAMS["figures"]),
-        "write_table": len(PARAMS["tables"]),
+        "summarise_spectra": int(traces > 0),
+        "draw_figure": len(block.get("figures", ["dilution", "drift", "sessions"])),
+        "write_table": len(block.get("tables", ["main"])),
+        "compare_methods": int("compare" in block),
         "all": 1,
     }
     assert {rule: n for rule, n in jobs.items() if rule != "total"} == {

@@ -23,7 +23,7 @@ HANDED_ON = {"hyper", "timm_args", "groups"}
 
 def mappings(tree: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the path of every mapping in params.yaml that has a fixed set of keys."""
-    if not (len(path) == 1 and path[0] in BY_ID):
+    if not (len(path) == 1 and path[0] in BY_ID) and path != ("timing", "variants"):
         yield path
     for key, value in tree.items():
         if isinstance(value, dict) and key not in HANDED_ON:

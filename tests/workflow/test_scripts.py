@@ -19,7 +19,14 @@ NAMES = {
     "order": "1993",
     "seed": "0",
 }
+TRACED = {
+    "ridge": 1.0,
+    "tau": 0.95,
+    "modes": 8,
+    "recommend": {"overlap": 0.5, "drift": 0.05, "cosine": 0.5},
+}
 SPARCL = {"learner": "sparcl", "hyper": {"refresh": 1}, "select": ["ridge", "tau"]}
+UNTOUCHED = {"normalize": True, "stress": "none"}
 GRID = {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]}
 
 
@@ -64,7 +71,9 @@ def features(tmp_path: Path) -> Callable[[str], Path]:
     return paths.__getitem__
 
 
-def test_from_features_to_figures(tmp_path: Path, features: Callable[[str], Path]) -> None:
+def test_from_features_to_figures(
+    tmp_path: Path, features: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     train, test = features("train"), features("test")
     verified = tmp_path / "verified.json"
     manifest = train.with_suffix(".json")
@@ -72,7 +81,8 @@ def test_from_features_to_figures(tmp_path: Path, features: Callable[[str], Path
     assert verified.read_bytes() == manifest.read_bytes()
 
     order = tmp_path / "order.json"
-    call("make_order", Files(manifest=verified), [order], spec={"sessions": 3, "base_classes": 0})
+    cut = {"sessions": 3, "base_classes": 0, "order_rule": "random"}
+    call("make_order", Files(manifest=verified), [order], spec=cut)
     sessions = json.loads(order.read_text(encoding="utf-8"))["sessions"]
     assert [len(part) for part in sessions] == [4, 4, 4]
     assert sorted(label for part in sessions for label in part) == list(range(12))
@@ -84,7 +94,7 @@ def test_from_features_to_figures(tmp_path: Path, features: Callable[[str], Path
         Files(train=train, order=order),
         [selected],
         wildcards={"method": "sparcl"},
-        spec=SPARCL | {"selection": rule, "normalize": True},
+        spec=SPARCL | {"selection": rule} | UNTOUCHED,
     )
     chosen = json.loads(selected.read_text(encoding="utf-8"))["chosen"]
     assert chosen["ridge"] in GRID["ridge"] and chosen["tau"] in GRID["tau"]
@@ -100,7 +110,7 @@ def test_from_features_to_figures(tmp_path: Path, features: Callable[[str], Path
             Files(train=train, test=test, order=order, selection=selection),
             [records[-1]],
             wildcards={"method": method},
-            spec=spec | {"normalize": True},
+            spec=spec | UNTOUCHED,
         )
     record = json.loads(records[0].read_text(encoding="utf-8"))
     assert record["hyper"] == record["hyper"] | chosen
@@ -111,15 +121,21 @@ def test_from_features_to_figures(tmp_path: Path, features: Callable[[str], Path
         "trace_spectrum",
         Files(train=train, order=order),
         [trace],
-        spec={"ridge": 1.0, "modes": 8, "normalize": True},
+        spec=TRACED | UNTOUCHED,
     )
-    summary = {name: tmp_path / f"{name}.csv" for name in ("runs", "sessions", "spectrum")}
+    folder = tmp_path / "paper/tiny/summary"
+    of_runs = ("runs", "sessions", "arrivals", "diagnostics")
+    of_traces = ("spectrum", "recommendations")
+    summary = {name: folder / f"{name}.csv" for name in (*of_runs, *of_traces)}
+    metrics = folder / "metrics.json"
     call(
         "summarise_runs",
-        Files(records=records),
-        Files(runs=summary["runs"], sessions=summary["sessions"]),
+        Files(records=records, traces=[trace]),
+        Files(**{name: summary[name] for name in of_runs}, metrics=metrics),
     )
-    call("summarise_spectra", Files(traces=[trace]), [summary["spectrum"]])
+    spectra = Files(**{name: summary[name] for name in of_traces})
+    call("summarise_spectra", Files(traces=[trace]), spectra)
+    assert json.loads(metrics.read_text(encoding="utf-8"))
     assert len(summary["runs"].read_text(encoding="utf-8").splitlines()) == 3
 
     labels = {
@@ -147,6 +163,48 @@ def test_from_features_to_figures(tmp_path: Path, features: Callable[[str], Path
         options=labels,
     )
     assert figure[0].read_bytes().startswith(b"%PDF")
+
+    compared = folder / "comparisons.csv"
+    spec = {"of": "sparcl", "against": ["ncm"], "draws": 20}
+    call("compare_methods", Files(records=records), [compared], spec=spec)
+    assert "sparcl,ncm" in compared.read_text(encoding="utf-8")
+
+    monkeypatch.chdir(tmp_path)
+    claim = {
+        "id": "ncm-has-no-drift",
+        "place": "nowhere",
+        "says": "Class means do not drift.",
+        "measured": "drift of class means",
+        "terms": [{"suite": "tiny", "frame": "runs", "method": "ncm", "column": "drift"}],
+        "judge": {"is": "below", "than": 1e-9},
+    }
+    ledger = [tmp_path / f"claims{suffix}" for suffix in (".tex", ".md", ".csv")]
+    call(
+        "judge_claims",
+        Files(csv=[path.relative_to(tmp_path) for path in summary.values()], timings=[]),
+        ledger,
+        ledger=[claim],
+        known={"datasets": ["tiny-a"], "methods": ["ncm", "sparcl"]},
+        labels={"tiny-a": "Tiny"},
+    )
+    assert "holds" in ledger[1].read_text(encoding="utf-8")
+    assert "does not hold" not in ledger[1].read_text(encoding="utf-8").split("Class means")[1]
+
+
+def test_times(tmp_path: Path, features: Callable[[str], Path]) -> None:
+    variants = {"acil": {"learner": "acil", "hyper": {}}, "ncm": {"learner": "ncm", "hyper": {}}}
+    spec = {
+        "datasets": ["tiny-a"],
+        "backbone": "efficientnet-lite0",
+        "order": 1993,
+        "sessions": 3,
+        "repeats": 1,
+        "variants": variants,
+    }
+    inputs = Files(**{"tiny-a": features("train")})
+    call("time_refresh", inputs, [tmp_path / "refresh.csv"], spec=spec)
+    rows = (tmp_path / "refresh.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 3 and rows[1].startswith("tiny-a,1993,acil")
 
 
 def test_every_script_is_called_here() -> None:
