@@ -15,11 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TOY = ("all", "--config", "suite=toy")
 
 
-def copy_project(folder: Path) -> Path:
-    """Copy what git tracks, or would track, as a fresh clone has it; feature files are linked.
-
-    The outputs in paper/ stay behind, and so do the tests.
-    """
+def in_git() -> list[Path]:
+    """Return the project's files that git tracks, or would track."""
     names = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -27,9 +24,17 @@ def copy_project(folder: Path) -> Path:
         text=True,
         check=True,
     ).stdout.split("\0")
-    for name in names:
-        source = ROOT / name
-        if name and source.is_file() and not name.startswith(("paper/", "tests/")):
+    return [path for name in names if name and (path := ROOT / name).is_file()]
+
+
+def copy_project(folder: Path) -> Path:
+    """Copy what git tracks, or would track, as a fresh clone has it; feature files are linked.
+
+    The outputs in paper/ stay behind, and so do the tests.
+    """
+    for source in in_git():
+        name = source.relative_to(ROOT).as_posix()
+        if not name.startswith(("paper/", "tests/")):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             if name.endswith(".h5"):
                 (folder / name).symlink_to(source)

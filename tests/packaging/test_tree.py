@@ -1,10 +1,10 @@
 """What lies in git: no machine's paths, no images, nothing huge, no unexpected links."""
 
 import re
-import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from copies import ROOT, in_git
+
 MEGABYTE = 2**20
 
 # An absolute path of somebody's machine; the interpreter line of a script is allowed.
@@ -26,14 +26,7 @@ DRAWN = ("paper/", "docs/")
 
 def files() -> list[Path]:
     """Return what git tracks, or would track."""
-    names = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split("\0")
-    found = [path for name in names if name and (path := ROOT / name).is_file()]
+    found = in_git()
     assert ROOT / "Snakefile" in found
     return found
 
