@@ -1,4 +1,4 @@
-"""Frozen maps of features, held as data: what is drawn, activation, width."""
+"""Expansions of the residual: frozen nonlinear maps held as data, and random directions."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,27 +17,6 @@ NONLINEAR = ("relu", "topk", "rbf")
 NONZEROS = 300  # of a row of the sparse projection (Fly-CL, 2025, scripts)
 LEVEL = 0.3  # share of outputs that top-k keeps (Fly-CL, 2025, scripts)
 BANDWIDTH_ROWS = 500  # base samples that the median distance is taken over
-
-
-@dataclass(frozen=True)
-class GaussianRelu:
-    """``h(f) = relu(f W)`` with W (d, M) standard normal (RanPAC, NeurIPS 2023)."""
-
-    d: int
-    width: int
-    seed: int
-
-    @cached_property
-    def weights(self) -> Array:
-        """W (d, M)."""
-        return generator("gaussian-relu", self.d, self.width, self.seed).standard_normal(
-            (self.d, self.width)
-        )
-
-    def __call__(self, Phi: Array) -> Array:
-        """Map Phi (n, d) to (n, M): 2 n d M flops."""
-        H = Phi @ self.weights
-        return np.maximum(H, 0, out=H)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from scipy.linalg import (
     get_lapack_funcs,
     qr,
     solve_triangular,
+    svd,
 )
 from scipy.sparse.linalg import ArpackError, eigsh
 
@@ -53,6 +54,16 @@ class Gram:
         """Return symmetric R (d, d) as a Gram; R itself, where it is in Fortran order."""
         gram = cls(0)
         gram._array = np.asfortranarray(R)
+        return gram
+
+    @classmethod
+    def of_rows(cls, H: Array) -> "Gram":
+        """Return ``H H^T`` (n, n) of H (n, M): n^2 M flops (symmetric rank-M update)."""
+        gram = cls(len(H), H.dtype)
+        (syrk,) = get_blas_funcs(("syrk",), (gram._array,))
+        # H in C order is H^T in Fortran order: no copy is made.
+        syrk(1.0, np.ascontiguousarray(H).T, trans=1, c=gram._array, lower=1, overwrite_c=1)
+        gram._whole = False
         return gram
 
     def __len__(self) -> int:
@@ -195,6 +206,27 @@ def leading_eigh(
         # Eigenvalues not found yet are at most the smallest one found: so many more are needed.
         least = tried + (target - values.sum()) / max(values.min(), np.finfo(R.dtype).tiny)
     return descending_eigh(R)
+
+
+def extended_svd(U: Array, s: Array, B: Array, rank: int) -> tuple[Array, Array]:
+    """Return the ``rank`` leading left singular pairs of ``[U diag(s), B]``, without forming it.
+
+    U (d, r) orthonormal, s (r,), B (d, n).  With ``B = U P + Q T`` the small matrix
+    ``[[diag(s), P], [0, T]]`` has the same singular values; its left vectors turn [U, Q].
+    Cost: O(d (r + n)^2 + (r + n)^3).
+    """
+    P = U.T @ B
+    Q, T = qr(B - U @ P, mode="economic", check_finite=False)
+    r, q = len(s), len(T)
+    small = np.zeros((r + q, r + B.shape[1]), dtype=B.dtype)
+    small[np.arange(r), np.arange(r)] = s
+    small[:r, r:], small[r:, r:] = P, T
+    turn, values, _ = svd(small, full_matrices=False, check_finite=False)
+    kept = min(rank, len(values))
+    turned = U @ turn[:r, :kept] + Q @ turn[r:, :kept]
+    # rounding grows from update to update unless the basis is made orthonormal again
+    basis, triangle = qr(turned, mode="economic", check_finite=False)
+    return basis * np.where(np.diag(triangle) < 0, -1, 1).astype(B.dtype), values[:kept]
 
 
 def complement(U: Array) -> Array:

@@ -1,11 +1,13 @@
-"""Weights from (R, C, ridge): the joint ridge, the constrained ridge, and hold-out selection."""
+"""Weights from (R, C, ridge): the joint ridge, the constrained ridge, and how a ridge is chosen."""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from scipy.special import log_ndtr
 
-from sparcl.linalg import Factor, solve_definite
+from sparcl.errors import NumericalError
+from sparcl.linalg import Factor, Gram, descending_eigh, solve_definite
 
 Array = NDArray[np.floating]
 
@@ -49,10 +51,11 @@ def holdout(
 ) -> tuple[float, Array]:
     """Choose a ridge by the squared error on held-out rows (RanPAC, NeurIPS 2023).
 
-    Solves the ridge problem for every value of ``grid`` (g,) from one eigendecomposition: of
-    ``K = H_fit H_fit^T = U diag(s) U^T`` when there are fewer rows n than columns M, where
-    ``H_val W(ridge) = H_val H_fit^T U diag(1 / (s + ridge)) U^T Y_fit``, and of ``H_fit^T H_fit``
-    otherwise.  Cost: n^2 M + 9 n^3 flops (n < M) in place of g solves of M^3 / 3.
+    Solves the ridge problem for every value of ``grid`` (g,): with fewer rows n than columns M in
+    the dual, where ``H_val W(ridge) = H_val H_fit^T (K + ridge I)^-1 Y_fit`` with
+    ``K = H_fit H_fit^T``, and with ``H_fit^T H_fit`` otherwise.  A ridge too small for a Cholesky
+    factor in this precision is solved by eigenvalues.  Cost: n^2 M + g n^3 / 3 flops (n < M) in
+    place of g solves of M^3 / 3.
 
     Returns
     -------
@@ -60,17 +63,88 @@ def holdout(
     errors : (g,) mean squared error over rows and columns
     """
     if len(H_fit) <= H_fit.shape[1]:
-        s, U = eigh(H_fit @ H_fit.T, driver="evd", check_finite=False)
-        left, right = H_val @ (H_fit.T @ U), U.T @ Y_fit
+        K, left, right = Gram.of_rows(H_fit), H_val @ H_fit.T, Y_fit
     else:
-        s, U = eigh(H_fit.T @ H_fit, driver="evd", check_finite=False)
-        left, right = H_val @ U, U.T @ (H_fit.T @ Y_fit)
-    s = np.maximum(s, 0)  # a Gram matrix has no negative eigenvalue; rounding has
-    errors = np.array(
-        [np.mean((left @ (right / (s + ridge)[:, None]) - Y_val) ** 2) for ridge in grid]
-    )
-    errors[~np.isfinite(errors)] = np.inf
+        K, left, right = Gram(H_fit.shape[1], H_fit.dtype), H_val, H_fit.T @ Y_fit
+        K.add(H_fit)
+    spectral: tuple[Array, Array, Array] | None = None
+    errors = np.full(len(grid), np.inf)
+    for i, ridge in enumerate(grid):
+        try:
+            with K.factored(ridge) as A:
+                scores = left @ A.solve(right)
+        except NumericalError:
+            if spectral is None:
+                s, U = descending_eigh(K.full)
+                spectral = np.maximum(s, 0), left @ U, U.T @ right
+            s, left_U, right_U = spectral
+            scores = left_U @ (right_U / (s + s.dtype.type(ridge))[:, None])
+        error = np.mean((scores - Y_val) ** 2)
+        errors[i] = error if np.isfinite(error) else np.inf
     return float(grid[int(np.argmin(errors))]), errors
+
+
+def gcv(H: Array, Y: Array, grid: Array) -> tuple[float, Array]:
+    """Choose a ridge by generalised cross-validation on the rows themselves (Fly-CL, 2025).
+
+    With ``H = U diag(s) V^T`` and ``h = s^2 / (s^2 + ridge)``,
+
+        GCV(ridge) = (||Y - U diag(h) U^T Y||_F^2 / n) / (1 - sum(h) / n)^2.
+
+    U and s^2 come from the smaller of ``H H^T`` and ``H^T H``, never from an SVD of H (n, M):
+    n^2 M + 9 n^3 flops for n <= M.
+
+    Returns
+    -------
+    ridge : the first value of ``grid`` (g,) with the smallest finite score
+    scores : (g,)
+    """
+    n = len(H)
+    if n <= H.shape[1]:
+        s2, U = descending_eigh(Gram.of_rows(H).full)
+        energy = np.sum((U.T @ Y) ** 2, axis=1)
+    else:
+        K = Gram(H.shape[1], H.dtype)
+        K.add(H)
+        s2, V = descending_eigh(K.full)
+        live = s2 > len(s2) * np.finfo(H.dtype).eps * s2[0]
+        s2, V = s2[live], V[:, live]
+        energy = np.sum((V.T @ (H.T @ Y)) ** 2, axis=1) / s2  # ||u_i^T Y||^2, u_i = H v_i / s_i
+    s2 = np.maximum(s2, 0).astype(np.float64)
+    outside = max(float(np.sum(Y**2, dtype=np.float64) - energy.sum()), 0.0)
+    scores = np.full(len(grid), np.inf)
+    for i, ridge in enumerate(grid):
+        left_over = ridge / (s2 + ridge)  # 1 - h
+        freedom = (left_over.sum() + n - len(s2)) / n  # 1 - sum(h) / n
+        if freedom > 0:
+            scores[i] = (outside + np.sum(left_over**2 * energy)) / n / freedom**2
+    scores[~np.isfinite(scores)] = np.inf
+    return float(grid[int(np.argmin(scores))]), scores
+
+
+def smallest(loss: Callable[[float], float], grid: Sequence[float]) -> float:
+    """Return the first value of ``grid`` with the smallest finite loss.
+
+    A value that cannot be solved in this precision is no candidate.
+
+    Raises
+    ------
+    NumericalError
+        When no value has a finite loss.
+    """
+    losses = []
+    for ridge in grid:
+        try:
+            losses.append(loss(ridge))
+        except NumericalError:
+            losses.append(np.inf)
+    losses = np.where(np.isfinite(losses), losses, np.inf)
+    if np.isinf(losses).all():
+        raise NumericalError(
+            f"No ridge among {min(grid):g} to {max(grid):g} gives a solution: raise the grid, or "
+            "use dtype float64."
+        )
+    return float(grid[int(np.argmin(losses))])
 
 
 def joint(factor: Factor, C: Array) -> Array:

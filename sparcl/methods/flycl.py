@@ -1,0 +1,56 @@
+"""Fly-CL: sparse random projection, the largest outputs kept, ridge by cross-validation.
+
+u = f W with ``nonzeros`` standard normal entries in each column of W (d, M); h keeps the
+floor(level M) largest signed values of u.  W_t = (G + ridge_t I)^-1 C with G, C over all sessions
+and ridge_t the value of the grid with the smallest generalised cross-validation score on the newest
+session (``ridge.gcv``, from eigenvalues in place of a thin SVD of h).
+Source: Fly-CL (2025), repository commit 193b1b8, with the values of its scripts: M = 10,000,
+300 nonzeros, level 0.3, grid 1e6 to 1e9, float32, features as they are.  (The defaults of its
+argument parser are others: 100, 0.01, 1e4 to 1e9.)
+
+The grid belongs to features of a norm of about 40 and to M = 10,000: on unit-norm features give
+another one, or a rule that looks at RanPAC's 17 values.
+"""
+
+from sparcl.checks import one_of
+from sparcl.mapped import GRID, MappedRidge, Settings
+
+SCRIPT_GRID = (1e6, 1e7, 1e8, 1e9)
+
+
+def build(
+    *,
+    ridge: float | str = "gcv",
+    grid: str = "official",
+    width: int = 10000,
+    nonzeros: int = 300,
+    level: float = 0.3,
+    seed: int = 0,
+    dtype: str = "float64",
+) -> MappedRidge:
+    """Build the learner.
+
+    Parameters
+    ----------
+    ridge : ``gcv`` (official), another rule of :class:`sparcl.mapped.Settings`, or a number
+    grid : candidates of a rule: ``official`` (1e6 to 1e9) or ``wide`` (1e-8 to 1e8, RanPAC's)
+    width : M, outputs of the map
+    nonzeros : entries of a column of W; at most d
+    level : share of the outputs that is kept, in (0, 1]
+    seed : of the map's weights and of hold-outs
+    dtype : float64 (default) or float32 (official)
+    """
+    one_of("grid", grid, ("official", "wide"))
+    return MappedRidge(
+        Settings(
+            ridge,
+            width,
+            "sparse",
+            "topk",
+            nonzeros=nonzeros,
+            level=level,
+            grid=SCRIPT_GRID if grid == "official" else GRID,
+            seed=seed,
+            dtype=dtype,
+        )
+    )

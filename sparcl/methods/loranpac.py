@@ -1,0 +1,141 @@
+"""LoRanPAC: least squares on h = relu(f W) through a truncated decomposition, without a ridge.
+
+``path = "svd"`` (official): with H^T = U diag(s) V^T kept as (U, s), each block of new samples
+extends the decomposition (``linalg.extended_svd``) and r = min(round(0.75 N), cap, 0.75 M) leading
+pairs stay, N the samples seen.  The result depends on where the blocks end.  ``path = "gram"``: the
+r leading eigenpairs of G = sum of h^T h, the same truncation without the path, O(M^2) memory at any
+N: for small M.  Both end with W = U diag(1 / s^2) U^T C.
+Source: LoRanPAC (ICLR 2025), repository commit 32782f9.
+
+Official: M = 100,000, cap 10,000 (20,000 for OmniBenchmark and ObjectNet), 25% truncated, blocks of
+10,000 samples and session ends, float32, features as they are, the map drawn from the run's seed.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl import linalg
+from sparcl.checks import one_of, precision, share, whole
+from sparcl.learner import Array, Learner
+from sparcl.maps import RandomMap
+from sparcl.statistics import Statistics
+
+BLOCK = 10_000  # samples between two truncations inside a session (official)
+
+
+class TruncatedLeastSquares(Learner):
+    """Per block of n rows O(M (r + n)^2 + (r + n)^3) by SVD, n M^2 and O(M^3) a session by Gram."""
+
+    def __init__(self, width: int, kept: float, cap: int, path: str, seed: int, dtype: str) -> None:
+        super().__init__()
+        self.width = whole("width", width, least=1)
+        self.kept, self.cap = share("kept", kept), whole("cap", cap, least=1)
+        self.path = one_of("path", path, ("svd", "gram"))
+        self.seed = whole("seed", seed, least=0)
+        self.dtype = precision(dtype)
+        self.map: RandomMap | None = None
+        self.n = 0
+        self.U: Array = np.zeros((width, 0), dtype=self.dtype)
+        self.s: Array = np.zeros(0, dtype=self.dtype)
+        self.C: Array = np.zeros((width, 0), dtype=self.dtype)
+        self.statistics = Statistics(width, self.dtype) if path == "gram" else None
+        self.weights: Array = np.zeros((width, 0), dtype=self.dtype)
+
+    def expand(self, Phi: Array) -> Array:
+        """Return h (n, M) of features Phi (n, d)."""
+        return self.map(Phi)
+
+    def report(self) -> dict[str, Any]:
+        """Return the rank kept after the last session."""
+        return {"rank": len(self.s)}
+
+    def _rank(self) -> int:
+        """Return how many pairs stay; at least one."""
+        return max(min(round(self.kept * self.n), self.cap, int(self.kept * self.width)), 1)
+
+    def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
+        if self.map is None:
+            self.map = RandomMap(Phi.shape[1], self.width, self.seed, dtype=self.dtype.name)
+        C = np.zeros((self.width, classes), dtype=self.dtype)
+        C[:, : self.C.shape[1]] = self.C
+        self.C = C
+        if self.statistics is not None:
+            self.statistics.grow(classes)
+        for start in range(0, len(Phi), BLOCK):
+            rows = slice(start, start + BLOCK)
+            H = self.expand(Phi[rows])
+            self.n += len(H)
+            if self.statistics is None:
+                self.C += H.T @ (columns[rows, None] == np.arange(classes)).astype(self.dtype)
+                self.U, self.s = linalg.extended_svd(self.U, self.s, H.T, self._rank())
+            else:
+                self.statistics.accumulate(H, columns[rows])
+        if self.statistics is not None:
+            self.C = self.statistics.C
+            values, vectors = linalg.descending_eigh(self.statistics.R)
+            self.U = vectors[:, : self._rank()]
+            self.s = np.sqrt(np.maximum(values[: self._rank()], 0))
+        # directions that no sample has would be divided by rounding
+        live = self.s > self.s[0] * np.sqrt(self.width * np.finfo(self.dtype).eps)
+        U, s = self.U[:, live], self.s[live]
+        self.weights = U @ ((U.T @ self.C) / s[:, None] ** 2)
+
+    def _logits(self, Phi: Array) -> Array:
+        return self.expand(Phi) @ self.weights
+
+    def _state(self) -> dict[str, Any]:
+        state: dict[str, Any] = {
+            "settings": np.array([self.width, self.cap, self.seed]),
+            "kept": self.kept,
+            "path": self.path,
+            "dtype": self.dtype.name,
+            "features": 0 if self.map is None else self.map.d,
+            "n": self.n,
+            "weights": self.weights,
+            "s": self.s,
+        }
+        if self.statistics is not None:
+            return state | {"statistics": self.statistics.state()}
+        return state | {"U": self.U, "C": self.C}
+
+    @classmethod
+    def _from_state(cls, state: Mapping[str, Any]) -> Self:
+        width, cap, seed = map(int, state["settings"])
+        kept, path = float(state["kept"]), str(state["path"])
+        learner = cls(width, kept, cap, path, seed, str(state["dtype"]))
+        learner.n = int(state["n"])
+        learner.weights, learner.s = np.array(state["weights"], order="K"), np.array(state["s"])
+        if learner.statistics is None:
+            learner.U, learner.C = np.array(state["U"], order="K"), np.array(state["C"])
+        else:
+            learner.statistics = Statistics.from_state(state["statistics"])
+            learner.C = learner.statistics.C
+        if int(state["features"]):
+            learner.map = RandomMap(int(state["features"]), width, seed, dtype=learner.dtype.name)
+        return learner
+
+
+def build(
+    *,
+    width: int = 100_000,
+    kept: float = 0.75,
+    cap: int = 10_000,
+    path: str = "svd",
+    seed: int = 0,
+    dtype: str = "float64",
+) -> TruncatedLeastSquares:
+    """Build the learner.
+
+    Parameters
+    ----------
+    width : M, outputs of the map
+    kept : share of samples and of M that bounds the rank, in (0, 1)
+    cap : largest rank
+    path : ``svd`` (official) or ``gram``
+    seed : of the map's weights
+    dtype : float64 (default) or float32 (official)
+    """
+    return TruncatedLeastSquares(width, kept, cap, path, seed, dtype)
