@@ -222,7 +222,7 @@ def test_flycl_is_gcv_over_a_thin_svd(width: int, grid: str, stream: list[Sessio
             assert chosen == values[int(np.argmin(scores))]
         else:  # with more outputs than rows the score has a limit as the ridge goes to 0: a tie
             solid = scores[[v > 1e-3 for v in values]]
-            assert scores[values.index(chosen)] <= solid.min() * (1 + 1e-5)
+            assert scores[values.index(chosen)] <= solid.min() * (1 + 1e-3)
         H = mapped(np.concatenate([F for F, _ in stream[: t + 1]]))
         Y = ridge.one_hot(
             np.concatenate([v for _, v in stream[: t + 1]]), ridge.class_list(stream[: t + 1])
