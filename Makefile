@@ -2,6 +2,7 @@
 # make test      lint and the tests, at most 20 minutes on two cores; `make test-all` adds the slow ones
 # make verify    compute everything again in a temporary clone and compare with the committed numbers
 # make features  extract scikit-learn's digits from images, as any own data set would be
+# make timings   measure times again, on an idle machine (timings/)
 # make touch     after `dvc pull`: take the pulled features as extracted here
 # make lint | lock | unlock | clean
 #
@@ -21,7 +22,7 @@ COMPILE := $(or $(UV),uv) pip compile --universal --fork-strategy fewest --pytho
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DELETE_ON_ERROR:
-.PHONY: results test test-all verify features touch lint lock unlock clean
+.PHONY: results test test-all verify features timings touch lint lock unlock clean
 
 results: $(VENV)/core
 	@$(SNAKEMAKE) all --config suite=$(SUITE)
@@ -48,6 +49,9 @@ verify: $(VENV)/core
 features: $(VENV)/all
 	@$(SNAKEMAKE) features --config suite=digits
 	@echo "Features: results/features/digits"
+
+timings: $(VENV)/core
+	@$(SNAKEMAKE) timings --forcerun time_methods
 
 # Snakemake goes by file times and by its own records, and a pull brings neither.
 touch: $(VENV)/core

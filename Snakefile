@@ -61,6 +61,18 @@ rule ablations:
         ablation_files(),
 
 
+# The suites of every closed-form peer.
+rule methods:
+    input:
+        peer_files(),
+
+
+# Seconds, measured on this machine: no other rule makes them, and `--force` measures again.
+rule timings:
+    input:
+        timing_files(),
+
+
 # Each checkable statement of the paper with its verdict, from the summaries of the suites it names.
 rule claims:
     input:

@@ -19,6 +19,13 @@ def test_ratio_of_medians(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [row["method"] for row in rows] == ["a", "b"]
     assert [row["seconds"] for row in rows] == [3, 9]
     assert [row["relative_time"] for row in rows] == [1, 3]
+    assert [row["tau_post"] for row in rows] == [0.75, 2.25]  # four sessions
+
+
+def test_the_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
+    named = timing.machine()
+    assert named["processor"] and named["threads"] == 3
 
 
 def test_nothing_to_time_is_refused() -> None:

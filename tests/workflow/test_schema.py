@@ -17,13 +17,13 @@ from sparcl.features.keymaps import KEYMAPS
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
 SCHEMA = str(ROOT / "workflow/schemas/params.schema.yaml")
 # What is keyed by ids, or handed on to a learner or to timm, which check it themselves.
-BY_ID = {"suites", "methods", "datasets", "backbones", "figures", "tables"}
+BY_ID = {"suites", "methods", "datasets", "backbones", "figures", "tables", "timings"}
 HANDED_ON = {"hyper", "timm_args", "groups"}
 
 
 def mappings(tree: dict[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the path of every mapping in params.yaml that has a fixed set of keys."""
-    if not (len(path) == 1 and path[0] in BY_ID) and path != ("timing", "variants"):
+    if not (len(path) == 1 and path[0] in BY_ID) and (len(path) != 3 or path[0] != "timings"):
         yield path
     for key, value in tree.items():
         if isinstance(value, dict) and key not in HANDED_ON:

@@ -202,7 +202,7 @@ def test_times(tmp_path: Path, features: Callable[[str], Path]) -> None:
         "variants": variants,
     }
     inputs = Files(**{"tiny-a": features("train")})
-    call("time_refresh", inputs, [tmp_path / "refresh.csv"], spec=spec)
+    call("time_methods", inputs, [tmp_path / "refresh.csv"], spec=spec)
     rows = (tmp_path / "refresh.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 3 and rows[1].startswith("tiny-a,1993,acil")
 

@@ -1,29 +1,31 @@
 """The claims ledger: what the paper states, measured on the summaries, judged by code.
 
-Times are measured apart, in paper/timings: they differ from run to run, accuracies do not. The
+Times are measured apart, in timings/: they differ from run to run, accuracies do not. The
 ledger takes the times that are there, however old.
 """
 
 
-rule time_refresh:
+rule time_methods:
     input:
         unpack(
             lambda w: {
-                dataset: feature_file(dataset, config["timing"]["backbone"], "train")
-                for dataset in config["timing"]["datasets"]
+                dataset: feature_file(
+                    dataset, config["timings"][w.timing]["backbone"], "train"
+                )
+                for dataset in config["timings"][w.timing]["datasets"]
             }
         ),
     output:
-        "paper/timings/refresh.csv",
+        "timings/{timing}.csv",
     log:
-        "results/logs/time_refresh.log",
+        "results/logs/time_methods/{timing}.log",
     conda:
         "../envs/core.yaml"
     threads: workflow.cores
     params:
-        spec=config["timing"],
+        spec=lambda w: config["timings"][w.timing],
     script:
-        "../scripts/time_refresh.py"
+        "../scripts/time_methods.py"
 
 
 rule judge_claims:

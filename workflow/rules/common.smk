@@ -38,7 +38,7 @@ def suite_block(suite):
     )
 
 
-for suite in (SUITE, *config["ablations"]):
+for suite in (SUITE, *config["ablations"], *config["peers"]):
     for block in ("datasets", "backbones", "methods"):
         for name in suite_block(suite)[block]:
             pick(block, name, suite)
@@ -68,6 +68,7 @@ wildcard_constraints:
     split="train|test",
     order=r"\d+",
     seed=r"\d+",
+    timing="|".join(config["timings"]),
 
 
 def code(script, *modules):
@@ -252,6 +253,10 @@ def ablation_files():
     return [path for suite in config["ablations"] for path in paper_files(suite)]
 
 
+def peer_files():
+    return [path for suite in config["peers"] for path in paper_files(suite)]
+
+
 def frames(block, name, suite):
     """Return the summaries that a figure or table reads."""
     return expand(
@@ -279,6 +284,10 @@ def display(block, name, suite):
     return named | labels | about
 
 
+def timing_files():
+    return expand("timings/{timing}.csv", timing=config["timings"])
+
+
 LEDGER = "docs/claims.yaml"
 with open(LEDGER, encoding="utf-8") as file:
     CLAIMS = yaml.safe_load(file)
@@ -289,17 +298,14 @@ def claims_files():
 
 
 def claimed_frame(suite, frame):
-    """Return the summary that a claim reads: paper/timings stands beside the suites."""
-    return (
-        f"paper/{suite}/" + ("" if suite == "timings" else "summary/") + f"{frame}.csv"
-    )
+    """Return the summary that a claim reads; times have a folder of their own."""
+    folder = "timings" if suite == "timings" else f"paper/{suite}/summary"
+    return f"{folder}/{frame}.csv"
 
 
 def claimed_summaries(timings):
     """Return what the ledger reads, as far as suites and summaries of that name exist."""
     known = {path for suite in config["suites"] for path in summary_files(suite)}
-    known |= {"paper/timings/refresh.csv"}
+    known |= set(timing_files())
     paths = [claimed_frame(*source) for source in sources(CLAIMS)]
-    return [
-        p for p in paths if p in known and p.startswith("paper/timings/") == timings
-    ]
+    return [p for p in paths if p in known and p.startswith("timings/") == timings]

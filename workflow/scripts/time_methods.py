@@ -1,4 +1,4 @@
-"""Time refresh periods against joint ridge: on one stream, in one process, one after the other."""
+"""Time methods on one stream: in one process, one after the other, several times."""
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ def main(snakemake) -> None:
         (train,) = stress.splits({"normalize": True, "stress": "none"}, sessions, data)
         parts = [train.rows(classes) for classes in sessions]
         for row in timing.relative(parts, spec["variants"], spec["repeats"]):
-            rows.append({"dataset": dataset, "order": spec["order"], **row})
+            rows.append({"dataset": dataset, "order": spec["order"], **row} | timing.machine())
     summary.write_csv(pd.DataFrame(rows), snakemake.output[0])
 
 
