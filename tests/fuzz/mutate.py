@@ -325,6 +325,33 @@ def read_summaries(folder: Path) -> object:
     return found
 
 
+# --- published numbers ----------------------------------------------------------------------------
+
+
+def write_published(folder: Path) -> list[str]:
+    from sparcl.published import COLUMNS
+
+    row = dict.fromkeys(COLUMNS, "") | {
+        "source": "a", "place": "Table 1", "dataset_id": "mine", "sessions": "10", "setting": "ridge=0.1; tau=0.85",
+        "metric": "A_bar", "averaging": "tasks", "value": "94.10", "spread": "0.5", "spread_kind": "1.96 sd",
+        "unit": "percent", "trained": "no",
+    }  # fmt: skip
+    with open(folder / "published.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(
+            [row | {"id": "a-1"}, row | {"id": "a-2", "note": "contradicts [a-1]: é, 3"}]
+        )
+    return ["published.csv"]
+
+
+def read_published(folder: Path) -> object:
+    from sparcl import published
+
+    frame = published.read(folder / "published.csv", datasets=["mine"])
+    return published.contradictions(frame), [published.settings(cell) for cell in frame["setting"]]
+
+
 TARGETS = {
     "features": Target(write_features, read_features_alone),
     "manifest": Target(lambda f: [*write_features(f), "train.json"][1:], read_features),
@@ -336,6 +363,7 @@ TARGETS = {
     "weights": Target(write_weights, read_weights),
     "records": Target(write_records, read_records),
     "summaries": Target(write_summaries, read_summaries),
+    "published": Target(write_published, read_published),
 }
 
 

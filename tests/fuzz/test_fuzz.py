@@ -21,8 +21,9 @@ TARGETS = (
     "weights",
     "records",
     "summaries",
+    "published",
 )
-EACH = 100
+EACH = 91
 COUNTS = [
     pytest.param(EACH, id="1000"),
     pytest.param(20 * EACH, id="20000", marks=pytest.mark.slow),
