@@ -234,8 +234,8 @@ def derpp_head(
                     one, two = (rng.choice(len(kept), size, replace=False) for _ in range(2))
                     for i in one:
                         x, _, stored = kept[i]
-                        for j, past in enumerate(stored):  # mean over size x new entries
-                            error = 2 * alpha * (W[:, j] @ x + b[j] - past) / (size * new)
+                        for j, past in enumerate(stored):  # mean over size x 100 entries
+                            error = 2 * alpha * (W[:, j] @ x + b[j] - past) / (size * 100)
                             dW[:, j] += error * x
                             db[j] += error
                     again = gradients(
