@@ -7,7 +7,7 @@ import pytest
 from reference.streams import Session, fit
 
 from sparcl.errors import InputError, NumericalError
-from sparcl.methods import build
+from sparcl.methods import build, hyperparameters
 
 METHODS = {
     "ncm": {},
@@ -16,6 +16,14 @@ METHODS = {
     "sparcl-alg1": {"ridge": 0.1, "tau": 0.6, "refresh": 1, "m": 2},
     "sparcl-plus": {"ridge": 0.1, "tau": 0.6, "tau_map": 0.5, "width": 20},
     "ranpac": {"width": 20},
+    "slda": {"shrinkage": 0.01},
+    "klda": {"width": 20, "ridge": 0.01},
+    "randumb": {"width": 20},
+    "fecam": {"alpha": 0.5},
+    "icarl-nme": {"memory": 50},
+    "slca-frozen": {"epochs": 2, "alignment": 1},
+    "ft-head": {"epochs": 2},
+    "derpp-head": {"epochs": 2, "buffer": 10},
 }
 
 
@@ -192,10 +200,28 @@ def test_width_not_a_count(name: str, key: str, value: float) -> None:
         build(name, **{key: value})
 
 
-@pytest.mark.parametrize("name", [n for n in METHODS if n != "ncm"])
+@pytest.mark.parametrize("name", [n for n in METHODS if "dtype" in hyperparameters(n)])
 def test_unknown_dtype_names_the_known_ones(name: str) -> None:
     with pytest.raises(InputError, match=r"(?s)(?=.*float64)(?=.*float32)"):
         build(name, dtype="float15")
+
+
+OUTSIDE = {
+    "slda": {"shrinkage": 1.0, "covariance": "pooled"},
+    "klda": {"ridge": -0.1, "sigma": "mean", "width": 0, "seed": -1},
+    "randumb": {"width": 2.5, "embedding": "tanh", "seed": -1},
+    "fecam": {"alpha": 0.0},
+    "icarl-nme": {"memory": 0},
+    "slca-frozen": {"rate": 0.0, "epochs": 0, "alignment": -1, "scale": -1.0, "seed": 0.5},
+    "ft-head": {"rate": float("nan"), "epochs": 0, "batch": 0, "scale": "rootd", "seed": -1},
+    "derpp-head": {"buffer": 0, "alpha": -1.0, "beta": 0.0, "rate": "1", "epochs": 0, "batch": 0},
+}
+
+
+@pytest.mark.parametrize(("name", "key"), [(n, key) for n in OUTSIDE for key in OUTSIDE[n]])
+def test_a_setting_of_a_head_outside_its_range(name: str, key: str) -> None:
+    with pytest.raises(InputError, match=rf"\b{key}\b"):
+        build(name, **{key: OUTSIDE[name][key]})
 
 
 @pytest.mark.parametrize("k", [-1, 2.5])

@@ -1,0 +1,170 @@
+"""DER++ on the head alone: cross-entropy, with replay of labels and of past logits.
+
+loss = CE(batch) + alpha MSE(logits of a draw from the buffer, those stored) + beta CE(another draw)
+The buffer is a reservoir of (feature, label, logits), the logits those before the step.
+A surrogate.  DER++ trains the whole network (Dark Experience, NeurIPS 2020; ``models/derpp.py`` of
+aimagelab/mammoth, commit e75a491); on frozen features only its head is left, and no augmentation,
+so that a number of this method is no number of that row.
+
+Official settings: alpha 0.3, beta 0.5, rate 0.03, 500 samples for Split CIFAR-100 with a ResNet;
+plain SGD, batches of 32 and draws of 32.  There is none for a ViT.  Epochs are 50 there, for a
+network from scratch; 20 here, as in the other heads.  The rate is for features of that network's
+scale: ``scale``.  The code gives all classes a column from the start; here columns come with their
+classes, so that cross-entropy runs over the classes seen, and a stored logit of a column that did
+not exist yet asks for nothing.  The squared error is a mean over 100 columns whatever their number,
+since alpha was set for so many: a mean over five would weigh each twenty times as much, and a
+first session of few classes would diverge.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl import softmax
+from sparcl.checks import positive, whole
+from sparcl.learner import Array, Learner
+from sparcl.randomness import generator
+
+COLUMNS = 100  # of Split CIFAR-100, for which alpha was set
+
+
+class DerppHead(Learner):
+    """Keeps samples, by design: 4 d c flops for each of n + 2 draws an epoch."""
+
+    keeps_samples: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        buffer: int,
+        alpha: float,
+        beta: float,
+        rate: float,
+        epochs: int,
+        batch: int,
+        scale: float | str,
+        seed: int,
+    ) -> None:
+        super().__init__()
+        self.buffer = whole("buffer", buffer, least=1)
+        self.alpha, self.beta = positive("alpha", alpha), positive("beta", beta)
+        self.rate = positive("rate", rate)
+        self.epochs = whole("epochs", epochs, least=1)
+        self.batch = whole("batch", batch, least=1)
+        self.scale = softmax.checked_scale(scale)
+        self.seed = whole("seed", seed, least=0)
+        self.weights: Array = np.zeros((0, 0))
+        self.bias: Array = np.zeros(0)
+        self.seen = 0
+        self.features: Array = np.zeros((0, 0))
+        self.labels = np.zeros(0, dtype=np.int64)
+        self.known = np.zeros(0, dtype=np.int64)  # columns there were when the logits were stored
+        self.stored: Array = np.zeros((0, 0))
+
+    def report(self) -> dict[str, Any]:
+        """Return the number of samples in the buffer."""
+        return {"exemplars": min(self.seen, self.buffer)}
+
+    def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
+        X, d, extra = softmax.scaled(Phi, self.scale), Phi.shape[1], classes - old
+        rng = generator("derpp-head", self.seed, self.session)
+        bound = 1 / np.sqrt(d)
+        drawn = rng.uniform(-bound, bound, (d + 1, extra))
+        W = np.hstack([self.weights.reshape(d, old), drawn[:d]])
+        b = np.concatenate([self.bias, drawn[d]])
+        if self.session == 0:
+            self.features = np.zeros((self.buffer, d))
+            self.labels = np.zeros(self.buffer, dtype=np.int64)
+            self.known = np.zeros(self.buffer, dtype=np.int64)
+        self.stored = np.hstack(
+            [self.stored.reshape(self.buffer, old), np.zeros((self.buffer, extra))]
+        )
+        steps = softmax.Momentum(W, b, momentum=0.0, decay=0.0)
+        for _ in range(self.epochs):
+            for rows in softmax.batches(len(X), self.batch, rng):
+                logits = X[rows] @ W + b
+                parts = [(X[rows], softmax.slope(logits, columns[rows])), *self._replay(W, b, rng)]
+                dW = sum(features.T @ G for features, G in parts)
+                db = sum(G.sum(axis=0) for _, G in parts)
+                steps.step(self.rate, dW, db)
+                self._keep(X[rows], columns[rows], logits, rng)
+        self.weights, self.bias = softmax.finite(W, b)
+
+    def _replay(self, W: Array, b: Array, rng: np.random.Generator) -> list[tuple[Array, Array]]:
+        """Return features and logit gradients of both draws; nothing from an empty buffer."""
+        filled = min(self.seen, self.buffer)
+        if not filled:
+            return []
+        first, second = (
+            rng.choice(filled, min(self.batch, filled), replace=False) for _ in range(2)
+        )
+        gap = self.features[first] @ W + b - self.stored[first]
+        gap[np.arange(len(b)) >= self.known[first][:, None]] = 0
+        again = softmax.slope(self.features[second] @ W + b, self.labels[second])
+        return [
+            (self.features[first], self.alpha * 2 / (len(gap) * COLUMNS) * gap),
+            (self.features[second], self.beta * again),
+        ]
+
+    def _keep(
+        self, X: Array, labels: NDArray[np.integer], logits: Array, rng: np.random.Generator
+    ) -> None:
+        """Offer a batch to the reservoir: sample number i stays with probability buffer / i."""
+        place = self.seen + np.arange(len(X))
+        slot = np.where(place < self.buffer, place, rng.integers(0, place + 1))
+        for row in np.flatnonzero(slot < self.buffer):
+            self.features[slot[row]], self.labels[slot[row]] = X[row], labels[row]
+            self.stored[slot[row]], self.known[slot[row]] = logits[row], logits.shape[1]
+        self.seen += len(X)
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "sizes": np.array([self.buffer, self.epochs, self.batch, self.seed, self.seen]),
+            "numbers": np.array([self.alpha, self.beta, self.rate]),
+            "scale": self.scale,
+            "weights": self.weights,
+            "bias": self.bias,
+            "features": self.features,
+            "labels": self.labels,
+            "known": self.known,
+            "stored": self.stored,
+        }
+
+    @classmethod
+    def _from_state(cls, state: Mapping[str, Any]) -> Self:
+        buffer, epochs, batch, seed, seen = map(int, state["sizes"])
+        alpha, beta, rate = map(float, state["numbers"])
+        scale = softmax.stored_scale(state["scale"])
+        learner = cls(buffer, alpha, beta, rate, epochs, batch, scale, seed)
+        learner.seen = seen
+        for name in ("weights", "bias", "features", "labels", "known", "stored"):
+            setattr(learner, name, np.array(state[name]))
+        return learner
+
+    def _logits(self, Phi: Array) -> Array:
+        return softmax.scaled(Phi, self.scale) @ self.weights + self.bias
+
+
+def build(
+    *,
+    buffer: int = 500,
+    alpha: float = 0.3,
+    beta: float = 0.5,
+    rate: float = 0.03,
+    epochs: int = 20,
+    batch: int = 32,
+    scale: float | str = 1.0,
+    seed: int = 0,
+) -> DerppHead:
+    """Build the learner.
+
+    Parameters
+    ----------
+    buffer : samples kept (official 500, beside 200 and 5,120)
+    alpha, beta : weights of the replayed logits and of the replayed labels
+    rate, epochs, batch : of the training; draws from the buffer are as large as a batch
+    scale : features are multiplied by it; "root-d" is sqrt(d)
+    seed : of the new columns, the batches, the draws and the reservoir
+    """
+    return DerppHead(buffer, alpha, beta, rate, epochs, batch, scale, seed)

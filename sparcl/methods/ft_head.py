@@ -1,0 +1,108 @@
+"""Fine-tuning of the head alone: softmax regression on the new classes, the old ones left to decay.
+
+loss = cross-entropy over the logits f W + b of the session's *new* columns.
+A surrogate.  The row "Finetune" of the field trains the whole network (``models/finetune.py`` of
+LAMDA-PILOT, commit 2647455); on frozen features only its head is left, so that a number of this
+method is no number of that row.
+
+Official settings, the defaults: SGD with momentum 0.9, rate 1e-3 (its steps lie beyond the last
+epoch), 20 epochs, batches of 128, weight decay 5e-4 in the first session and 2e-4 after, head
+drawn from U(-sqrt(3 / d), sqrt(3 / d)) with zero bias; CIFAR-100 and ImageNet-R alike.  They belong to
+features of LayerNorm's scale: ``scale``.  There is no augmentation, which needs images.  Samples of
+old classes are passed over, where the code knows none.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl import softmax
+from sparcl.checks import positive, whole
+from sparcl.errors import InputError
+from sparcl.learner import Array, Learner
+from sparcl.randomness import generator
+
+MOMENTUM = 0.9
+DECAYS = (5e-4, 2e-4)  # weight decay of the first session, and of later ones
+
+
+class FtHead(Learner):
+    """A session costs 4 n d c_new epochs flops; keeps the head (d + 1, c)."""
+
+    def __init__(self, rate: float, epochs: int, batch: int, scale: float | str, seed: int) -> None:
+        super().__init__()
+        self.rate = positive("rate", rate)
+        self.epochs = whole("epochs", epochs, least=1)
+        self.batch = whole("batch", batch, least=1)
+        self.scale = softmax.checked_scale(scale)
+        self.seed = whole("seed", seed, least=0)
+        self.weights: Array = np.zeros((0, 0))
+        self.bias: Array = np.zeros(0)
+
+    def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
+        if classes == old:
+            raise InputError(
+                "the session brings no new class, and this head is trained on new classes alone: "
+                "join it with a session that does."
+            )
+        d, new = Phi.shape[1], columns >= old
+        rng = generator("ft-head", self.seed, self.session)
+        bound = np.sqrt(3 / d)
+        drawn = rng.uniform(-bound, bound, (d, classes - old))
+        W = np.hstack([self.weights.reshape(d, old), drawn])
+        b = np.concatenate([self.bias, np.zeros(classes - old)])
+        softmax.train(
+            W,
+            b,
+            softmax.scaled(Phi, self.scale)[new],
+            columns[new],
+            first=old,
+            rates=[self.rate] * self.epochs,
+            batch=self.batch,
+            momentum=MOMENTUM,
+            decay=DECAYS[self.session > 0],
+            rng=rng,
+        )
+        self.weights, self.bias = softmax.finite(W, b)
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "sizes": np.array([self.epochs, self.batch, self.seed]),
+            "rate": self.rate,
+            "scale": self.scale,
+            "weights": self.weights,
+            "bias": self.bias,
+        }
+
+    @classmethod
+    def _from_state(cls, state: Mapping[str, Any]) -> Self:
+        epochs, batch, seed = map(int, state["sizes"])
+        scale = softmax.stored_scale(state["scale"])
+        learner = cls(float(state["rate"]), epochs, batch, scale, seed)
+        learner.weights, learner.bias = np.array(state["weights"]), np.array(state["bias"])
+        return learner
+
+    def _logits(self, Phi: Array) -> Array:
+        return softmax.scaled(Phi, self.scale) @ self.weights + self.bias
+
+
+def build(
+    *,
+    rate: float = 1e-3,
+    epochs: int = 20,
+    batch: int = 128,
+    scale: float | str = 1.0,
+    seed: int = 0,
+) -> FtHead:
+    """Build the learner.
+
+    Parameters
+    ----------
+    rate, epochs, batch : of the training (official 1e-3, 20, 128)
+    scale : features are multiplied by it; "root-d" (sqrt(d)) gives unit-norm features the scale
+        that the official rate was set for
+    seed : of the new columns and of the batches
+    """
+    return FtHead(rate, epochs, batch, scale, seed)
