@@ -150,8 +150,8 @@ def _add_fit(commands: Any) -> None:
         "fit",
         help="fit a method on feature files",
         description="Fit a method on feature files and save it. Without an order all samples are one session. "
-        "Methods whose state is a sum (acil, ncm, linear-relu with a number as ridge) read the files block by "
-        "block; the others hold a session's rows in memory.",
+        "Methods whose state is a sum over samples, such as acil and ncm, read the files block by block; the others "
+        "hold a session's rows in memory.",
     )
     parser.add_argument("--method", metavar="ID", help=f"one of {', '.join(methods.names())}")
     parser.add_argument(

@@ -1,5 +1,6 @@
 """The protocol that every method obeys."""
 
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -343,7 +344,7 @@ def read_state(path: str | Path) -> dict[str, Any]:
             raise ValueError("a bare array")
         with file:
             return dict(file)
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, BadZipFile, zlib.error) as error:
         raise InputError(f"{path}: not a learner that can go on ({error}).") from error
 
 

@@ -94,6 +94,12 @@ def test_random_damage_never_raises_anything_else(feature_file):
         else:  # damage to padding is harmless, damage to content is not
             np.testing.assert_array_equal(data.features, expected.features)
             np.testing.assert_array_equal(data.labels, expected.labels)
+        try:
+            parts = list(store.blocks(feature_file, 5))
+        except FeatureFileError:
+            continue
+        np.testing.assert_array_equal(np.concatenate([P for P, _ in parts]), expected.features)
+        np.testing.assert_array_equal(np.concatenate([y for _, y in parts]), expected.labels)
     assert refused > 100
 
 
