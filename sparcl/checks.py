@@ -34,6 +34,13 @@ def whole(name: str, value: Any, *, least: int) -> int:
     return int(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return ``value`` if it is True or False, else raise InputError."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} = {value!r}: it must be true or false.")
+    return value
+
+
 def one_of(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     """Return ``value`` if it is among ``allowed``, else raise InputError naming them."""
     if value not in allowed:

@@ -1,5 +1,6 @@
 """The protocol that every method obeys."""
 
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,9 +20,11 @@ Array = NDArray[np.floating]
 class Learner(ABC):
     """A class-incremental learner on frozen features.
 
-    Feed one session after the other to :meth:`fit_session`; no sample is needed twice.  A refused
-    call (InputError) leaves the learner as it was.  Features are taken as they are given: unit
-    norm is the caller's choice.
+    Feed one session after the other to :meth:`fit_session`; no sample is needed twice.  Where the
+    state is a sum over samples (:attr:`undivided` is empty), a session may come in parts instead:
+    :meth:`accumulate` and :meth:`merge` as often as needed, then :meth:`solve`.  A refused call
+    (InputError) leaves the learner as it was.  Features are taken as they are given: unit norm is
+    the caller's choice.
 
     Attributes
     ----------
@@ -37,6 +40,12 @@ class Learner(ABC):
         self.session = 0
         self._d: int | None = None
         self._failure = ""
+        self._open: NDArray[np.int64] | None = None  # new labels of a session that comes in parts
+
+    @property
+    def undivided(self) -> str:
+        """Why the method must see a session whole; empty where its state is a sum over samples."""
+        return "this method is not a sum over samples"
 
     def fit_session(self, Phi: Array, y: NDArray[np.integer]) -> None:
         """Learn the next session from Phi (n, d) and integer labels y (n,).
@@ -49,14 +58,14 @@ class Learner(ABC):
         NumericalError
             When the ridge system is not positive definite.
         """
-        if self._failure:
-            raise NumericalError(f"An earlier session failed, build a new learner: {self._failure}")
+        self._check_usable()
+        if self._open is not None:
+            raise InputError(
+                f"session {self.session + 1} was begun in parts: end it with solve() before the next."
+            )
         Phi, y = self._checked(Phi, y)
-        new = np.setdiff1d(y, self.classes)
+        classes, columns = self._columns(y)
         old = len(self.classes)
-        classes = np.concatenate([self.classes, new])
-        sorter = np.argsort(classes, kind="stable")
-        columns = sorter[np.searchsorted(classes, y, sorter=sorter)]
         try:
             self._fit(Phi, columns, old, len(classes))
         except InputError as error:
@@ -68,10 +77,89 @@ class Learner(ABC):
         self.classes, self._d = classes, Phi.shape[1]
         self.session += 1
 
+    def accumulate(self, Phi: Array, y: NDArray[np.integer]) -> None:
+        """Add samples Phi (n, d), y (n,) to the session in progress, without solving.
+
+        Any parts of a session followed by :meth:`solve` equal one call of :meth:`fit_session`.
+
+        Raises
+        ------
+        InputError
+            As :meth:`fit_session`, and where the method must see a session whole.
+        """
+        self._check_divisible()
+        Phi, y = self._checked(Phi, y)
+        known, columns = self._columns(y)
+        self._add_samples(Phi, columns, len(known))
+        self._open, self._d = known[len(self.classes) :], Phi.shape[1]
+
+    def merge(self, other: "Learner") -> None:
+        """Add all samples that ``other`` has seen to the session in progress, from its sums.
+
+        Classes are matched by label; :meth:`solve` gives the weights.  ``other`` stays as it is.
+
+        Raises
+        ------
+        InputError
+            Where the method must see a session whole, and when the two learners differ in method,
+            settings or features, or ``other`` has seen nothing; neither is changed.
+        """
+        self._check_divisible()
+        if type(other) is not type(self):
+            raise InputError(
+                f"Cannot merge a {type(other).__name__} into a {type(self).__name__}: both must be "
+                "the same method."
+            )
+        mine, its = self._settings(), other._settings()
+        differing = [f"{key} ({mine[key]} and {its[key]})" for key in mine if mine[key] != its[key]]
+        if differing:
+            raise InputError(f"Cannot merge learners that differ in {', '.join(differing)}.")
+        if other._failure or other._d is None:
+            raise InputError(
+                f"Cannot merge a learner that {'failed' if other._failure else 'has seen no sample'}."
+            )
+        if self._d not in (None, other._d):
+            raise InputError(
+                f"Cannot merge a learner of {other._d} features into one of {self._d}: both must "
+                "come from the same backbone."
+            )
+        known, columns = self._columns(other._known)
+        self._add_sums(other, columns, len(known))
+        self._open, self._d = known[len(self.classes) :], other._d
+
+    def solve(self) -> None:
+        """Fit the weights to the sums, which ends the session in progress.
+
+        Raises
+        ------
+        InputError
+            When nothing was accumulated or merged since the last session.
+        NumericalError
+            When the ridge system is not positive definite; the session stays in progress.
+        """
+        self._check_divisible()
+        where = f"session {self.session + 1}"
+        if self._open is None:
+            raise InputError(f"{where}: no samples were accumulated or merged, nothing to solve.")
+        # new classes ascend within a session, in whatever order its parts brought them
+        known = self._known
+        old = np.arange(len(self.classes))
+        order = np.concatenate([old, len(old) + np.argsort(self._open, kind="stable")])
+        try:
+            self._solve_sums(order)
+        except NumericalError as error:
+            raise NumericalError(f"{where}: {error}") from error
+        self.classes, self._open = known[order], None
+        self.session += 1
+
     def logits(self, Phi: Array) -> Array:
         """Return scores (n, c) of Phi (n, d); columns in the order of :attr:`classes`."""
         if self._d is None:
             raise InputError("No session was fitted yet: call fit_session before logits.")
+        if self._open is not None:
+            raise InputError(
+                f"session {self.session + 1} is in progress: end it with solve() before logits."
+            )
         Phi = np.asarray(Phi)
         if Phi.ndim != 2 or Phi.shape[1] != self._d:
             raise InputError(
@@ -118,16 +206,17 @@ class Learner(ABC):
         try:
             learner = cls._from_state(nested)
             learner._failure = str(nested["failure"])
+            learner._open = nested.get("open")
         except KeyError as error:
             raise InputError(f"This state of a {cls.__name__} lacks {error}.") from error
         learner.classes = np.array(nested["classes"], dtype=np.int64)
         learner.session, learner._d = int(nested["session"]), int(nested["d"]) or None
         return learner
 
-    def save(self, path: str | Path) -> None:
-        """Write the state as an npz file, whole or not at all."""
+    def save(self, path: str | Path, **beside: str) -> None:
+        """Write the state, and texts beside it, as an npz file, whole or not at all."""
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **self._kept())
+            np.savez(file, **self._kept(), **beside)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -138,14 +227,10 @@ class Learner(ABC):
         InputError
             When the file is no such state.
         """
+        state = read_state(path)
         try:
-            file = np.load(path, allow_pickle=False)
-            if not isinstance(file, NpzFile):
-                raise ValueError("a bare array")
-            with file:
-                state = dict(file)
             return cls.from_state(state)
-        except (OSError, ValueError, EOFError, BadZipFile, InputError) as error:
+        except (ValueError, InputError) as error:
             raise InputError(f"{path}: not a learner that can go on ({error}).") from error
 
     def report(self) -> dict[str, Any]:
@@ -169,9 +254,48 @@ class Learner(ABC):
     def _logits(self, Phi: Array) -> Array:
         """Score checked features."""
 
+    def _settings(self) -> Mapping[str, Any]:
+        """Return what two learners must agree in to be merged."""
+        return {}
+
+    def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
+        """Add checked samples to the sums, which get ``classes`` columns."""
+        raise NotImplementedError(self.undivided)
+
+    def _add_sums(self, other: Self, columns: NDArray[np.integer], classes: int) -> None:
+        """Add the sums of ``other``, whose class column j is this one's ``columns[j]``."""
+        raise NotImplementedError(self.undivided)
+
+    def _solve_sums(self, order: NDArray[np.integer]) -> None:
+        """Fit the weights and bring class columns into ``order`` (c,); all or, if it fails, nothing."""
+        raise NotImplementedError(self.undivided)
+
+    @property
+    def _known(self) -> NDArray[np.int64]:
+        """Labels (c,) by column of the sums: those of :attr:`classes`, then the open session's."""
+        return self.classes if self._open is None else np.concatenate([self.classes, self._open])
+
+    def _columns(self, y: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        """Return the known labels with those that are new in y (n,), and the column (n,) of each y."""
+        known = np.concatenate([self._known, np.setdiff1d(y, self._known)])
+        sorter = np.argsort(known, kind="stable")
+        return known, sorter[np.searchsorted(known, y, sorter=sorter)]
+
+    def _check_usable(self) -> None:
+        if self._failure:
+            raise NumericalError(f"An earlier session failed, build a new learner: {self._failure}")
+
+    def _check_divisible(self) -> None:
+        self._check_usable()
+        if self.undivided:
+            raise InputError(
+                f"{type(self).__name__} must see a session whole, in fit_session: {self.undivided}."
+            )
+
     def _kept(self) -> dict[str, Any]:
         """Return the state in the learner's own arrays."""
         own = {"learner": type(self).__name__, "failure": self._failure, "d": self._d or 0}
+        own |= {} if self._open is None else {"open": self._open}
         return _flat(own | {"classes": self.classes, "session": self.session} | self._state())
 
     def _checked(self, Phi: Array, y: NDArray[np.integer]) -> tuple[Array, NDArray[np.int64]]:
@@ -204,6 +328,24 @@ class Learner(ABC):
                 "extraction; extract again in float32."
             )
         return Phi, y.astype(np.int64)
+
+
+def read_state(path: str | Path) -> dict[str, Any]:
+    """Return the arrays of an npz file by name; no pickle is ever loaded.
+
+    Raises
+    ------
+    InputError
+        When the file is absent or no such file.
+    """
+    try:
+        file = np.load(path, allow_pickle=False)
+        if not isinstance(file, NpzFile):
+            raise ValueError("a bare array")
+        with file:
+            return dict(file)
+    except (OSError, ValueError, EOFError, KeyError, RuntimeError, BadZipFile, zlib.error) as error:
+        raise InputError(f"{path}: not a learner that can go on ({error}).") from error
 
 
 def _flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

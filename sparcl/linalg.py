@@ -90,6 +90,11 @@ class Gram:
         syrk(sign, rows, beta=1.0, c=self._array, lower=1, overwrite_c=1)
         self._whole = False
 
+    def merge(self, other: "Gram") -> None:
+        """Add another symmetric matrix of the same size in place: d^2 flops."""
+        R = self.full
+        R += other.full
+
     def times(self, B: Array) -> Array:
         """Return the product with B (d,) or (d, n) from the lower triangle: 2 n d^2 flops."""
         name = "symv" if B.ndim == 1 else "symm"

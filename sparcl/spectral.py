@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.cluster.vq import kmeans2
 
 from sparcl import expansion, linalg, ridge
-from sparcl.checks import one_of, positive, precision, share, whole
+from sparcl.checks import flag, one_of, positive, precision, share, whole
 from sparcl.errors import InputError
 from sparcl.learner import Array, Learner
 from sparcl.partition import Partition, Rule, Spectrum, empty
@@ -83,6 +83,8 @@ class Settings:
         one_of("coupling", self.coupling, ("exact", "dropped"))
         one_of("expansion", self.expansion, ("none", "linear", *expansion.NONLINEAR))
         one_of("update", self.update, ("auto", "direct", "woodbury"))
+        flag("freeze", self.freeze)
+        flag("project", self.project)
         whole("cores", self.cores, least=1)
         whole("seed", self.seed, least=0)
         whole("m", self.m, least=0)
@@ -132,6 +134,20 @@ class Settings:
             and self.reappearing == "frozen"
             and self.expansion != "linear"
         )
+
+    def undivided(self) -> str:
+        """Return what of these settings needs a session whole; nothing if weights follow from sums."""
+        if self.k != 0:
+            return "its core holds weights of earlier sessions (k = 0 has none)"
+        if self.ridge_rule != "fixed":
+            return (
+                f"the rule {self.ridge_rule!r} holds rows of each session out (a number does not)"
+            )
+        if self.project or self.cores > 1:
+            return "project and cores > 1 measure the session first"
+        if self.expansion != "none" and (self.expansion not in ("relu", "topk") or self.tau_map):
+            return "its map needs the first session whole (relu or topk with tau_map = 0 does not)"
+        return ""
 
 
 class Point(NamedTuple):
@@ -417,11 +433,7 @@ class SpectralRidge(Learner):
         """Return what is to be solved: the grid, or the one point that the ridge rule chooses."""
         settings, ridges = self.settings, self.settings.ridges
         if settings.ridge_rule == "fixed":
-            return [
-                Point(i, j, value)
-                for i, value in enumerate(ridges)
-                for j in range(len(self.partitions))
-            ]
+            return self._grid()
         fit, judged = _held_out(columns, generator("holdout", settings.seed, self.session))
         if settings.ridge_rule == "newest":
             Y = (columns[:, None] == np.arange(classes)).astype(self.dtype)
@@ -432,6 +444,14 @@ class SpectralRidge(Learner):
         self._report["holdout_errors"] = list(errors.values())
         i, j = min(errors, key=lambda point: (errors[point], point))
         return [Point(0, j, ridges[i])]
+
+    def _grid(self) -> list[Point]:
+        """Return all pairs of a ridge and a core rule."""
+        return [
+            Point(i, j, value)
+            for i, value in enumerate(self.settings.ridges)
+            for j in range(len(self.partitions))
+        ]
 
     def _judged_errors(
         self,
@@ -468,6 +488,40 @@ class SpectralRidge(Learner):
         self._fit(Phi, columns, old, classes)
         self.classes, self._d = np.arange(classes), Phi.shape[1]
         self.session += 1
+
+    # --- a session in parts ------------------------------------------------------------------
+
+    @property
+    def undivided(self) -> str:
+        """Why a session must come whole; empty for joint ridge: no core, a fixed ridge."""
+        return self.settings.undivided()
+
+    def _settings(self) -> dict[str, Any]:
+        return dataclasses.asdict(self.settings)
+
+    def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
+        Phi = np.asarray(Phi, dtype=self.dtype)
+        if self.statistics is None:
+            self._start(Phi, columns, classes)
+        self.inverse = None
+        self.statistics.grow(classes)
+        self.statistics.accumulate(self.expand(Phi), columns)
+
+    def _add_sums(self, other: Self, columns: NDArray[np.integer], classes: int) -> None:
+        if self.statistics is None:
+            self.map, self.partitions = other.map, [list(cores) for cores in other.partitions]
+            self.statistics = Statistics(len(other.statistics.gram), self.dtype)
+        self.inverse = None
+        self.statistics.grow(classes)
+        self.statistics.merge(other.statistics, columns)
+
+    def _solve_sums(self, order: NDArray[np.integer]) -> None:
+        points = self._grid()
+        weights = self._solved(points, np.zeros(len(order), dtype=bool), len(order))
+        self._weights = {key: np.asfortranarray(W[:, order]) for key, W in weights.items()}
+        self.statistics.reorder(order)
+        self.cluster = np.zeros(len(order), dtype=np.int64)
+        self._report = {"renewed": False, "update": "direct"} | self._measured(points[0])
 
     # --- weights -----------------------------------------------------------------------------
 

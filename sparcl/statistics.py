@@ -53,6 +53,11 @@ class Statistics:
             self.C[:, present] += block.T @ Y
         self.counts += np.bincount(columns, minlength=len(self.counts))
 
+    def reorder(self, order: NDArray[np.integer]) -> None:
+        """Put the class columns into ``order`` (c,): column j becomes what ``order[j]`` was."""
+        if not np.array_equal(order, np.arange(len(self.counts))):
+            self.C, self.counts = np.asfortranarray(self.C[:, order]), self.counts[order]
+
     def state(self) -> dict[str, NDArray]:
         """Return the sums as a plain mapping."""
         return {"R": self.R, "C": self.C, "counts": self.counts}
@@ -86,7 +91,7 @@ class Statistics:
                 f"Cannot merge {len(other.counts)} class columns as {columns.tolist()} into "
                 f"{len(self.counts)}: grow() first and name a column of its own for each class."
             )
-        self.gram = linalg.Gram.wrap(self.R + other.R)
+        self.gram.merge(other.gram)
         self.C[:, columns] += other.C
         self.counts[columns] += other.counts
 

@@ -21,6 +21,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,7 @@ JSON_KEYS = ("preprocessing", "extraction", "block_indices")
 REQUIRED_KEYS = ("dataset", "split", "backbone", "timm_id", "weights_sha256", "preprocessing")
 ARRAYS = ("features", "labels", "ids", "blocks")
 FEATURE_DTYPES = ("float16", "float32")
+ROWS = 4096  # samples that `blocks` reads at a time
 
 
 @dataclass
@@ -69,6 +72,16 @@ class FeatureSet:
     class_names: list[str]
     meta: dict[str, Any] = field(default_factory=dict)
     blocks: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a feature file says of itself: n samples of d features, the rest as in `FeatureSet`."""
+
+    n: int
+    d: int
+    class_names: list[str]
+    meta: dict[str, Any]
 
 
 def manifest_path(path: str | os.PathLike[str]) -> Path:
@@ -114,7 +127,7 @@ def write(
     if not np.array_equal(labels, arrays["labels"]):
         raise FeatureFileError(f"{path}: labels must be whole numbers that fit int32; got {labels}")
     _check_content(path, arrays, class_names, meta["split"])
-    manifest = _manifest(meta, class_names, arrays)
+    manifest = _manifest(meta, class_names, _entries(arrays))
     _write_hdf5(path, arrays, class_names, meta)
     text = json.dumps(manifest, sort_keys=True, indent=2, ensure_ascii=False)
     write_text(manifest_path(path), text + "\n")
@@ -148,7 +161,7 @@ def read(
     arrays, class_names, meta = _read_hdf5(path)
     _check_meta(path, meta)
     _check_content(path, arrays, class_names, meta["split"])
-    found = _manifest(meta, class_names, arrays)
+    found = _manifest(meta, class_names, _entries(arrays))
     if verify:
         _compare(path, found, _load_manifest(Path(manifest or manifest_path(path))))
     meta |= {f"{name}_sha256": entry["sha256"] for name, entry in found["arrays"].items()}
@@ -160,6 +173,54 @@ def read(
         meta=meta,
         blocks=arrays.get("blocks"),
     )
+
+
+def header(path: str | os.PathLike[str]) -> Header:
+    """Check a feature file against its manifest as far as that goes without its arrays.
+
+    ``meta`` has the hashes that the manifest states; `blocks` finds out whether they are true.
+
+    Raises
+    ------
+    FeatureFileError : as `read`, and for what the arrays hold never
+    """
+    path = Path(path)
+    with _opened(path) as (file, class_names, meta):
+        manifest = _load_manifest(manifest_path(path))
+        _check_header(path, file, class_names, meta, manifest)
+        n, d = file["features"].shape
+    hashes = {f"{name}_sha256": entry["sha256"] for name, entry in manifest["arrays"].items()}
+    return Header(n, d, class_names, meta | hashes)
+
+
+def blocks(
+    path: str | os.PathLike[str], rows: int = ROWS
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield features (b, d) and labels (b,) of a feature file in file order, b <= ``rows`` at a time.
+
+    One pass, in memory for ``rows`` samples. Features, labels and ids are compared with the manifest's hashes on the
+    way, so a damaged file is known as such only after its last block: what was made of the earlier ones must then be
+    thrown away. Unlike `read`, a training class may lack samples (a file may be a part of a data set), and that no two
+    ids are equal rests on the hash.
+
+    Raises
+    ------
+    FeatureFileError : as `read`
+    """
+    path = Path(path)
+    with _opened(path) as (file, class_names, meta):
+        manifest = _load_manifest(manifest_path(path))
+        entries = _check_header(path, file, class_names, meta, manifest)
+        hashes = {name: hashlib.sha256() for name in ARRAYS[:3]}
+        for first in range(0, len(file["labels"]), rows):
+            part = {name: file[name][first : first + rows] for name in hashes}
+            for name, array in part.items():
+                hashes[name].update(np.ascontiguousarray(array).data)
+            _check_rows(path, part, class_names, first)
+            yield part["features"], part["labels"]
+    for name, found in hashes.items():
+        entries[name]["sha256"] = found.hexdigest()
+    _compare(path, _manifest(meta, class_names, entries), manifest)
 
 
 def verify(
@@ -183,10 +244,18 @@ def _sha256(array: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
 
 
+def _entry(array: Any, sha256: str) -> dict[str, Any]:
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": sha256}
+
+
+def _entries(arrays: dict[str, np.ndarray]) -> dict[str, dict[str, Any]]:
+    return {name: _entry(array, _sha256(array)) for name, array in arrays.items()}
+
+
 def _manifest(
-    meta: dict[str, Any], class_names: list[str], arrays: dict[str, np.ndarray]
+    meta: dict[str, Any], class_names: list[str], entries: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
-    n, d = arrays["features"].shape
+    n, d = entries["features"]["shape"]
     return {
         "format": FORMAT,
         **{key: meta[key] for key in (*TEXT_KEYS, *JSON_KEYS) if key in meta},
@@ -194,11 +263,8 @@ def _manifest(
         "classes": len(class_names),
         "n": n,
         "d": d,
-        "dtype": str(arrays["features"].dtype),
-        "arrays": {
-            name: {"dtype": a.dtype.str, "shape": list(a.shape), "sha256": _sha256(a)}
-            for name, a in arrays.items()
-        },
+        "dtype": str(np.dtype(entries["features"]["dtype"])),
+        "arrays": entries,
     }
 
 
@@ -246,9 +312,25 @@ def _check_shapes(path: Path, claimed: dict[str, tuple[tuple[int, ...], np.dtype
             fail(f"blocks are {block_dtype.name}, features {dtype.name}")
 
 
-def _check_content(
-    path: Path, arrays: dict[str, np.ndarray], class_names: list[str], split: str
+def _check_header(
+    path: Path, file: Any, class_names: list[str], meta: dict[str, Any], manifest: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Compare all but the arrays' content with the manifest; return its entries, hashes unproven."""
+    _check_meta(path, meta)
+    _check_names(path, class_names)
+    entries = {
+        name: _entry(file[name], manifest["arrays"].get(name, {}).get("sha256", ""))
+        for name in ARRAYS
+        if name in file
+    }
+    _compare(path, _manifest(meta, class_names, entries), manifest)
+    return entries
+
+
+def _check_rows(
+    path: Path, arrays: dict[str, np.ndarray], class_names: list[str], first: int = 0
 ) -> None:
+    """Features are finite and labels name classes, in rows of which the file's row ``first`` is the first."""
     ids, labels = arrays["ids"], arrays["labels"]
     for name in ("features", "blocks"):
         if name not in arrays:
@@ -257,7 +339,7 @@ def _check_content(
         if not finite.all():
             row = int(np.argmin(finite))
             raise FeatureFileError(
-                f"{path}: {name} of {np.count_nonzero(~finite)} samples are NaN or infinite, first row {row}, "
+                f"{path}: {name} of {np.count_nonzero(~finite)} samples are NaN or infinite, first row {first + row}, "
                 f"sample {_text(ids[row])!r}. Usual cause: half precision overflows (float16 ends at 65504) "
                 "or damaged weights. Extract again with extraction dtype and precision float32."
             )
@@ -265,12 +347,23 @@ def _check_content(
     if outside.any():
         row = int(np.argmax(outside))
         raise FeatureFileError(
-            f"{path}: label {labels[row]} of sample {_text(ids[row])!r} (row {row}) is outside "
+            f"{path}: label {labels[row]} of sample {_text(ids[row])!r} (row {first + row}) is outside "
             f"0..{len(class_names) - 1}. The file has {len(class_names)} class names: the labels and the class "
             "list come from different data sets or versions; extract again."
         )
+
+
+def _check_names(path: Path, class_names: list[str]) -> None:
     if len(set(class_names)) != len(class_names):
         raise FeatureFileError(f"{path}: class names are not unique; rename the classes.")
+
+
+def _check_content(
+    path: Path, arrays: dict[str, np.ndarray], class_names: list[str], split: str
+) -> None:
+    ids, labels = arrays["ids"], arrays["labels"]
+    _check_rows(path, arrays, class_names)
+    _check_names(path, class_names)
     if split == "train":
         empty = np.flatnonzero(np.bincount(labels, minlength=len(class_names)) == 0)
         if empty.size:
@@ -307,6 +400,14 @@ def _write_hdf5(
 
 
 def _read_hdf5(path: Path) -> tuple[dict[str, np.ndarray], list[str], dict[str, Any]]:
+    with _opened(path) as (file, class_names, meta):
+        arrays = {name: file[name][()] for name in ARRAYS if name in file}
+    return arrays, class_names, meta
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[Any, list[str], dict[str, Any]]]:
+    """Yield the open HDF5 file, whose storage is checked, its class names and its attributes."""
     import h5py
 
     if not path.is_file():
@@ -318,13 +419,15 @@ def _read_hdf5(path: Path) -> tuple[dict[str, np.ndarray], list[str], dict[str, 
         # Readers of a file that nobody writes need no lock, and locks fail on network file systems.
         with h5py.File(path, "r", locking=False) as file:
             _check_storage(path, file)
-            arrays = {name: file[name][()] for name in ARRAYS if name in file}
-            attrs = dict(file.attrs)
+            yield file, *_attributes(path, dict(file.attrs))
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise FeatureFileError(
             f"{path}: not a readable HDF5 file ({error}). It is truncated, damaged or another kind of file: "
             "restore the bundled one (git checkout) or extract again."
         ) from error
+
+
+def _attributes(path: Path, attrs: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     if attrs.get("format") != FORMAT or "class_names" not in attrs:
         raise FeatureFileError(
             f"{path}: an HDF5 file, but not a feature file of this project (attribute format is "
@@ -338,7 +441,7 @@ def _read_hdf5(path: Path) -> tuple[dict[str, np.ndarray], list[str], dict[str, 
         raise FeatureFileError(
             f"{path}: attributes are damaged ({error}); extract again."
         ) from error
-    return arrays, class_names, meta
+    return class_names, meta
 
 
 def _check_storage(path: Path, file: Any) -> None:
@@ -379,7 +482,8 @@ def _load_manifest(path: Path) -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise FeatureFileError(f"{path}: the manifest is no JSON ({error}); restore it.") from error
-    if not isinstance(manifest, dict) or not isinstance(manifest.get("arrays"), dict):
+    arrays = manifest.get("arrays") if isinstance(manifest, dict) else None
+    if not isinstance(arrays, dict) or not all(isinstance(e, dict) for e in arrays.values()):
         raise FeatureFileError(f"{path}: not a manifest of a feature file; restore it.")
     return manifest
 

@@ -17,6 +17,8 @@ from sparcl.learner import Array, Learner
 class NearestClassMean(Learner):
     """Keeps one sum and one count a class: O(n d) a session."""
 
+    undivided = ""
+
     def __init__(self) -> None:
         super().__init__()
         self.sums: Array | None = None
@@ -30,14 +32,28 @@ class NearestClassMean(Learner):
         return means / np.where(norm > 0, norm, 1)
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
-        if self.sums is None:
-            self.sums = np.zeros((Phi.shape[1], 0))
-        extra = classes - old
-        self.sums = np.hstack([self.sums, np.zeros((len(self.sums), extra))])
-        self.counts = np.concatenate([self.counts, np.zeros(extra, dtype=np.int64)])
+        self._add_samples(Phi, columns, classes)
+
+    def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
+        self._grow(Phi.shape[1], classes)
         self.counts += np.bincount(columns, minlength=classes)
         for column in np.unique(columns):
             self.sums[:, column] += Phi[columns == column].sum(axis=0, dtype=np.float64)
+
+    def _add_sums(self, other: Self, columns: NDArray[np.integer], classes: int) -> None:
+        self._grow(len(other.sums), classes)
+        self.counts[columns] += other.counts
+        self.sums[:, columns] += other.sums
+
+    def _solve_sums(self, order: NDArray[np.integer]) -> None:
+        self.sums, self.counts = self.sums[:, order], self.counts[order]
+
+    def _grow(self, d: int, classes: int) -> None:
+        if self.sums is None:
+            self.sums = np.zeros((d, 0))
+        extra = classes - len(self.counts)
+        self.sums = np.hstack([self.sums, np.zeros((d, extra))])
+        self.counts = np.concatenate([self.counts, np.zeros(extra, dtype=np.int64)])
 
     def _state(self) -> dict[str, Any]:
         return {"counts": self.counts} | ({} if self.sums is None else {"sums": self.sums})

@@ -94,6 +94,12 @@ def test_random_damage_never_raises_anything_else(feature_file):
         else:  # damage to padding is harmless, damage to content is not
             np.testing.assert_array_equal(data.features, expected.features)
             np.testing.assert_array_equal(data.labels, expected.labels)
+        try:
+            parts = list(store.blocks(feature_file, 5))
+        except FeatureFileError:
+            continue
+        np.testing.assert_array_equal(np.concatenate([P for P, _ in parts]), expected.features)
+        np.testing.assert_array_equal(np.concatenate([y for _, y in parts]), expected.labels)
     assert refused > 100
 
 
@@ -222,3 +228,80 @@ def test_a_class_may_lack_test_samples(tmp_path, content):
     content["meta"]["split"] = "test"
     store.write(tmp_path / "a.h5", **(content | {"labels": content["labels"] % 2}))
     assert set(store.read(tmp_path / "a.h5").labels) == {0, 1}
+
+
+# --- block by block ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 5, 12, 100])
+def test_blocks_are_the_file(feature_file, content, rows):
+    parts = list(store.blocks(feature_file, rows))
+    assert max(len(y) for _, y in parts) == min(rows, 12)
+    np.testing.assert_array_equal(np.concatenate([P for P, _ in parts]), content["features"])
+    np.testing.assert_array_equal(np.concatenate([y for _, y in parts]), content["labels"])
+    assert parts[0][0].dtype == np.float16
+
+
+def test_the_header_says_what_the_file_says(feature_file, content):
+    header, data = store.header(feature_file), store.read(feature_file)
+    assert (header.n, header.d, header.class_names) == (12, 5, content["class_names"])
+    assert header.meta == data.meta
+
+
+def test_a_flipped_byte_is_known_after_the_last_block(feature_file):
+    with h5py.File(feature_file) as file:
+        places = {name: file[name].id.get_offset() for name in store.ARRAYS[:3]}
+    whole = feature_file.read_bytes()
+    for name, place in places.items():
+        changed = bytearray(whole)
+        changed[place] ^= 1
+        feature_file.write_bytes(bytes(changed))
+        with pytest.raises(FeatureFileError, match=f"manifest in array {name}\\."):
+            list(store.blocks(feature_file, 5))
+        store.header(feature_file)  # which reads no array
+
+
+@pytest.mark.parametrize("opened", [store.header, lambda path: next(store.blocks(path))])
+def test_header_and_blocks_refuse_what_read_refuses(tmp_path, feature_file, opened):
+    whole, manifest = feature_file.read_bytes(), feature_file.with_suffix(".json")
+    stated = json.loads(manifest.read_text())
+    for changes, message in (
+        ({"backbone": "another"}, "attribute backbone"),
+        ({"n": 13}, "attribute n"),
+        ({"arrays": stated["arrays"] | {"features": 5}}, "not a manifest"),
+        ({"arrays": {"features": stated["arrays"]["features"]}}, "array blocks, array ids"),
+    ):
+        manifest.write_text(json.dumps(stated | changes))
+        with pytest.raises(FeatureFileError, match=message):
+            opened(feature_file)
+    manifest.write_text(json.dumps(stated))
+    feature_file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(FeatureFileError, match=r"train\.h5.*truncated"):
+        opened(feature_file)
+    feature_file.write_bytes(whole)
+    manifest.unlink()
+    with pytest.raises(FeatureFileError, match="manifest of the feature file is missing"):
+        opened(feature_file)
+    with h5py.File(feature_file, "r+") as file:
+        del file["features"]
+        file.create_dataset("features", shape=(2**31, 2**15), dtype=np.float16)  # never filled
+    with pytest.raises(FeatureFileError, match="more than the file of"):
+        opened(feature_file)
+    with pytest.raises(FeatureFileError, match="no such feature file"):
+        opened(tmp_path / "nothing.h5")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("features", np.nan, r"first row 7, sample 'train/ä7\.png'"),
+        ("labels", 3, r"label 3 of sample 'train/ä7\.png' \(row 7\) is outside"),
+    ],
+)
+def test_a_bad_value_in_a_later_block_names_its_row(feature_file, name, value, message):
+    with h5py.File(feature_file, "r+") as file:
+        file[name][7] = value
+    parts = store.blocks(feature_file, 5)
+    next(parts)
+    with pytest.raises(FeatureFileError, match=message):
+        next(parts)

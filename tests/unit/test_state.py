@@ -195,6 +195,23 @@ def test_foreign_files_are_refused(how: str, tmp_path: Path) -> None:
     assert "NearestClassMean" in str(caught.value) or "file.npz" in str(caught.value)
 
 
+def test_random_damage_never_raises_anything_else(tmp_path: Path) -> None:
+    """A zip entry may claim encryption, another version or compression: each has its own error."""
+    path = tmp_path / "file.npz"
+    fit(build("ncm"), synthetic_stream(sessions=1)).save(path)
+    whole, rng, refused = path.read_bytes(), np.random.default_rng(0), 0
+    places = [i for i in range(len(whole)) if whole[i : i + 2] == b"PK"]
+    for _ in range(500):
+        changed = bytearray(whole)
+        changed[rng.choice(places) + rng.integers(4, 12)] = rng.integers(0, 256)
+        path.write_bytes(bytes(changed))
+        try:
+            NearestClassMean.load(path)
+        except InputError:
+            refused += 1
+    assert refused > 100
+
+
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.npz"):
         SpectralRidge.load(tmp_path / "nowhere.npz")

@@ -1,0 +1,236 @@
+"""The command line: fit, evaluate and merge learners on feature files."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl import methods, stream
+from sparcl.errors import InputError, SparclError
+from sparcl.files import read_json, write_json
+from sparcl.model import Model, Split, terms
+
+BAD_INPUT = 2  # exit code, as argparse's own
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0, or 2 with a message on the standard error."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        chosen.run(chosen)
+    except (SparclError, OSError) as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return BAD_INPUT
+    return 0
+
+
+def fit(chosen: argparse.Namespace) -> None:
+    """Fit a new or a saved model on feature files and save it."""
+    hyper = dict(chosen.set)
+    if chosen.method is None and chosen.append is None:
+        raise InputError("Nothing says what to fit: give --method, or --append with a saved model.")
+    if (chosen.order is None) != (chosen.sessions is None):
+        raise InputError("--order and --sessions go together: a class order is cut into sessions.")
+    if chosen.append is None:
+        model = Model.build(chosen.method, hyper, not chosen.raw)
+    else:
+        model = Model.load(chosen.append)
+        method = chosen.method or model.terms["method"]
+        model.agree(terms(method, methods.checked(method, hyper), not chosen.raw), "command line")
+    for samples, classes in model.fit(chosen.features, _split(chosen)):
+        print(f"session {model.learner.session}: {samples} samples of {classes} classes")
+    model.save(chosen.out)
+    print(_described(chosen.out, model))
+
+
+def evaluate(chosen: argparse.Namespace) -> None:
+    """Print a model's accuracy on feature files."""
+    result = Model.load(chosen.model).evaluate(chosen.features)
+    if chosen.out is not None:
+        write_json(chosen.out, result)
+    counts = (result["correct"], result["samples"])
+    rows = [
+        ("", "correct", "samples", "accuracy"),
+        ("all samples", *map(str, counts), f"{100 * result['accuracy']:.2f} %"),
+        ("mean over classes", "", "", f"{100 * result['class_accuracy']:.2f} %"),
+    ]
+    if result["left_out"]:
+        rows.append(("of classes not learned", "", str(result["left_out"]), ""))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *others in rows:
+        cells = [first.ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        print("  ".join(cells).rstrip())
+
+
+def merge(chosen: argparse.Namespace) -> None:
+    """Add models up and save the sum."""
+    if len(chosen.models) < 2:
+        raise InputError("A sum needs two models or more.")
+    (_, first), *others = [(str(path), Model.load(path)) for path in chosen.models]
+    first.merge(others)
+    first.save(chosen.out)
+    print(_described(chosen.out, first))
+
+
+def _described(path: Path, model: Model) -> str:
+    learner = model.learner
+    sessions = "1 session" if learner.session == 1 else f"{learner.session} sessions"
+    return (
+        f"{path}: {model.terms['method']}, {sessions}, {len(learner.classes)} classes, "
+        f"{model.terms['features']} features"
+    )
+
+
+def _split(chosen: argparse.Namespace) -> Split | None:
+    """Return how the classes are cut into sessions; None for one session."""
+    if chosen.order_file is not None:
+        sessions = _sessions(chosen.order_file)
+        return lambda classes: sessions
+    if chosen.order is not None:
+        return lambda classes: stream.split_sessions(
+            stream.class_order(chosen.order, classes), chosen.sessions
+        )
+    return None
+
+
+def _sessions(path: Path) -> list[NDArray[np.int64]]:
+    """Read the sessions of an order file, as the workflow writes them."""
+    content = read_json(path)
+    sessions = content.get("sessions") if isinstance(content, dict) else None
+    good = isinstance(sessions, list) and all(
+        isinstance(part, list) and part and all(type(label) is int for label in part)
+        for part in sessions
+    )
+    if not good:
+        raise InputError(
+            f'{path}: not a class order. Expected {{"sessions": [[3, 1], [0, 2]]}}, whole numbers from 0 '
+            "that are places in the files' class list."
+        )
+    return [np.array(part, dtype=np.int64) for part in sessions]
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    """Read NAME=VALUE; the value is a JSON scalar, else text."""
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    try:
+        scalar = json.loads(value)
+    except ValueError:
+        return name, value
+    return name, value if isinstance(scalar, (dict, list)) else scalar
+
+
+def _whole(text: str) -> int:
+    """Read a whole number of at least 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m sparcl",
+        description="Fit, evaluate and merge learners on cached features. docs/command-line.md has examples.",
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for add in (_add_fit, _add_evaluate, _add_merge):
+        add(commands)
+    return parser
+
+
+def _add_fit(commands: Any) -> None:
+    parser = commands.add_parser(
+        "fit",
+        help="fit a method on feature files",
+        description="Fit a method on feature files and save it. Without an order all samples are one session. "
+        "Methods whose state is a sum over samples, such as acil and ncm, read the files block by block; the others "
+        "hold a session's rows in memory.",
+    )
+    parser.add_argument("--method", metavar="ID", help=f"one of {', '.join(methods.names())}")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=_assignment,
+        metavar="NAME=VALUE",
+        help="a hyper-parameter of the method, as often as needed: --set ridge=0.1",
+    )
+    _add_features(parser)
+    order = parser.add_mutually_exclusive_group()
+    order.add_argument(
+        "--order",
+        type=_whole,
+        metavar="NUMBER",
+        help="a class-incremental stream in the class order of this number (the field's is 1993)",
+    )
+    order.add_argument(
+        "--order-file",
+        type=Path,
+        metavar="FILE.json",
+        help='the classes of each session: {"sessions": [[3, 1], [0, 2]]}',
+    )
+    parser.add_argument("--sessions", type=_whole, metavar="T", help="sessions of --order")
+    parser.add_argument(
+        "--raw",
+        action="store_true",
+        help="take features as they are; by default each is divided by its norm",
+    )
+    parser.add_argument(
+        "--append",
+        type=Path,
+        metavar="MODEL.npz",
+        help="go on with a saved model; its method and settings hold",
+    )
+    _add_out(parser)
+    parser.set_defaults(run=fit)
+
+
+def _add_evaluate(commands: Any) -> None:
+    parser = commands.add_parser(
+        "evaluate",
+        help="count what a saved model classifies rightly",
+        description="Print a model's accuracy on feature files, over samples and over classes. Samples of classes "
+        "that it has not learned are left out.",
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL.npz")
+    _add_features(parser)
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.json", help="write the counts of every class too"
+    )
+    parser.set_defaults(run=evaluate)
+
+
+def _add_merge(commands: Any) -> None:
+    parser = commands.add_parser(
+        "merge",
+        help="add up models that were fitted on different samples",
+        description="Add up models of one method and the same settings, fitted on different samples: the result is "
+        "that of one fit on all of them. Only methods whose state is a sum can be merged.",
+    )
+    parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.npz")
+    _add_out(parser)
+    parser.set_defaults(run=merge)
+
+
+def _add_features(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--features",
+        nargs="+",
+        type=Path,
+        required=True,
+        metavar="FILE.h5",
+        help="feature files of one backbone; their classes are matched by name",
+    )
+
+
+def _add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="MODEL.npz", help="where the model is written"
+    )
