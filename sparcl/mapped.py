@@ -137,6 +137,40 @@ class MappedRidge(Learner):
             self.ridge = self._chosen_from_sums()
         self.weights = self._solved(self.statistics, self.ridge)
 
+    # --- a session in parts ------------------------------------------------------------------
+
+    @property
+    def undivided(self) -> str:
+        """Why a session must come whole; empty for a map drawn at random and a fixed ridge."""
+        if isinstance(self.settings.ridge, str):
+            return f"the rule {self.settings.ridge!r} looks at each session (a number does not)"
+        if self.settings.draw == "kernel":
+            return "its centres are drawn from the first session"
+        if self.settings.balanced:
+            return "it weighs each class by its final count"
+        return ""
+
+    def _settings(self) -> dict[str, Any]:
+        return dataclasses.asdict(self.settings)
+
+    def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
+        self._start(Phi)
+        self._add(self.statistics, Phi, columns, classes, classes, None)
+
+    def _add_sums(self, other: Self, columns: NDArray[np.integer], classes: int) -> None:
+        if self.statistics is None:
+            self.map = other.map
+            self.statistics = Statistics(self.width, self.dtype)
+        self.statistics.grow(classes)
+        self.statistics.merge(other.statistics, columns)
+
+    def _solve_sums(self, order: NDArray[np.integer]) -> None:
+        self.ridge = float(self.settings.ridge)
+        self.weights = np.asfortranarray(self._solved(self.statistics, self.ridge)[:, order])
+        self.statistics.reorder(order)
+
+    # --- sums and weights --------------------------------------------------------------------
+
     def _start(self, Phi: Array) -> None:
         """Draw the map in the first session."""
         if self.map is not None:

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from sparcl.checks import one_of, whole
 from sparcl.discriminant import Discriminant, Scatter
-from sparcl.expansion import GaussianRelu
 from sparcl.fourier import FourierMap, variance_gamma
 from sparcl.learner import Array
+from sparcl.maps import RandomMap
 
 MAPS = ("rbf", "relu")
 
@@ -38,7 +38,7 @@ class RanDumb(Discriminant):
         self.embedding = one_of("embedding", embedding, MAPS)
         self.seed = whole("seed", seed, least=0)
         self.gamma, self.shrinkage = np.nan, np.nan
-        self.map: FourierMap | GaussianRelu | None = None
+        self.map: FourierMap | RandomMap | None = None
 
     def expand(self, Phi: Array) -> Array:
         """Return h (n, M) of features Phi (n, d)."""
@@ -57,9 +57,9 @@ class RanDumb(Discriminant):
         self.gamma = variance_gamma(Phi)
         self.map = self._drawn(Phi.shape[1])
 
-    def _drawn(self, d: int) -> FourierMap | GaussianRelu:
+    def _drawn(self, d: int) -> FourierMap | RandomMap:
         if self.embedding == "relu":
-            return GaussianRelu(d, self.width, self.seed)
+            return RandomMap(d, self.width, self.seed)
         return FourierMap(d, self.width, self.gamma, self.seed)
 
     def _precision_times(self, means: Array) -> Array:

@@ -17,6 +17,10 @@ SUMS: dict[str, tuple[str, dict]] = {
     "ncm": ("ncm", {}),
     "acil": ("acil", {"ridge": 0.1}),
     "linear-relu": ("linear-relu", {"ridge": 0.1, "width": 40}),
+    "hidden layer": ("acil-rhl", {"ridge": 0.1, "width": 40}),
+    "fixed ridge": ("ranpac", {"ridge": 3.0, "width": 40}),
+    "sparse": ("flycl", {"ridge": 3.0, "width": 40, "nonzeros": 8}),
+    "sigmoid": ("foal", {"width": 40}),
     "top-k": ("sparcl", {"k": 0, "expansion": "topk", "m": 40, "tau_map": 0.0}),
 }
 WHOLE: dict[str, tuple[str, dict, str]] = {
@@ -26,7 +30,10 @@ WHOLE: dict[str, tuple[str, dict, str]] = {
     "bandwidth": ("sparcl", {"k": 0, "expansion": "rbf", "m": 40, "tau_map": 0.0}, "map"),
     "projection": ("sparcl", {"k": 0, "project": True}, "project"),
     "cores": ("sparcl", {"k": 0, "cores": 2}, "cores"),
-    "ranpac": ("ranpac", {"width": 40}, "not a sum"),
+    "ranpac": ("ranpac", {"width": 40}, "newest"),
+    "kernels": ("gkeal", {"width": 20}, "centres"),
+    "balanced": ("air", {"width": 40}, "final count"),
+    "two streams": ("dsal", {"width": 40}, "not a sum"),
 }
 
 
@@ -229,5 +236,5 @@ def test_a_session_that_cannot_be_solved_stays_open(stream: list[Session]) -> No
 
 def test_every_method_is_a_sum_or_says_why_not() -> None:
     sums = {name for name in methods.names() if not build(name).undivided}
-    assert {"acil", "linear-relu", "ncm"} <= sums
+    assert {"acil", "acil-rhl", "gacl", "foal", "real-ffb", "linear-relu", "ncm"} <= sums
     assert not sums & {"sparcl", "sparcl-alg1", "sparcl-plus", "ranpac"}

@@ -11,8 +11,10 @@ from sparcl.files import write_text
 
 def main(snakemake) -> None:
     # paper/<suite>/summary/<frame>.csv and timings/<frame>.csv
-    paths = [Path(path) for path in [*snakemake.input.csv, *snakemake.input.timings]]
-    frames = {(path.parts[-3] if path.parts[0] == "paper" else "timings", path.stem): pd.read_csv(path) for path in paths}
+    paths = [Path(path) for path in snakemake.input.csv]
+    frames = {(path.parts[1], path.stem): pd.read_csv(path) for path in paths}
+    for path in map(Path, snakemake.input.timings):
+        frames["timings", path.stem] = pd.read_csv(path)
     judged = claims.judge(snakemake.params.ledger, frames, snakemake.params.known)
     texts = claims_table.texts(claims_table.rows(judged, snakemake.params.labels))
     for path in snakemake.output:
