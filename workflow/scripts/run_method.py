@@ -8,7 +8,8 @@ from sparcl.files import read_json, write_json
 def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
     order, seed = read_json(snakemake.input.order), int(names["seed"])
-    data = {split: store.read(snakemake.input[split]) for split in ("train", "test")}
+    kind = spec.get("features", "last")
+    data = {split: store.read(snakemake.input[split]).using(kind) for split in ("train", "test")}
     train, test = stress.splits(spec, order["sessions"], data["train"], data["test"])
     chosen = read_json(snakemake.input.selection)["chosen"] if snakemake.input.selection else {}
     hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)
