@@ -160,18 +160,24 @@ def label(options: Mapping[str, Any], kind: str, identifier: str, short: bool = 
     return name
 
 
+def measured(options: Mapping[str, Any]) -> list[str]:
+    """Return the methods of the suite without those that its backbone has no features for (``absent``)."""
+    return [method for method in options["methods"] if method not in options.get("absent", ())]
+
+
 def shown(options: Mapping[str, Any]) -> list[str]:
-    """Return the methods that a figure draws: ``show`` in its order, as far as the suite has them; else all.
+    """Return the methods that a figure draws: ``show`` in its order, as far as the suite ran them; else all.
 
     Raises
     ------
     InputError
         The suite has none of them.
     """
-    methods = [m for m in options.get("show", options["methods"]) if m in options["methods"]]
+    ran = measured(options)
+    methods = [m for m in options.get("show", ran) if m in ran]
     if not methods:
         raise InputError(
-            f"none of the methods to show ({', '.join(options['show'])}) is in the suite "
-            f"({', '.join(options['methods'])}); correct `show:` of this figure in params.yaml"
+            f"none of the methods to show ({', '.join(options.get('show', options['methods']))}) was run in the suite "
+            f"({', '.join(ran)}); correct `show:` of this figure in params.yaml"
         )
     return methods

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import label, require, select, shown
+from figures.frames import label, measured, require, select, shown
 
 MEASURES = ["A_bar", "forgetting"]
 CURVE = "sparcl"  # whose colour the curve has
@@ -38,7 +38,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         A method or pair is missing, or a cell that is drawn is empty.
     """
     points = shown(options)
-    curve = [method for method in options["curve"] if method in options["methods"]]
+    curve = [method for method in options["curve"] if method in measured(options)]
     rows = select(frames, "runs", options, [*MEASURES, "tau"], [*points, *curve])
     require(rows, "runs", MEASURES)
     datasets = list(options["datasets"])

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from figures import tables
-from figures.frames import PAIR, label, require, select
+from figures.frames import PAIR, label, measured, require, select
 from figures.tables import Measure
 from sparcl.errors import ConfigError
 
@@ -55,6 +55,7 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     options : mapping
         ``datasets``, ``methods``, ``backbones``; ``groups``: title -> ids of methods, in the order of
         the rows. Methods of the suite that no group names come last; ids outside the suite are skipped.
+        ``absent``: methods of the suite that the backbone has no features for; their cells have n = 0.
 
     Returns
     -------
@@ -68,15 +69,19 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
         A data set, method, pair or value is missing, or data sets differ in their number of sessions.
     """
     methods = list(options["methods"])
-    runs = select(frames, "runs", options, ["sessions", *MEASURES], methods)
+    ran = measured(options)
+    runs = select(frames, "runs", options, ["sessions", *MEASURES], ran)
     require(runs, "runs", list(MEASURES))
     group_of = _ordered(methods, options.get("groups", {}))
     parts = []
     for measure, described in MEASURES.items():
         for dataset in options["datasets"]:
             of_set = runs[runs["dataset"] == dataset]
-            values = of_set.pivot(index=PAIR, columns="method", values=measure)[list(group_of)]
-            part = tables.compare(values, described.higher_is_better).reset_index(names="method")
+            values = of_set.pivot(index=PAIR, columns="method", values=measure)
+            values = values[[method for method in group_of if method in ran]]
+            part = tables.compare(values, described.higher_is_better).reindex(list(group_of))
+            part = part.assign(n=part["n"].fillna(0).astype(int), best=part["best"].eq(True))
+            part = part.reset_index(names="method")
             part.insert(0, "measure", measure)
             part.insert(0, "dataset_label", label(options, "datasets", dataset))
             part.insert(0, "dataset", dataset)

@@ -1,10 +1,12 @@
 """Tables of mean ± standard deviation, with the best set in bold by a paired interval, as LaTeX, Markdown and text.
 
-A table is a long data frame of cells; a cell that nothing was measured for cannot exist in it.
+A table is a long data frame of cells. A cell that should have been measured and was not cannot exist in it; one whose
+method the backbone has no features for has n = 0 and says so.
 """
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +14,8 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from sparcl.errors import InputError
+
+ABSENT = "no block features"
 
 
 class Measure(NamedTuple):
@@ -92,7 +96,7 @@ def latex(
     Parameters
     ----------
     cells : DataFrame
-        Columns ``group, label, short, measure, dataset, dataset_label, mean, std, best``.
+        Columns ``group, label, short, measure, dataset, dataset_label, n, mean, std, best``.
     blocks : sequence of sequences of str
         Measures side by side, block under block.
     caption, tag : str
@@ -137,7 +141,7 @@ def latex(
                 rf"\multicolumn{{{1 + columns}}}{{l}}{{\emph{{{escape(group)}}}}} \\",
             ]
             for method, name in methods.items():
-                row = [shown[m, d][method] for m in block for d in datasets]
+                row = [_joined([shown[m, d][method] for d in datasets]) for m in block]
                 lines.append(r"\quad " + escape(name) + " & " + " & ".join(row) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}", r"\end{table*}"]
     return "\n".join(lines) + "\n"
@@ -252,6 +256,8 @@ def _numbers(
     cell = cells[
         (cells["method"] == method) & (cells["measure"] == measure) & (cells["dataset"] == dataset)
     ]
+    if len(cell) == 1 and cell["n"].iloc[0] == 0:
+        return ABSENT, "", False
     if len(cell) != 1 or not np.isfinite(cell["mean"].iloc[0]):
         raise InputError(
             f"table cell without a source: {method}, {measure}, data set {dataset} has {len(cell)} value(s)"
@@ -282,3 +288,12 @@ def _padded(cells: pd.DataFrame, measure: str, dataset: str, shown: Measure) -> 
         spread = rf" {{\scriptsize$\pm$\,{pad}{std}}}" if std else ""
         column[method] = (rf"\textbf{{{mean}}}" if best else mean) + spread
     return column
+
+
+def _joined(row: Sequence[str]) -> str:
+    """Cells of LaTeX side by side; neighbours without a value share one, since eight would not fit the page."""
+    parts: list[str] = []
+    for text, run in groupby(row):
+        same = list(run)
+        parts += [rf"\multicolumn{{{len(same)}}}{{c}}{{{text}}}"] if text == ABSENT else same
+    return " & ".join(parts)

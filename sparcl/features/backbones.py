@@ -69,7 +69,9 @@ class Backbone:
         Returns
         -------
         features : (b, d) float32
-        blocks : (b, L, d) float32, CLS tokens through the final norm; None without `block_indices`
+        blocks : (b, L + 1, d) float32: CLS tokens of the L blocks through the final norm, then the mean over these
+            blocks of the CLS token *before* the norm, through it: F-OAL's fusion (NeurIPS 2024, code 73e4ac1,
+            models/pretrained.py), over the blocks kept where F-OAL takes all twelve. None without `block_indices`
         """
         import torch
 
@@ -131,12 +133,12 @@ class Backbone:
                 batch,
                 indices=[block - 1 for block in self.block_indices],
                 return_prefix_tokens=True,
-                norm=True,
                 output_fmt="NLC",
             )
             features = self.model.forward_head(final)
-            blocks = torch.stack([prefix[:, 0] for _, prefix in found], dim=1)
-            return features.float(), blocks.float()
+            tokens = torch.stack([prefix[:, 0] for _, prefix in found], dim=1)
+            tokens = torch.cat([tokens, tokens.mean(dim=1, keepdim=True)], dim=1)
+            return features.float(), self.model.norm(tokens).float()
 
 
 def preprocessing_of(

@@ -132,7 +132,9 @@ def extract_split(
     done = False
     try:
         _run(chunks, work, min(len(work.chunks) * batch_size, n), n, f"{dataset} {split}")
-        features, blocks = _join(work.chunks, n, len(network.block_indices), dtype)
+        # the blocks and, behind them, their mean
+        levels = len(network.block_indices) + 1 if network.block_indices else 0
+        features, tokens = _join(work.chunks, n, levels, dtype)
         faults = _faults(images, features) if skip else {}
         kept = [row for row in range(n) if row not in faults]
         manifest = store.write(
@@ -142,7 +144,7 @@ def extract_split(
             [images.ids[row] for row in kept],
             images.class_names,
             meta,
-            None if blocks is None else blocks[kept],
+            *(() if tokens is None else (tokens[kept, :-1], tokens[kept, -1])),
         )
         skipped = images.skipped | {images.files[row]: why for row, why in faults.items()}
         _list_skipped(path.with_name(f"{path.stem}.skipped.txt"), skipped)
@@ -228,8 +230,7 @@ def _run(
 def _join(
     chunks: list[bytes], n: int, levels: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Features (n, d) and blocks (n, levels, d) or None out of the chunks."""
+    """Features (n, d) and tokens (n, levels, d) or None out of the chunks."""
     rows = np.frombuffer(b"".join(chunks), dtype=dtype).reshape(n, -1)
     d = rows.shape[1] // (1 + levels)
-    blocks = rows[:, d:].reshape(n, levels, d) if levels else None
-    return rows[:, :d], blocks
+    return rows[:, :d], rows[:, d:].reshape(n, levels, d) if levels else None

@@ -4,14 +4,15 @@ This is the only module that imports h5py, and every run job imports this one: n
 
 Layout of a file (everything contiguous, no timestamps, so equal content means equal bytes):
 
-======== ======= ===================== ==========================================================
-dataset  shape   dtype                 meaning
-======== ======= ===================== ==========================================================
-features (n, d)  float16 or float32    output of the frozen backbone, not normalised
-labels   (n,)    int32                 0..K-1, the position of the class in ``class_names``
-ids      (n,)    fixed-length bytes    UTF-8, unique and stable over re-extraction
-blocks   (n,L,d) as features, optional CLS token after each of L transformer blocks
-======== ======= ===================== ==========================================================
+=========== ======= ===================== ==========================================================
+dataset     shape   dtype                 meaning
+=========== ======= ===================== ==========================================================
+features    (n, d)  float16 or float32    output of the frozen backbone, not normalised
+labels      (n,)    int32                 0..K-1, the position of the class in ``class_names``
+ids         (n,)    fixed-length bytes    UTF-8, unique and stable over re-extraction
+blocks      (n,L,d) as features, optional CLS token after each of L transformer blocks
+blocks_mean (n, d)  as features, optional mean of these tokens before the final norm, through it
+=========== ======= ===================== ==========================================================
 
 Attributes hold what is needed to make the file again (`TEXT_KEYS`, `JSON_KEYS`, ``class_names``).
 """
@@ -23,7 +24,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,11 @@ TEXT_KEYS = (
 )
 JSON_KEYS = ("preprocessing", "extraction", "block_indices")
 REQUIRED_KEYS = ("dataset", "split", "backbone", "timm_id", "weights_sha256", "preprocessing")
-ARRAYS = ("features", "labels", "ids", "blocks")
+ARRAYS = ("features", "labels", "ids", "blocks", "blocks_mean")
 FEATURE_DTYPES = ("float16", "float32")
 ROWS = 4096  # samples that `blocks` reads at a time
+# What a method may read: the array that its features are made of.
+KINDS = {"last": "features", "blocks": "blocks", "blocks-mean": "blocks_mean"}
 
 
 @dataclass
@@ -64,6 +67,7 @@ class FeatureSet:
     meta : dict
         The attributes, and ``<array>_sha256`` of the raw C-order bytes of each array.
     blocks : array of shape (n, L, d) or None
+    blocks_mean : array of shape (n, d) or None
     """
 
     features: np.ndarray
@@ -72,6 +76,34 @@ class FeatureSet:
     class_names: list[str]
     meta: dict[str, Any] = field(default_factory=dict)
     blocks: np.ndarray | None = None
+    blocks_mean: np.ndarray | None = None
+
+    def using(self, kind: str) -> FeatureSet:
+        """Return the set with the features that a method reads.
+
+        Parameters
+        ----------
+        kind : ``last``, as they are; ``blocks``, the L blocks side by side (n, L d); ``blocks-mean`` (n, d)
+
+        Returns
+        -------
+        FeatureSet : its ``features_sha256`` is that of the array they are made of
+
+        Raises
+        ------
+        FeatureFileError : the kind is unknown, or the backbone kept no blocks
+        """
+        if kind not in KINDS:
+            raise FeatureFileError(f"Features {kind!r} are unknown; allowed: {', '.join(KINDS)}.")
+        array = getattr(self, KINDS[kind])
+        if array is None:
+            raise FeatureFileError(
+                f"{self.meta['dataset']}, {self.meta['split']}: the features of {self.meta['backbone']} hold no "
+                f"{KINDS[kind]}, but the method reads {kind!r}. Name `blocks` in the backbone's block of params.yaml "
+                "and extract again, or run the method on a backbone that keeps them."
+            )
+        sha256 = {"features_sha256": self.meta[f"{KINDS[kind]}_sha256"]}
+        return replace(self, features=array.reshape(len(array), -1), meta=self.meta | sha256)
 
 
 @dataclass(frozen=True)
@@ -97,13 +129,14 @@ def write(
     class_names: list[str],
     meta: dict[str, Any],
     blocks: np.ndarray | None = None,
+    blocks_mean: np.ndarray | None = None,
 ) -> dict[str, Any]:
     """Write a feature file and its manifest, each to a temporary name that is then renamed.
 
     Parameters
     ----------
     path : path of the HDF5 file; the manifest gets the same name with the suffix .json
-    features, labels, ids, class_names, blocks : see `FeatureSet`; ids may be text
+    features, labels, ids, class_names, blocks, blocks_mean : see `FeatureSet`; ids may be text
     meta : dict with `REQUIRED_KEYS` and any other of `TEXT_KEYS` and `JSON_KEYS`
 
     Returns
@@ -121,8 +154,8 @@ def write(
         "labels": np.ascontiguousarray(labels, dtype=np.int32),
         "ids": _encode_ids(ids),
     }
-    if blocks is not None:
-        arrays["blocks"] = np.ascontiguousarray(blocks)
+    optional = {"blocks": blocks, "blocks_mean": blocks_mean}
+    arrays |= {k: np.ascontiguousarray(a) for k, a in optional.items() if a is not None}
     _check_shapes(path, {k: (a.shape, a.dtype) for k, a in arrays.items()})
     if not np.array_equal(labels, arrays["labels"]):
         raise FeatureFileError(f"{path}: labels must be whole numbers that fit int32; got {labels}")
@@ -172,6 +205,7 @@ def read(
         class_names=class_names,
         meta=meta,
         blocks=arrays.get("blocks"),
+        blocks_mean=arrays.get("blocks_mean"),
     )
 
 
@@ -304,12 +338,13 @@ def _check_shapes(path: Path, claimed: dict[str, tuple[tuple[int, ...], np.dtype
         fail(f"labels are {claimed['labels'][1].name}, expected int32")
     if claimed["ids"][1].kind != "S":
         fail(f"ids are {claimed['ids'][1]}, expected fixed-length bytes")
-    if "blocks" in claimed:
-        block_shape, block_dtype = claimed["blocks"]
-        if len(block_shape) != 3 or (block_shape[0], block_shape[2]) != (n, d):
-            fail(f"blocks have shape {block_shape}, expected ({n}, L, {d})")
-        if block_dtype != dtype:
-            fail(f"blocks are {block_dtype.name}, features {dtype.name}")
+    for name, dimensions, expected in (("blocks", 3, f"({n}, L, {d})"), ("blocks_mean", 2, shape)):
+        if name in claimed:
+            found, of_type = claimed[name]
+            if len(found) != dimensions or (found[0], found[-1]) != (n, d):
+                fail(f"{name} have shape {found}, expected {expected}")
+            if of_type != dtype:
+                fail(f"{name} are {of_type.name}, features {dtype.name}")
 
 
 def _check_header(
@@ -332,7 +367,7 @@ def _check_rows(
 ) -> None:
     """Features are finite and labels name classes, in rows of which the file's row ``first`` is the first."""
     ids, labels = arrays["ids"], arrays["labels"]
-    for name in ("features", "blocks"):
+    for name in KINDS.values():
         if name not in arrays:
             continue
         finite = np.isfinite(arrays[name].reshape(len(ids), -1)).all(axis=1)

@@ -246,6 +246,13 @@ class TestIncompleteSummaries:
         with pytest.raises(InputError, match="acil has no label"):
             module.draw(frames, options)
 
+    def test_a_method_that_was_not_planned_is_not_drawn(self, module, frames, options):
+        frames["sessions"] = frames["sessions"].query("method != 'acil'")
+        drawn = module.draw(frames, options | {"absent": ["acil"]})
+        texts = [text.get_text() for ax in drawn.axes for text in ax.texts]
+        assert any("SPARCL" in text for text in texts)
+        assert not any("ACIL" in text for text in texts)
+
     def test_nothing_to_show(self, module, frames, options):
         with pytest.raises(InputError, match=r"none of the methods to show \(typo\)"):
             module.draw(frames, options | {"show": ["typo"]})

@@ -128,6 +128,54 @@ def test_markdown(frames, settings):
     assert {line.count("|") for line in body} == {4}
 
 
+class TestAbsent:
+    """A method that reads blocks, on a backbone that keeps none: planned nowhere, said everywhere."""
+
+    @pytest.fixture
+    def cells(self, frames, settings):
+        frames["runs"] = frames["runs"].query("method != 'acil'")
+        return main_table.rows(frames, settings | {"absent": ["acil"]})
+
+    def test_its_cells_have_no_number(self, cells):
+        absent = cells[cells["method"] == "acil"]
+        assert len(absent) == 2 * 4 and (absent["n"] == 0).all() and not absent["best"].any()
+        assert absent[["mean", "std", "gap"]].isna().all().all()
+        assert cells.groupby("method", sort=False).ngroup().iloc[:4].tolist() == [0, 1, 2, 3]
+        assert cells["method"].iloc[:4].tolist() == ["sparcl", "sparcl-paper", "acil", "ncm"]
+
+    def test_the_others_are_as_without_it(self, cells, frames, settings):
+        methods = {k: v for k, v in settings["methods"].items() if k != "acil"}
+        alone = main_table.rows(frames, settings | {"methods": methods})
+        rest = cells[cells["method"] != "acil"].reset_index(drop=True)
+        pd.testing.assert_frame_equal(rest, alone)
+
+    def test_every_kind_of_file_says_why(self, cells, settings, tmp_path, capsys):
+        texts = main_table.texts(cells, settings)
+        row = "| the acil | no block features | no block features |"
+        assert texts[".md"].count(row) == 4
+        cell = r"\multicolumn{2}{c}{no block features}"
+        assert texts[".tex"].count(rf"\quad ACIL & {cell} & {cell} \\") == 2
+        assert "3 orders" in texts[".md"]
+        path = tmp_path / "main.csv"
+        path.write_text(texts[".csv"], encoding="utf-8")
+        assert main_table.main([str(path)]) == 0
+        assert capsys.readouterr().out.count("no block features") == 2 * 4
+
+    def test_one_of_two_data_sets(self, frames, settings):
+        cells = main_table.rows(frames, settings)
+        hole = (cells["method"] == "acil") & (cells["dataset"] == "two")
+        cells.loc[hole, ["n", "mean", "std", "best"]] = [0, np.nan, np.nan, False]
+        cells = cells.astype({"best": bool})
+        texts = main_table.texts(cells, settings)
+        assert texts[".md"].count("| the acil | 81.0 ± 0.0 | no block features |") == 1
+        assert texts[".tex"].count(r"\multicolumn{1}{c}{no block features}") == 4
+
+    def test_a_method_that_should_have_run_is_an_error(self, frames, settings):
+        frames["runs"] = frames["runs"].query("method != 'acil'")
+        with pytest.raises(InputError, match="method acil"):
+            main_table.rows(frames, settings)
+
+
 def test_blocks_name_measures(frames, settings):
     cells = main_table.rows(frames, settings)
     with pytest.raises(ConfigError, match="A_mean"):

@@ -43,6 +43,7 @@ def content() -> dict[str, Any]:
             "preprocessing": {"size": 224, "crop": 1.0, "mean": [0.5, 0.5, 0.5]},
         },
         "blocks": rng.standard_normal((12, 2, 5)).astype(np.float16),
+        "blocks_mean": rng.standard_normal((12, 5)).astype(np.float16),
     }
 
 

@@ -120,12 +120,16 @@ def test_cls_tokens_of_chosen_blocks(tmp_path, tiny, pixels):
     features, blocks = backbones.build(block, PREPROCESSING)(pixels)
     with torch.inference_mode():
         tokens = tiny._pos_embed(tiny.patch_embed(normalised(pixels)))
-        for layer in tiny.blocks[:3]:
+        levels = []
+        for layer in tiny.blocks:
             tokens = layer(tokens)
-        third = tiny.norm(tokens)[:, 0]
-    assert features.shape == (2, 192) and blocks.shape == (2, 2, 192)
+            levels.append(tokens[:, 0])
+        third, mean = tiny.norm(levels[2]), tiny.norm((levels[2] + levels[11]) / 2)
+    assert features.shape == (2, 192) and blocks.shape == (2, 3, 192)
     np.testing.assert_allclose(blocks[:, 0], third, rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(blocks[:, 1], features)
+    np.testing.assert_allclose(blocks[:, 2], mean, rtol=1e-4, atol=1e-5)
+    assert np.abs(blocks[:, 2] - blocks[:, :2].mean(axis=1)).max() > 0.01  # the norm comes last
 
 
 @pytest.mark.parametrize("chosen", [[0], [13], [3, 2], [2, 2]])
@@ -248,7 +252,7 @@ def test_vit_equals_the_graph_it_was_exported_as(params):
     coarse = Image.fromarray(rng.integers(0, 256, (7, 7, 3), dtype=np.uint8))
     pixels = backbones.preprocess(coarse, preprocessing)[None]
     features, blocks = backbones.build(block, preprocessing)(pixels)
-    assert features.shape == (1, 384) and blocks.shape == (1, 3, 384)
+    assert features.shape == (1, 384) and blocks.shape == (1, 4, 384)
 
     model = onnx.load_model_from_string(weights.fetch(block["weights"], "vit")[1])
     last = "/backbone/layernorm/Add_1_output_0"

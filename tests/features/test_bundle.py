@@ -14,30 +14,30 @@ ROOT = Path(__file__).resolve().parents[2]
 BUNDLE = ROOT / "data" / "features"
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
 BUNDLED = sorted(k for k, block in PARAMS["datasets"].items() if block["features"] == "bundle")
-FILES = [(name, split) for name in BUNDLED for split in ("train", "test")]
-BACKBONE = "efficientnet-lite0"
+WIDTHS = {"efficientnet-lite0": 1280, "vit-s14-focus": 384}
+PLACES = [(name, "efficientnet-lite0") for name in BUNDLED]
+PLACES += [(name, "vit-s14-focus") for name in ("cub-50", "sketchy-125")]
+FILES = [(*place, split) for place in PLACES for split in ("train", "test")]
+FILES_WITH_BLOCKS = [file for file in FILES if PARAMS["backbones"][file[1]]["blocks"]]
 
 
-def file_of(dataset, split):
-    return BUNDLE / dataset / BACKBONE / f"{split}.h5"
+def file_of(dataset, backbone, split):
+    return BUNDLE / dataset / backbone / f"{split}.h5"
 
 
 def test_the_four_sets_of_the_default_suite_are_bundled():
     assert BUNDLED == ["cifar-100-150", "cub-50", "grocery-81", "sketchy-125"]
 
 
-@pytest.mark.parametrize(("dataset", "split"), FILES)
-def test_file_manifest_and_params_agree(dataset, split):
-    path = file_of(dataset, split)
+@pytest.mark.parametrize(("dataset", "name", "split"), FILES)
+def test_file_manifest_and_params_agree(dataset, name, split):
+    path = file_of(dataset, name, split)
     manifest = store.verify(path)
-    block, backbone = PARAMS["datasets"][dataset], PARAMS["backbones"][BACKBONE]
-    assert (manifest["dataset"], manifest["split"], manifest["backbone"]) == (
-        dataset,
-        split,
-        BACKBONE,
-    )
+    block, backbone = PARAMS["datasets"][dataset], PARAMS["backbones"][name]
+    assert (manifest["dataset"], manifest["split"], manifest["backbone"]) == (dataset, split, name)
     assert manifest["n"] == block["counts"][split] and manifest["classes"] == block["classes"]
-    assert (manifest["d"], manifest["dtype"]) == (1280, "float16")
+    assert (manifest["d"], manifest["dtype"]) == (WIDTHS[name], "float16")
+    assert manifest.get("block_indices", []) == backbone["blocks"]
     assert manifest["timm_id"] == backbone["timm_id"]
     assert manifest["weights_sha256"] == backbone["weights"]["sha256"]
     assert manifest["preprocessing"] == {
@@ -46,12 +46,26 @@ def test_file_manifest_and_params_agree(dataset, split):
     }
     data = store.read(path)
     assert np.bincount(data.labels, minlength=block["classes"]).min() > 0
-    assert (data.features >= 0).all() and data.features.max() <= 6, "pooled ReLU6 outputs"
+    if name == "efficientnet-lite0":
+        assert (data.features >= 0).all() and data.features.max() <= 6, "pooled ReLU6 outputs"
+        assert data.blocks is data.blocks_mean is None
 
 
-@pytest.mark.parametrize("dataset", BUNDLED)
-def test_no_sample_is_in_both_splits(dataset):
-    train, test = (store.read(file_of(dataset, split)) for split in ("train", "test"))
+@pytest.mark.parametrize(("dataset", "name", "split"), FILES_WITH_BLOCKS)
+def test_blocks(dataset, name, split):
+    """Four blocks, the last of them the features; the mean is none of them, nor their mean after the norm."""
+    data = store.read(file_of(dataset, name, split))
+    n, d = data.features.shape
+    assert data.blocks.shape == (n, 4, d) and data.blocks_mean.shape == (n, d)
+    np.testing.assert_array_equal(data.blocks[:, 3], data.features)
+    blocks, mean = data.blocks.astype(float), data.blocks_mean.astype(float)
+    for other in (*blocks.transpose(1, 0, 2), blocks.mean(axis=1)):
+        assert np.linalg.norm(mean - other) > 0.05 * np.linalg.norm(other)
+
+
+@pytest.mark.parametrize(("dataset", "name"), PLACES)
+def test_no_sample_is_in_both_splits(dataset, name):
+    train, test = (store.read(file_of(dataset, name, split)) for split in ("train", "test"))
     assert train.class_names == test.class_names
     assert not set(train.ids) & set(test.ids)
     both = np.concatenate([train.features, test.features])
@@ -62,7 +76,7 @@ def test_no_sample_is_in_both_splits(dataset):
 def test_no_photo_of_sketchy_is_in_both_splits():
     photos = []
     for split in ("train", "test"):
-        data = store.read(file_of("sketchy-125", split))
+        data = store.read(file_of("sketchy-125", "efficientnet-lite0", split))
         ids = [i.decode() for i in data.ids]
         photos.append({photo_id(i) for i in ids})
         assert len({i.split("/")[0] for i in ids}) == 125
@@ -73,14 +87,24 @@ def test_no_photo_of_sketchy_is_in_both_splits():
 def test_nothing_but_features_manifests_and_cards():
     found = {p.relative_to(BUNDLE).as_posix() for p in BUNDLE.rglob("*") if p.is_file()}
     expected = {f"{name}/README.md" for name in BUNDLED}
-    expected |= {f"{n}/{BACKBONE}/{s}.{end}" for n, s in FILES for end in ("h5", "json")}
+    expected |= {f"{n}/{b}/{s}.{end}" for n, b, s in FILES for end in ("h5", "json")}
     assert {name for name in found if not Path(name).name.startswith(".")} == expected
-    assert sum((BUNDLE / name).stat().st_size for name in expected) < 80e6
+    assert sum((BUNDLE / name).stat().st_size for name in expected) < 100e6
+    assert max((BUNDLE / name).stat().st_size for name in expected) < 50e6
+
+
+@pytest.mark.parametrize(("dataset", "name"), PLACES)
+def test_samples_are_those_of_the_first_backbone(dataset, name):
+    """In the same order: class orders and splits mean the same images."""
+    for split in ("train", "test"):
+        first, this = (store.read(file_of(dataset, b, split)) for b in ("efficientnet-lite0", name))
+        np.testing.assert_array_equal(first.ids, this.ids)
+        np.testing.assert_array_equal(first.labels, this.labels)
 
 
 def test_ids_and_attributes_hold_no_absolute_path():
-    for dataset, split in FILES:
-        path = file_of(dataset, split)
+    for file in FILES:
+        path = file_of(*file)
         data = store.read(path)
         assert not [i for i in data.ids if i.startswith(b"/") or b".." in i]
         assert not re.search(r'"/|[A-Za-z]:\\\\', path.with_suffix(".json").read_text())
@@ -95,3 +119,9 @@ def test_card(dataset):
     block = PARAMS["datasets"][dataset]
     for number in (block["classes"], *block["counts"].values()):
         assert re.search(rf"\b{number:,}\b", text), number
+    for name, backbone in PARAMS["backbones"].items():
+        kept = (dataset, name) in PLACES
+        assert (f"/{name}" in text) == kept, name
+        if kept:
+            pins = backbone["weights"]
+            assert f"{pins['package']}` {pins['version']}" in text and pins["sha256"] in text

@@ -152,8 +152,10 @@ def test_blocks_of_a_vision_transformer(tmp_path, params, job):
     )
     data = store.read(tmp_path / "a" / "test.h5")
     assert data.blocks.shape == (10, 2, 192) and manifest["block_indices"] == [6, 12]
+    assert data.blocks_mean.shape == (10, 192)
     np.testing.assert_array_equal(data.blocks[:, 1], data.features)
     assert np.abs(data.blocks[:, 0].astype(float) - data.features).max() > 0.01
+    assert np.abs(data.blocks_mean.astype(float) - data.features).max() > 0.01
 
 
 def run(path, job, folder):

@@ -58,7 +58,7 @@ def test_processes_give_what_threads_give(root, workers, blocks):
     processes = list(pipeline.by_processes(batches(images, network), workers, dtype))
     assert [used for _, used in threads] == [4, 4, 4, 4, 2]
     for (one, used), (two, _) in zip(threads, processes, strict=True):
-        assert len(one) == used * 48 * 2 * (1 + len(blocks))
+        assert len(one) == used * 48 * 2 * (1 + (len(blocks) + 1 if blocks else 0))
         np.testing.assert_allclose(
             np.frombuffer(one, dtype), np.frombuffer(two, dtype), rtol=2e-3, atol=2e-3
         )

@@ -16,6 +16,7 @@ def test_what_is_written_is_read_back(feature_file, content):
     data = store.read(feature_file)
     np.testing.assert_array_equal(data.features, content["features"])
     np.testing.assert_array_equal(data.blocks, content["blocks"])
+    np.testing.assert_array_equal(data.blocks_mean, content["blocks_mean"])
     np.testing.assert_array_equal(data.labels, content["labels"])
     assert data.features.dtype == np.float16 and data.labels.dtype == np.int32
     assert [i.decode() for i in data.ids] == content["ids"]
@@ -27,10 +28,37 @@ def test_what_is_written_is_read_back(feature_file, content):
 
 
 def test_float32_without_blocks(tmp_path, content):
-    content |= {"features": content["features"].astype(np.float32), "blocks": None}
+    content |= {"features": content["features"].astype(np.float32)}
+    content |= {"blocks": None, "blocks_mean": None}
     store.write(tmp_path / "a.h5", **content)
     data = store.read(tmp_path / "a.h5")
-    assert data.features.dtype == np.float32 and data.blocks is None
+    assert data.features.dtype == np.float32 and data.blocks is data.blocks_mean is None
+    assert data.using("last").features is not None
+    for kind, array in (("blocks", "blocks"), ("blocks-mean", "blocks_mean")):
+        with pytest.raises(
+            FeatureFileError, match=f"toy, train: .*toy-net hold no {array}, .*'{kind}'"
+        ):
+            data.using(kind)
+
+
+def test_what_a_method_reads(feature_file, content):
+    data, arrays = store.read(feature_file), store.verify(feature_file)["arrays"]
+    first, second = content["blocks"].transpose(1, 0, 2)
+    expected = {
+        "last": ("features", content["features"]),
+        "blocks": ("blocks", np.hstack([first, second])),
+        "blocks-mean": ("blocks_mean", content["blocks_mean"]),
+    }
+    assert expected.keys() == store.KINDS.keys()
+    for kind, (name, values) in expected.items():
+        read = data.using(kind)
+        np.testing.assert_array_equal(read.features, values)
+        assert read.meta["features_sha256"] == arrays[name]["sha256"]
+        np.testing.assert_array_equal(read.labels, data.labels)
+    with pytest.raises(
+        FeatureFileError, match="'first' are unknown; allowed: last, blocks, blocks-mean"
+    ):
+        data.using("first")
 
 
 def test_equal_content_gives_equal_bytes_in_another_process(tmp_path, feature_file):
@@ -38,7 +66,8 @@ def test_equal_content_gives_equal_bytes_in_another_process(tmp_path, feature_fi
     script = (
         "import sys; from sparcl.features import store; d = store.read(sys.argv[1]);"
         "meta = {k: v for k, v in d.meta.items() if not k.endswith('_sha256') or k == 'weights_sha256'};"
-        "store.write(sys.argv[2], d.features, d.labels, d.ids, d.class_names, meta, d.blocks)"
+        "arrays = d.features, d.labels, d.ids, d.class_names, meta, d.blocks, d.blocks_mean;"
+        "store.write(sys.argv[2], *arrays)"
     )
     subprocess.run([sys.executable, "-c", script, feature_file, copy], check=True)
     assert copy.read_bytes() == feature_file.read_bytes()
@@ -159,6 +188,13 @@ def test_storage_outside_the_file_or_compressed_is_refused(tmp_path, feature_fil
         ("ids", np.arange(12), "expected fixed-length bytes"),
         ("blocks", np.ones((12, 2, 4), np.float16), "blocks have shape"),
         ("blocks", np.ones((12, 2, 5), np.float32), "blocks are float32"),
+        (
+            "blocks_mean",
+            np.ones((11, 5), np.float16),
+            r"blocks_mean have shape .*expected \(12, 5\)",
+        ),
+        ("blocks_mean", np.ones((12, 1, 5), np.float16), "blocks_mean have shape"),
+        ("blocks_mean", np.ones((12, 5), np.float32), "blocks_mean are float32"),
     ],
 )
 def test_disagreeing_shapes_and_types(feature_file, name, value, message):
@@ -172,7 +208,7 @@ def test_disagreeing_shapes_and_types(feature_file, name, value, message):
 def test_manifest_mismatch_names_the_array(feature_file):
     path = feature_file.with_suffix(".json")
     manifest = json.loads(path.read_text())
-    for name in ("features", "labels", "ids", "blocks"):
+    for name in store.ARRAYS:
         changed = json.loads(path.read_text())
         changed["arrays"][name]["sha256"] = "f" * 64
         other = path.with_name(f"{name}.json")
@@ -192,7 +228,7 @@ def test_manifest_mismatch_names_the_array(feature_file):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", ["features", "blocks"])
+@pytest.mark.parametrize("name", store.KINDS.values())
 def test_values_that_are_not_finite_name_the_sample(tmp_path, content, bad, name):
     content[name][7] = bad
     with pytest.raises(FeatureFileError, match=r"first row 7, sample 'train/ä7\.png'.*float32"):

@@ -4,10 +4,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from copies import ROOT, planned, snakemake
+from copies import ROOT, edit_params, planned, snakemake
 
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
 
@@ -18,23 +19,29 @@ def test_every_input_has_a_rule_or_is_in_git(pristine: Path, suite: str) -> None
     plan = snakemake(pristine, "--dry-run", "--cores", "1", "all", "--config", f"suite={suite}")
     assert plan.returncode == 0, plan.stdout
     block = PARAMS["suites"][suite]
-    datasets, backbones, methods, pairs = (
-        len(block[key]) for key in ("datasets", "backbones", "methods", "pairs")
-    )
+    datasets, backbones, pairs = (len(block[key]) for key in ("datasets", "backbones", "pairs"))
+    # A method that reads blocks is run on the backbones that keep some.
+    methods = [
+        PARAMS["methods"][name]
+        for backbone in block["backbones"]
+        for name in block["methods"]
+        if PARAMS["methods"][name].get("features", "last") == "last"
+        or PARAMS["backbones"][backbone].get("blocks")
+    ]
     jobs = {
         rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", plan.stdout, flags=re.MULTILINE)
     }
     live = sum(PARAMS["datasets"][name]["features"] == "images" for name in block["datasets"])
     drawn = sum(PARAMS["datasets"][name].get("split") == "draw" for name in block["datasets"])
     traces = block.get("traces", 0)
-    selecting = sum("select" in PARAMS["methods"][name] for name in block["methods"])
+    selecting = sum("select" in method for method in methods)
     expected = {
         "verify_features": 2 * backbones * (datasets - live),
         "extract_features": 2 * backbones * live,
         "list_split": drawn,
         "make_order": datasets * len({order for order, _ in block["pairs"]}),
-        "select_hyper": datasets * backbones * selecting * pairs,
-        "run_method": datasets * backbones * methods * pairs,
+        "select_hyper": datasets * selecting * pairs,
+        "run_method": datasets * len(methods) * pairs,
         "trace_spectrum": datasets * backbones * traces,
         "summarise_runs": 1,
         "summarise_spectra": int(traces > 0),
@@ -50,6 +57,45 @@ def test_every_input_has_a_rule_or_is_in_git(pristine: Path, suite: str) -> None
 
 def test_nothing_is_extracted_where_features_are_bundled(pristine: Path) -> None:
     assert "extract_features" not in planned(pristine, "all", "--config", "suite=bundled")
+
+
+def test_a_method_that_reads_blocks_is_planned_where_they_are(clone: Path) -> None:
+    """Two backbones, one of them with blocks; a table on each says which methods it lacks."""
+    reading = {"blocks": "blocks", "fused": "blocks-mean", "plain": "last"}
+
+    def change(params: dict[str, Any]) -> None:
+        params["backbones"]["vit-s14-focus"]["blocks"] = [6, 12]
+        for name, kind in reading.items():
+            params["methods"][f"acil-{name}"] = params["methods"]["acil"] | {"features": kind}
+        ids = [f"acil-{name}" for name in reading]
+        main = {k: v for k, v in params["tables"]["main"].items() if k != "groups"}
+        for table, backbone in (("ablation", "vit-s14-focus"), ("sweep", "efficientnet-lite0")):
+            params["tables"][table] = main | {"backbone": backbone}
+        params["suites"]["digits"] |= {
+            "methods": ["acil", *ids],
+            "backbones": ["efficientnet-lite0", "vit-s14-focus"],
+            "pairs": [[1993, 0]],
+            "tables": ["ablation", "sweep"],
+            "figures": [],
+        }
+
+    edit_params(clone, change)
+    suite = ("--config", "suite=digits")
+    plan = snakemake(clone, "--dry-run", "--cores", "1", "all", *suite)
+    assert plan.returncode == 0, plan.stdout
+    for folder, job in (("runs", "run_method"), ("selection", "select_hyper")):
+        made = re.findall(
+            rf"rule {job}:\n(?: .*\n)*?    output: results/{folder}/digits/digits/(\S+)/1993-0.json",
+            plan.stdout,
+        )
+        assert sorted(made) == [
+            "efficientnet-lite0/acil",
+            "efficientnet-lite0/acil-plain",
+            "vit-s14-focus/acil",
+            "vit-s14-focus/acil-blocks",
+            "vit-s14-focus/acil-fused",
+            "vit-s14-focus/acil-plain",
+        ]
 
 
 def test_a_bundled_file_can_be_extracted_by_its_name(pristine: Path) -> None:

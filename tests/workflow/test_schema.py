@@ -13,6 +13,7 @@ from snakemake.utils import validate
 from sparcl.features.backbones import PRECISIONS
 from sparcl.features.datasets import READERS
 from sparcl.features.keymaps import KEYMAPS
+from sparcl.features.store import KINDS
 
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
 SCHEMA = str(ROOT / "workflow/schemas/params.schema.yaml")
@@ -62,6 +63,7 @@ def test_closed_at_every_level(path: tuple[str, ...]) -> None:
         ("suites/toy/pairs", [[1993]]),
         ("methods/sparcl/select", ["lambda"]),
         ("methods/sparcl/hyper", {"tau": [0.5]}),
+        ("methods/acil-paper/features", "all"),
         ("selection/fit_share", 1),
         ("selection/grid/tau", [0.5, 1.0]),
         ("selection/grid/ridge", ["1e-3"]),
@@ -79,7 +81,7 @@ def test_closed_at_every_level(path: tuple[str, ...]) -> None:
 def test_values_out_of_range(path: str, value: object) -> None:
     params = copy.deepcopy(PARAMS)
     *above, key = path.split("/")
-    assert key in at(params, tuple(above))
+    assert key in at(params, tuple(above)) or key == "features"
     at(params, tuple(above))[key] = value
     with pytest.raises(WorkflowError, match=r"validat"):
         validate(params, SCHEMA)
@@ -97,8 +99,9 @@ def test_choices_are_those_of_the_code() -> None:
     schema = yaml.safe_load((ROOT / "workflow/schemas/params.schema.yaml").read_text("utf-8"))
     blocks = {
         name: schema["properties"][name]["additionalProperties"]["properties"]
-        for name in ("backbones", "datasets")
+        for name in ("backbones", "datasets", "methods")
     }
+    assert blocks["methods"]["features"]["enum"] == [*KINDS]
     assert blocks["backbones"]["weights"]["properties"]["keys"]["enum"] == [*KEYMAPS]
     assert set(blocks["datasets"]["reader"]["enum"]) == set(READERS)
     assert set(schema["properties"]["extraction"]["properties"]["precision"]["enum"]) == set(

@@ -7,9 +7,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from copies import ROOT
 from tiny_suite import write_split
+
+from sparcl.experiment import Split, run
+from sparcl.features import store
+from sparcl.selection import select
 
 SCRIPTS = ROOT / "workflow/scripts"
 NAMES = {
@@ -189,6 +194,45 @@ def test_from_features_to_figures(
     )
     assert "holds" in ledger[1].read_text(encoding="utf-8")
     assert "does not hold" not in ledger[1].read_text(encoding="utf-8").split("Class means")[1]
+
+
+def test_a_method_reads_what_its_block_says(
+    tmp_path: Path, features: Callable[[str], Path]
+) -> None:
+    """Unit norm comes after the blocks were put side by side; the record has the hash of what was read."""
+    paths, data = {}, {}
+    for split in ("train", "test"):
+        given, rng = store.read(features(split)), np.random.default_rng(len(split))
+        blocks = given.features[:, None] + rng.standard_normal((len(given.labels), 2, 24))
+        blocks = blocks.astype(np.float16)
+        meta = {k: v for k, v in given.meta.items() if k in store.REQUIRED_KEYS}
+        paths[split] = tmp_path / "blocks" / f"{split}.h5"
+        arrays = given.labels, given.ids, given.class_names, meta, blocks, blocks[:, 0]
+        manifest = store.write(paths[split], given.features, *arrays)
+        matrix = blocks.reshape(len(blocks), 48).astype(float)
+        matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+        data[split] = Split(matrix, given.labels), manifest["arrays"]["blocks"]["sha256"]
+    order, selected, record = (tmp_path / f"{name}.json" for name in ("order", "chosen", "run"))
+    sessions = np.arange(12).reshape(3, 4).tolist()
+    order.write_text(json.dumps({"order": 1993, "sessions": sessions, "sha256": "0"}))
+    spec = {"learner": "acil", "hyper": {}, "select": ["ridge"], "features": "blocks"} | UNTOUCHED
+    rule = {"sub_sessions": 2, "fit_share": 0.75, "prefer_ridge": 1.0}
+    grid = {"ridge": [0.01, 0.1, 1.0]}
+    call(
+        "select_hyper",
+        Files(train=paths["train"], order=order),
+        [selected],
+        spec=spec | {"selection": rule | {"grid": grid}},
+    )
+    found = json.loads(selected.read_text(encoding="utf-8"))
+    train, digest = data["train"]
+    assert found == select(train, sessions[0], "acil", {}, grid, **rule, seed=0)
+    inputs = Files(**paths, order=order, selection=selected)
+    call("run_method", inputs, [record], spec=spec, wildcards={"method": "acil"})
+    got = json.loads(record.read_text(encoding="utf-8"))
+    ran = run(train, data["test"][0], sessions, "acil", found["chosen"])
+    assert got == got | json.loads(json.dumps(ran))
+    assert (got["train_sha256"], got["test_sha256"]) == (digest, data["test"][1])
 
 
 def test_times(tmp_path: Path, features: Callable[[str], Path]) -> None:

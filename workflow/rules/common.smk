@@ -60,6 +60,16 @@ def members(block, suite):
     return {name: pick(block, name, suite) for name in protocol(suite)[block]}
 
 
+def readers(backbone, suite):
+    """Return the methods of a suite that can be run on a backbone: some read CLS tokens of its blocks."""
+    blocks = pick("backbones", backbone, suite).get("blocks")
+    return [
+        name
+        for name, block in members("methods", suite).items()
+        if blocks or block.get("features", "last") == "last"
+    ]
+
+
 wildcard_constraints:
     suite="|".join({SUITE: None, **config["suites"]}),
     dataset="|".join(config["datasets"]),
@@ -170,7 +180,8 @@ def selection(wildcards):
 def method_spec(method):
     """Return a method's block without what only tables and figures read."""
     block = pick("methods", method)
-    return {key: block[key] for key in ("learner", "hyper", "select") if key in block}
+    read = ("learner", "hyper", "select", "features")
+    return {key: block[key] for key in read if key in block}
 
 
 def selection_spec(method):
@@ -202,13 +213,13 @@ def order_modules(suite):
 
 
 def run_records(suite=SUITE):
-    return expand(
-        f"results/runs/{suite}/{{dataset}}/{{backbone}}/{{method}}/{{pair}}.json",
-        dataset=members("datasets", suite),
-        backbone=members("backbones", suite),
-        method=members("methods", suite),
-        pair=pairs(suite),
-    )
+    return [
+        f"results/runs/{suite}/{dataset}/{backbone}/{method}/{pair}.json"
+        for dataset in members("datasets", suite)
+        for backbone in members("backbones", suite)
+        for method in readers(backbone, suite)
+        for pair in pairs(suite)
+    ]
 
 
 def spectrum_traces(suite=SUITE):
@@ -280,8 +291,11 @@ def display(block, name, suite):
         }
         for kind in ("methods", "datasets", "backbones")
     }
+    # Where a summary has several backbones, the block names the one that is shown.
+    run = readers(named.get("backbone", next(iter(labels["backbones"]))), suite)
+    absent = [method for method in labels["methods"] if method not in run]
     about = {"id": name, "suite": suite, "sessions": protocol(suite)["sessions"]}
-    return named | labels | about
+    return named | labels | about | {"absent": absent}
 
 
 def timing_files():

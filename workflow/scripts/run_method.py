@@ -8,12 +8,11 @@ from sparcl.files import read_json, write_json
 def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
     order, seed = read_json(snakemake.input.order), int(names["seed"])
-    data = {split: store.read(snakemake.input[split]) for split in ("train", "test")}
+    kind = spec.get("features", "last")
+    data = {split: store.read(snakemake.input[split]).using(kind) for split in ("train", "test")}
     train, test = stress.splits(spec, order["sessions"], data["train"], data["test"])
     chosen = read_json(snakemake.input.selection)["chosen"] if snakemake.input.selection else {}
-    # a method that follows another's selection keeps what it fixes itself
-    chosen = {k: v for k, v in chosen.items() if k in methods.hyperparameters(spec["learner"])}
-    hyper = methods.with_seed(spec["learner"], chosen | spec["hyper"], seed)
+    hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)
     record = experiment.run(train, test, order["sessions"], spec["learner"], hyper)
     names |= {"order": order["order"], "seed": seed, "learner": spec["learner"]}
     hashes = {f"{split}_sha256": d.meta["features_sha256"] for split, d in data.items()}
