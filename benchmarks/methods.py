@@ -140,7 +140,7 @@ def product_rate(size: int, dtype: str) -> float:
 
 
 def _definite(n: int, dtype: str) -> np.ndarray:
-    """A well-conditioned matrix, whose factor takes as long as any other."""
+    """Return a well-conditioned matrix, whose factor takes as long as any other."""
     A = np.full((n, n), 0.5, dtype=dtype, order="F")
     A.flat[:: n + 1] = n
     return A

@@ -52,7 +52,7 @@ def test_another_ridge_stops_the_benchmark(methods, monkeypatch: pytest.MonkeyPa
         self.ridge *= 10
 
     monkeypatch.setattr(methods.official.RanPAC, "session", other)
-    with pytest.raises(SystemExit, match="ridge .* in the official form"):
+    with pytest.raises(SystemExit, match=r"ridge .* in the official form"):
         methods.compare("ranpac-cub", methods.SMALL, repeats=1)
 
 
