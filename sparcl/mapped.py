@@ -81,7 +81,7 @@ class MappedRidge(Learner):
 
     Costs a session of n rows: 2 n d M for the map, n M^2 + M^3 / 3 + 2 M^2 c flops for the
     weights, and what the ridge rule takes: n_fit^2 M + |grid| n_fit^3 / 3 for ``newest``,
-    n^2 M + 9 n^3 for ``gcv``, |grid| (M^3 / 3 + 4 M^2 c) and two more sums for ``all`` and
+    n^2 M + 4 n^3 / 3 for ``gcv``, |grid| (M^3 / 3 + 4 M^2 c) and two more sums for ``all`` and
     ``gaussian``.
     """
 
