@@ -17,10 +17,12 @@ from scipy.linalg import (
     cholesky,
     eigh,
     eigvalsh,
+    eigvalsh_tridiagonal,
     get_blas_funcs,
     get_lapack_funcs,
     qr,
     solve_triangular,
+    solveh_banded,
     svd,
 )
 from scipy.sparse.linalg import ArpackError, eigsh
@@ -167,6 +169,56 @@ class Factor:
         if info:
             raise NumericalError(f"LAPACK potrs refused its argument {-info}.")
         return X
+
+
+@dataclass(frozen=True)
+class Tridiagonal:
+    """``T = Q^T K Q`` of a symmetric K (n, n), and ``Q^T B`` of some B (n, c); float64.
+
+    Gives the trace of ``(K + shift I)^-1`` and the norm of ``(K + shift I)^-1 B`` for many shifts
+    without the eigenvectors of K, which would cost several times as much.
+    """
+
+    diagonal: Array
+    off: Array
+    turned: Array
+
+    @classmethod
+    def reduce(cls, K: Gram, B: Array) -> "Tridiagonal":
+        """Reduce K, which is used up, and turn B: 4 n^3 / 3 + 2 n^2 c flops."""
+        A = K._array
+        sytrd, lwork, ormqr = get_lapack_funcs(("sytrd", "sytrd_lwork", "ormqr"), (A,))
+        size = int(lwork(len(A), lower=1)[0])
+        A, diagonal, off, tau, _ = sytrd(A, lower=1, lwork=size, overwrite_a=1)
+        turned = np.array(B, dtype=A.dtype, order="F")
+        if len(A) > 1:
+            # the reflectors leave row 1 alone and lie below the subdiagonal, as those of a QR do
+            work = max(64 * B.shape[1], 1)
+            turned[1:], _, _ = ormqr("L", "T", A[1:, :-1], tau, turned[1:], work)
+        return cls(*(part.astype(np.float64) for part in (diagonal, off, turned)))
+
+    def eigenvalues(self) -> Array:
+        """Return the eigenvalues (n,), ascending: O(n^2)."""
+        return eigvalsh_tridiagonal(self.diagonal, self.off, check_finite=False)
+
+    def solved(self, shift: float) -> Array:
+        """Return ``(T + shift I)^-1 Q^T B`` (n, c): O(n c).
+
+        Raises
+        ------
+        NumericalError
+            When T + shift I is not positive definite to working precision.
+        """
+        if len(self.off) == 0:
+            return self.turned / (self.diagonal + shift)
+        try:
+            bands = np.stack([self.diagonal + shift, np.append(self.off, 0.0)])
+            return solveh_banded(bands, self.turned, lower=True, check_finite=False)
+        except LinAlgError as error:
+            raise NumericalError(
+                f"K + {shift:g} I of {len(self.diagonal)} rows is not positive definite: raise the "
+                "ridge or use dtype float64."
+            ) from error
 
 
 def descending_eigh(R: Array) -> tuple[Array, Array]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -81,7 +81,7 @@ class MappedRidge(Learner):
 
     Costs a session of n rows: 2 n d M for the map, n M^2 + M^3 / 3 + 2 M^2 c flops for the
     weights, and what the ridge rule takes: n_fit^2 M + |grid| n_fit^3 / 3 for ``newest``,
-    n^2 M + 9 n^3 for ``gcv``, |grid| (M^3 / 3 + 4 M^2 c) and two more sums for ``all`` and
+    n^2 M + 4 n^3 / 3 for ``gcv``, |grid| (M^3 / 3 + 4 M^2 c) and two more sums for ``all`` and
     ``gaussian``.
     """
 
@@ -125,12 +125,13 @@ class MappedRidge(Learner):
             )
         self._refuse_return(columns, old)
         self._start(Phi)
-        weights = self._row_weights(columns, old)
+        weights = self._row_weights(columns)
         if rule in ("newest", "gcv"):
-            self.ridge = self._chosen_here(Phi, columns, classes, weights)
-        elif rule in ("all", "gaussian"):
-            self._hold_out(Phi, columns, old, classes, weights)
-        self._add(self.statistics, Phi, columns, old, classes, weights)
+            self._choose_and_add(Phi, columns, old, classes, weights)
+        else:
+            if rule in ("all", "gaussian"):
+                self._hold_out(Phi, columns, old, classes, weights)
+            self._add(self.statistics, Phi, columns, old, classes, weights)
         if not isinstance(rule, str):
             self.ridge = float(rule)
         elif rule in ("all", "gaussian"):
@@ -195,16 +196,12 @@ class MappedRidge(Learner):
         with statistics.gram.factored(value / self._kappa(statistics.counts)) as A:
             return ridge.joint(A, statistics.C)
 
-    def _mapped(
-        self, Phi: Array, columns: NDArray[np.integer], weights: Array | None
-    ) -> Iterator[tuple[Array, NDArray[np.integer]]]:
-        """Yield h and class columns, ROWS at a time, each row times the root of its weight."""
-        for start in range(0, len(Phi), ROWS):
-            block = slice(start, start + ROWS)
-            H = self.expand(Phi[block])
-            if weights is not None:
-                H *= np.sqrt(weights[block, None]).astype(self.dtype)
-            yield H, columns[block]
+    def _weighed(self, Phi: Array, weights: Array | None) -> Array:
+        """Return h (n, M), each row times the root of its weight."""
+        H = self.expand(Phi)
+        if weights is not None:
+            H *= np.sqrt(weights)[:, None].astype(self.dtype)
+        return H
 
     def _add(
         self,
@@ -216,13 +213,11 @@ class MappedRidge(Learner):
         weights: Array | None,
     ) -> None:
         statistics.grow(classes)
-        for H, label in self._mapped(Phi, columns, weights):
-            statistics.accumulate(H, label)
-        if weights is not None:
-            # sum_i sqrt(w) h -> sum_i w h; rows of a class share their weight
-            of_class = np.zeros(classes)
-            of_class[columns] = weights
-            statistics.C[:, old:] *= np.sqrt(of_class[old:]).astype(self.dtype)
+        for start in range(0, len(Phi), ROWS):
+            block = slice(start, start + ROWS)
+            part = None if weights is None else weights[block]
+            statistics.accumulate(self._weighed(Phi[block], part), columns[block])
+        self._square_weights(statistics, columns, old, classes, weights)
 
     # --- class balance (AIR) -----------------------------------------------------------------
 
@@ -233,11 +228,25 @@ class MappedRidge(Learner):
                 "and its sum is in already: give all samples of a class in one session."
             )
 
-    def _row_weights(self, columns: NDArray[np.integer], old: int) -> Array | None:
+    def _row_weights(self, columns: NDArray[np.integer]) -> Array | None:
         """Return 1 / N_c of each row (n,), or None where rows weigh the same."""
         if not self.settings.balanced:
             return None
         return 1.0 / np.bincount(columns)[columns]
+
+    def _square_weights(
+        self,
+        statistics: Statistics,
+        columns: NDArray[np.integer],
+        old: int,
+        classes: int,
+        weights: Array | None,
+    ) -> None:
+        """Turn sum_i sqrt(w) h of the new classes into sum_i w h; rows of a class weigh the same."""
+        if weights is not None:
+            of_class = np.zeros(classes)
+            of_class[columns] = weights
+            statistics.C[:, old:] *= np.sqrt(of_class[old:]).astype(self.dtype)
 
     def _kappa(self, counts: NDArray[np.integer]) -> float:
         """Return kappa = K / sum_c 1/N_c, so that the class weights kappa / N_c average to 1."""
@@ -248,20 +257,39 @@ class MappedRidge(Learner):
 
     # --- how the ridge is chosen -------------------------------------------------------------
 
-    def _chosen_here(
-        self, Phi: Array, columns: NDArray[np.integer], classes: int, weights: Array | None
-    ) -> float:
-        """Return the ridge that serves the newest session best, by hold-out or by GCV."""
-        H = self.expand(Phi)
-        Y = (columns[:, None] == np.arange(classes)).astype(self.dtype)
+    def _choose_and_add(
+        self,
+        Phi: Array,
+        columns: NDArray[np.integer],
+        old: int,
+        classes: int,
+        weights: Array | None,
+    ) -> None:
+        """Choose the ridge that serves the session best, by hold-out or GCV; add it to the sums.
+
+        Both need h of all its rows, so it is mapped once; rows are permuted before, not copied after.
+        Targets have the session's columns alone: in the others they and the scores are 0.
+        """
+        fit, val = self._split(len(Phi), self.session)
+        order = np.concatenate([fit, val])
+        columns = columns[order]
         if weights is not None:
-            root = np.sqrt(weights * self._kappa(np.bincount(columns)))[:, None].astype(self.dtype)
-            H, Y = H * root, Y * root
-        grid = np.array(self.settings.grid)
+            weights = weights[order]
+        H = self._weighed(Phi[order], weights)
+        Y = (columns[:, None] == np.unique(columns)).astype(self.dtype)
+        if weights is not None:
+            Y *= np.sqrt(weights)[:, None].astype(self.dtype)
+        # weights kappa / N_c at a ridge are weights 1 / N_c at ridge / kappa
+        grid = np.array(self.settings.grid) / self._kappa(np.bincount(columns))
         if self.settings.ridge == "gcv":
-            return ridge.gcv(H, Y, grid)[0]
-        fit, val = self._split(len(H), self.session)
-        return ridge.holdout(H[fit], Y[fit], H[val], Y[val], grid)[0]
+            losses = ridge.gcv(H, Y, grid)[1]
+        else:
+            cut = len(fit)
+            losses = ridge.holdout(H[:cut], Y[:cut], H[cut:], Y[cut:], grid)[1]
+        self.ridge = float(self.settings.grid[int(np.argmin(losses))])
+        self.statistics.grow(classes)
+        self.statistics.accumulate(H, columns)
+        self._square_weights(self.statistics, columns, old, classes, weights)
 
     def _hold_out(
         self,

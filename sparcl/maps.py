@@ -19,6 +19,7 @@ Array = NDArray[np.floating]
 DRAWS = ("gaussian", "uniform", "sparse")
 ACTIVATIONS = ("linear", "relu", "sigmoid", "topk")
 BANDWIDTH_ROWS = 500  # base samples that the median distance is taken over
+SORTED_ROWS = 64  # rows whose largest outputs are found at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,11 @@ class RandomMap:
             H += 1
             H /= 2
         elif self.activation == "topk":
-            kept = max(int(self.width * self.level), 1)
-            if kept < self.width:
-                least = np.partition(H, self.width - kept, axis=1)[:, [self.width - kept]]
-                H[least > H] = 0
+            dropped = self.width - max(int(self.width * self.level), 1)
+            for start in range(0, len(H) if dropped > 0 else 0, SORTED_ROWS):
+                rows = H[start : start + SORTED_ROWS]
+                least = np.partition(rows, dropped, axis=1)[:, [dropped]]
+                rows *= rows >= least
         return H
 
 

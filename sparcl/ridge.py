@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from sparcl.errors import NumericalError
-from sparcl.linalg import Factor, Gram, descending_eigh, solve_definite
+from sparcl.linalg import Factor, Gram, Tridiagonal, descending_eigh, solve_definite
 
 Array = NDArray[np.floating]
 
@@ -91,8 +91,10 @@ def gcv(H: Array, Y: Array, grid: Array) -> tuple[float, Array]:
 
         GCV(ridge) = (||Y - U diag(h) U^T Y||_F^2 / n) / (1 - sum(h) / n)^2.
 
-    U and s^2 come from the smaller of ``H H^T`` and ``H^T H``, never from an SVD of H (n, M):
-    n^2 M + 9 n^3 flops for n <= M.
+    With n <= M both come from ``K = H H^T`` reduced to tridiagonal form, since ``Y - U diag(h) U^T Y
+    = ridge (K + ridge I)^-1 Y``, which takes no eigenvector; a ridge below the rounding of the
+    eigenvalues, about n eps ||K||, counts as that.  With n > M they come from the eigenvectors of
+    ``H^T H``; never from an SVD of H (n, M).  Cost: n^2 M + 4 n^3 / 3 flops for n <= M.
 
     Returns
     -------
@@ -100,9 +102,14 @@ def gcv(H: Array, Y: Array, grid: Array) -> tuple[float, Array]:
     scores : (g,)
     """
     n = len(H)
+    scores = np.full(len(grid), np.inf)
     if n <= H.shape[1]:
-        s2, U = descending_eigh(Gram.of_rows(H).full)
-        energy = np.sum((U.T @ Y) ** 2, axis=1)
+        T = Tridiagonal.reduce(Gram.of_rows(H), Y)
+        s2 = np.maximum(T.eigenvalues(), 0)
+        least = max(2 * n * float(np.finfo(H.dtype).eps) * s2[-1], np.finfo(np.float64).tiny)
+        for i, ridge in enumerate(np.maximum(grid, least)):
+            freedom = np.sum(ridge / (s2 + ridge)) / n  # 1 - sum(h) / n
+            scores[i] = np.sum((ridge * T.solved(ridge)) ** 2) / n / freedom**2
     else:
         K = Gram(H.shape[1], H.dtype)
         K.add(H)
@@ -110,13 +117,11 @@ def gcv(H: Array, Y: Array, grid: Array) -> tuple[float, Array]:
         live = s2 > len(s2) * np.finfo(H.dtype).eps * s2[0]
         s2, V = s2[live], V[:, live]
         energy = np.sum((V.T @ (H.T @ Y)) ** 2, axis=1) / s2  # ||u_i^T Y||^2, u_i = H v_i / s_i
-    s2 = np.maximum(s2, 0).astype(np.float64)
-    outside = max(float(np.sum(Y**2, dtype=np.float64) - energy.sum()), 0.0)
-    scores = np.full(len(grid), np.inf)
-    for i, ridge in enumerate(grid):
-        left_over = ridge / (s2 + ridge)  # 1 - h
-        freedom = (left_over.sum() + n - len(s2)) / n  # 1 - sum(h) / n
-        if freedom > 0:
+        s2 = s2.astype(np.float64)
+        outside = max(float(np.sum(Y**2, dtype=np.float64) - energy.sum()), 0.0)
+        for i, ridge in enumerate(grid):
+            left_over = ridge / (s2 + ridge)  # 1 - h
+            freedom = (left_over.sum() + n - len(s2)) / n
             scores[i] = (outside + np.sum(left_over**2 * energy)) / n / freedom**2
     scores[~np.isfinite(scores)] = np.inf
     return float(grid[int(np.argmin(scores))]), scores

@@ -3,7 +3,7 @@
 u = f W with ``nonzeros`` standard normal entries in each column of W (d, M); h keeps the
 floor(level M) largest signed values of u.  W_t = (G + ridge_t I)^-1 C with G, C over all sessions
 and ridge_t the value of the grid with the smallest generalised cross-validation score on the newest
-session (``ridge.gcv``, from eigenvalues in place of a thin SVD of h).
+session (``ridge.gcv``, from a tridiagonal form of h h^T in place of a thin SVD of h).
 Source: Fly-CL (2025), repository commit 193b1b8, with the values of its scripts: M = 10,000,
 300 nonzeros, level 0.3, grid 1e6 to 1e9, float32, features as they are.  (The defaults of its
 argument parser are others: 100, 0.01, 1e4 to 1e9.)

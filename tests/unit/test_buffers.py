@@ -351,6 +351,20 @@ def test_gcv_and_holdout_pass_over_ridges_that_cannot_be_solved() -> None:
     assert scores == pytest.approx(buffers.gcv_scores(H, Y, list(grid)), rel=1e-6)
 
 
+@pytest.mark.parametrize("n", [1, 2, 30, 40, 70])  # fewer rows than the 40 columns, as many, more
+def test_gcv_scores_are_those_of_the_hat_matrix(n: int) -> None:
+    from sparcl.ridge import gcv
+
+    rng = np.random.default_rng(n)
+    H, Y = rng.standard_normal((n, 40)), np.eye(3)[rng.integers(3, size=n)]
+    grid = 10.0 ** np.arange(-3, 5)
+    assert gcv(H, Y, grid)[1] == pytest.approx(buffers.gcv_scores(H, Y, list(grid)), rel=1e-8)
+    given = H.astype(np.float32), Y.astype(np.float32)
+    assert gcv(*given, grid[3:])[1] == pytest.approx(
+        buffers.gcv_scores(H, Y, list(grid[3:])), rel=1e-3
+    )
+
+
 def test_no_ridge_is_an_error() -> None:
     from sparcl.ridge import smallest
 
