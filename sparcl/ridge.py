@@ -68,19 +68,22 @@ def holdout(
         K, left, right = Gram(H_fit.shape[1], H_fit.dtype), H_val, H_fit.T @ Y_fit
         K.add(H_fit)
     spectral: tuple[Array, Array, Array] | None = None
-    errors = np.full(len(grid), np.inf)
-    for i, ridge in enumerate(grid):
+    solutions = []
+    for ridge in grid:
         try:
             with K.factored(ridge) as A:
-                scores = left @ A.solve(right)
+                solutions.append(A.solve(right))
         except NumericalError:
             if spectral is None:
                 s, U = descending_eigh(K.full)
-                spectral = np.maximum(s, 0), left @ U, U.T @ right
-            s, left_U, right_U = spectral
-            scores = left_U @ (right_U / (s + s.dtype.type(ridge))[:, None])
-        error = np.mean((scores - Y_val) ** 2)
-        errors[i] = error if np.isfinite(error) else np.inf
+                spectral = np.maximum(s, 0), U, U.T @ right
+            s, U, right_U = spectral
+            solutions.append(U @ (right_U / (s + s.dtype.type(ridge))[:, None]))
+    # one product, not one a ridge: NumPy and SciPy may have a BLAS each, whose threads wait for work
+    # on the same cores for a while after every call
+    scores = np.split(left @ np.hstack(solutions), len(grid), axis=1)
+    errors = np.array([np.mean((part - Y_val) ** 2) for part in scores])
+    errors[~np.isfinite(errors)] = np.inf
     return float(grid[int(np.argmin(errors))]), errors
 
 
