@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from drawing.test_figures import curves, overlapping
 
+from drawing.test_figures import curves, overlapping
 from figures import mechanism, style
 from sparcl.errors import InputError
 
