@@ -269,12 +269,16 @@ def peer_files():
 
 
 def frames(block, name, suite):
-    """Return the summaries that a figure or table reads: of its suite, or of the place that is named."""
+    """Return the summaries that a figure or table reads: of its suite, or of the place that is named.
+
+    Times are taken as they are, however old: what is drawn from them never measures again.
+    """
     placed = [
         frame if "/" in frame else f"{suite}/{frame}"
         for frame in pick(block, name, suite)["frames"]
     ]
-    return [frame_file(*frame.split("/")) for frame in placed]
+    paths = [frame_file(*frame.split("/")) for frame in placed]
+    return [ancient(path) if path.startswith("timings/") else path for path in paths]
 
 
 def display(block, name, suite):
