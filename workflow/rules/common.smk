@@ -278,10 +278,16 @@ def peer_files():
 
 
 def frames(block, name, suite):
-    """Return the summaries that a figure or table reads."""
-    return expand(
-        f"paper/{suite}/summary/{{name}}.csv", name=pick(block, name, suite)["frames"]
-    )
+    """Return the summaries that a figure or table reads: of its suite, or of the place that is named.
+
+    Times are taken as they are, however old: what is drawn from them never measures again.
+    """
+    placed = [
+        frame if "/" in frame else f"{suite}/{frame}"
+        for frame in pick(block, name, suite)["frames"]
+    ]
+    paths = [frame_file(*frame.split("/")) for frame in placed]
+    return [ancient(path) if path.startswith("timings/") else path for path in paths]
 
 
 def display(block, name, suite):
@@ -320,8 +326,8 @@ def claims_files():
     return multiext("paper/claims/claims", ".tex", ".md", ".csv")
 
 
-def claimed_frame(suite, frame):
-    """Return the summary that a claim reads; times have a folder of their own."""
+def frame_file(suite, frame):
+    """Return where a summary lies; times have a folder of their own."""
     folder = "timings" if suite == "timings" else f"paper/{suite}/summary"
     return f"{folder}/{frame}.csv"
 
@@ -330,5 +336,5 @@ def claimed_summaries(timings):
     """Return what the ledger reads, as far as suites and summaries of that name exist."""
     known = {path for suite in config["suites"] for path in summary_files(suite)}
     known |= set(timing_files())
-    paths = [claimed_frame(*source) for source in sources(CLAIMS)]
+    paths = [frame_file(*source) for source in sources(CLAIMS)]
     return [p for p in paths if p in known and p.startswith("timings/") == timings]
