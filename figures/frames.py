@@ -168,13 +168,17 @@ def measured(options: Mapping[str, Any]) -> list[str]:
 def shown(options: Mapping[str, Any]) -> list[str]:
     """Return the methods that a figure draws: ``show`` in its order, as far as the suite ran them; else all.
 
+    Of an entry ``a | b`` the first that the suite ran is drawn.
+
     Raises
     ------
     InputError
         The suite has none of them.
     """
     ran = measured(options)
-    methods = [m for m in options.get("show", ran) if m in ran]
+    alternatives = [entry.split(" | ") for entry in options.get("show", ran)]
+    firsts = [next((m for m in names if m in ran), None) for names in alternatives]
+    methods = [m for m in firsts if m is not None]
     if not methods:
         raise InputError(
             f"none of the methods to show ({', '.join(options.get('show', options['methods']))}) was run in the suite "
