@@ -47,3 +47,22 @@ rule judge_claims:
         labels={name: block["label"] for name, block in config["datasets"].items()},
     script:
         "../scripts/judge_claims.py"
+
+
+rule draw_claims:
+    input:
+        csv=frames("figures", "claims", "claims"),
+        code=code("draw_figure", "figures.claims"),
+    output:
+        multiext("paper/claims/{figure}", ".pdf", ".png"),
+    log:
+        "results/logs/draw_claims/{figure}.log",
+    wildcard_constraints:
+        figure="claims",
+    conda:
+        "../envs/core.yaml"
+    threads: 1
+    params:
+        options=pick("figures", "claims"),
+    script:
+        "../scripts/draw_figure.py"

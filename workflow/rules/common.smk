@@ -317,10 +317,14 @@ def claims_files():
     return multiext("paper/claims/claims", ".tex", ".md", ".csv")
 
 
+def claims_figure():
+    return multiext("paper/claims/claims", ".pdf", ".png")
+
+
 def frame_file(suite, frame):
-    """Return where a summary lies; times have a folder of their own."""
-    folder = "timings" if suite == "timings" else f"paper/{suite}/summary"
-    return f"{folder}/{frame}.csv"
+    """Return where a summary lies; times and the ledger have folders of their own."""
+    folders = {"timings": "timings", "claims": "paper/claims"}
+    return f"{folders.get(suite, f'paper/{suite}/summary')}/{frame}.csv"
 
 
 def claimed_summaries(timings):
