@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 from sparcl.errors import InputError
 
 ABSENT = "no block features"
+MARKS = ["best", "underlined"]  # columns of cells: set in bold, underlined
 
 
 class Measure(NamedTuple):
@@ -96,7 +97,7 @@ def latex(
     Parameters
     ----------
     cells : DataFrame
-        Columns ``group, label, short, measure, dataset, dataset_label, n, mean, std, best``.
+        Columns ``group, label, short, measure, dataset, dataset_label, n, mean, std, best, underlined``.
     blocks : sequence of sequences of str
         Measures side by side, block under block.
     caption, tag : str
@@ -162,7 +163,8 @@ def markdown(
             lines.append(f"| *{group}* |" + " |" * len(datasets))
             for method, name in methods.items():
                 row = [
-                    _cell(cells, method, measure, d, measures[measure], "**{}**") for d in datasets
+                    _cell(cells, method, measure, d, measures[measure], "**{}**", "<ins>{}</ins>")
+                    for d in datasets
                 ]
                 lines.append(f"| {name} | " + " | ".join(row) + " |")
         parts.append("\n".join(lines))
@@ -178,7 +180,7 @@ def text(cells: pd.DataFrame, measures: dict[str, Measure], width: int = 100) ->
     for measure in dict.fromkeys(cells["measure"]):
         body = {
             d: {
-                m: _cell(cells, m, measure, d, measures[measure], "*{}")
+                m: _cell(cells, m, measure, d, measures[measure], "*{}", "{}")
                 for g in groups.values()
                 for m in g
             }
@@ -249,44 +251,64 @@ def _groups(cells: pd.DataFrame, name: str = "label") -> dict[str, dict[str, str
     return groups
 
 
+class _Printed(NamedTuple):
+    """A cell as printed; the deviation is empty for one repetition."""
+
+    mean: str
+    deviation: str
+    best: bool
+    underlined: bool
+
+    def marked(self, bold: str, underline: str) -> str:
+        """Return the mean in its marks; each is a text with a pair of braces."""
+        shown = bold.format(self.mean) if self.best else self.mean
+        return underline.format(shown) if self.underlined else shown
+
+
 def _numbers(
     cells: pd.DataFrame, method: str, measure: str, dataset: str, shown: Measure
-) -> tuple[str, str, bool]:
-    """Mean and deviation as printed (deviation empty for one repetition), and whether the cell is a best one."""
+) -> _Printed:
+    """Return one cell as it is printed."""
     cell = cells[
         (cells["method"] == method) & (cells["measure"] == measure) & (cells["dataset"] == dataset)
     ]
     if len(cell) == 1 and cell["n"].iloc[0] == 0:
-        return ABSENT, "", False
+        return _Printed(ABSENT, "", False, False)
     if len(cell) != 1 or not np.isfinite(cell["mean"].iloc[0]):
         raise InputError(
             f"table cell without a source: {method}, {measure}, data set {dataset} has {len(cell)} value(s)"
         )
-    mean, std, best = (cell[column].iloc[0] for column in ("mean", "std", "best"))
+    mean, std, *marks = (cell[column].iloc[0] for column in ("mean", "std", *MARKS))
     printed = f"{mean * shown.scale:.{shown.digits}f}"
     deviation = "" if np.isnan(std) else f"{std * shown.scale:.{shown.digits}f}"
-    return printed, deviation, bool(best)
+    return _Printed(printed, deviation, *map(bool, marks))
 
 
 def _cell(
-    cells: pd.DataFrame, method: str, measure: str, dataset: str, shown: Measure, mark: str
+    cells: pd.DataFrame,
+    method: str,
+    measure: str,
+    dataset: str,
+    shown: Measure,
+    bold: str,
+    underline: str,
 ) -> str:
     """One cell of plain text."""
-    mean, std, best = _numbers(cells, method, measure, dataset, shown)
-    return (mark.format(mean) if best else mean) + (f" ± {std}" if std else "")
+    cell = _numbers(cells, method, measure, dataset, shown)
+    return cell.marked(bold, underline) + (f" ± {cell.deviation}" if cell.deviation else "")
 
 
 def _padded(cells: pd.DataFrame, measure: str, dataset: str, shown: Measure) -> dict[str, str]:
     """One column of LaTeX cells by method, of equal width on each side of the sign."""
     methods = [m for group in _groups(cells).values() for m in group]
     numbers = {m: _numbers(cells, m, measure, dataset, shown) for m in methods}
-    widest = max(len(std) for _, std, _ in numbers.values())
+    widest = max(len(cell.deviation) for cell in numbers.values())
     column = {}
-    for method, (mean, std, best) in numbers.items():
-        zeros = "0" * (widest - len(std))
+    for method, cell in numbers.items():
+        zeros = "0" * (widest - len(cell.deviation))
         pad = rf"\phantom{{{zeros}}}" if zeros else ""
-        spread = rf" {{\scriptsize$\pm$\,{pad}{std}}}" if std else ""
-        column[method] = (rf"\textbf{{{mean}}}" if best else mean) + spread
+        spread = rf" {{\scriptsize$\pm$\,{pad}{cell.deviation}}}" if cell.deviation else ""
+        column[method] = cell.marked(r"\textbf{{{}}}", r"\underline{{{}}}") + spread
     return column
 
 

@@ -279,7 +279,8 @@ def display(block, name, suite):
     """Return what a figure or table is told: its own block and the labels of what it shows."""
     # A method of another suite is left out; one that exists nowhere is a slip.
     named = pick(block, name, suite)
-    for method in [*named.get("show", []), *sum(named.get("groups", {}).values(), [])]:
+    lists = [named.get("show", []), named.get("underline", [])]
+    for method in sum([*lists, *named.get("groups", {}).values()], []):
         pick("methods", method)
     labels = {
         kind: {
