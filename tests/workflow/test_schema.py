@@ -76,6 +76,10 @@ def test_closed_at_every_level(path: tuple[str, ...]) -> None:
         ("backbones/efficientnet-lite0/weights/source", "web"),
         ("extraction/dtype", "float64"),
         ("figures/drift/frames", ["curves"]),
+        ("tables/main/frames", ["data/runs"]),
+        ("tables/main/frames", ["../runs"]),
+        ("tables/main/frames", ["mild/runs/runs"]),
+        ("tables/main/underline", ["ACIL"]),
     ],
 )
 def test_values_out_of_range(path: str, value: object) -> None:

@@ -268,18 +268,36 @@ def peer_files():
     return [path for suite in config["peers"] for path in paper_files(suite)]
 
 
+def frame_file(frame, suite):
+    """Return the file of a frame: `<frame>`, a summary of the suite; `<suite>/<frame>`, of another; or a folder's."""
+    folder, _, name = frame.rpartition("/")
+    if folder in ("data", "timings"):
+        return f"{folder}/{name}.csv"
+    return f"paper/{folder or suite}/summary/{name}.csv"
+
+
 def frames(block, name, suite):
-    """Return the summaries that a figure or table reads."""
-    return expand(
-        f"paper/{suite}/summary/{{name}}.csv", name=pick(block, name, suite)["frames"]
-    )
+    """Return what a figure or table reads; times count however old they are, as for the claims."""
+    named = pick(block, name, suite)["frames"]
+    for other in {frame.rpartition("/")[0] for frame in named} & set(config["suites"]):
+        # What `make results` and the peers show rests on no other suite's runs.
+        if suite not in config["ablations"]:
+            raise WorkflowError(
+                f"Suite '{suite}': {block}.{name} reads suite '{other}'; only suites under `ablations` may."
+            )
+    paths = [frame_file(frame, suite) for frame in named]
+    return [ancient(p) if p.startswith("timings/") else p for p in paths]
 
 
 def display(block, name, suite):
     """Return what a figure or table is told: its own block and the labels of what it shows."""
     # A method of another suite is left out; one that exists nowhere is a slip.
     named = pick(block, name, suite)
-    lists = [named.get("show", []), named.get("underline", [])]
+    lists = [
+        named.get("show", []),
+        named.get("underline", []),
+        list(named.get("quoted_as", [])),
+    ]
     for method in sum([*lists, *named.get("groups", {}).values()], []):
         pick("methods", method)
     labels = {
@@ -312,15 +330,9 @@ def claims_files():
     return multiext("paper/claims/claims", ".tex", ".md", ".csv")
 
 
-def claimed_frame(suite, frame):
-    """Return the summary that a claim reads; times have a folder of their own."""
-    folder = "timings" if suite == "timings" else f"paper/{suite}/summary"
-    return f"{folder}/{frame}.csv"
-
-
 def claimed_summaries(timings):
     """Return what the ledger reads, as far as suites and summaries of that name exist."""
     known = {path for suite in config["suites"] for path in summary_files(suite)}
     known |= set(timing_files())
-    paths = [claimed_frame(*source) for source in sources(CLAIMS)]
+    paths = [frame_file(f"{suite}/{frame}", suite) for suite, frame in sources(CLAIMS)]
     return [p for p in paths if p in known and p.startswith("timings/") == timings]
