@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from figures import tables
-from figures.frames import PAIR, label, measured, require, select
+from figures.frames import PAIR, label, measured, origin, require, select
 from figures.tables import Measure
 from sparcl.errors import ConfigError
 
@@ -62,7 +62,8 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     -------
     DataFrame
         ``suite, backbone, sessions, dataset, dataset_label, measure, group, label, short, method`` and the
-        columns of `figures.tables.compare`; ``underlined``: the best of ``underline``.
+        columns of `figures.tables.compare`; ``underlined``: the best of ``underline``; ``printed``, and
+        ``file, row, column`` that it comes from.
 
     Raises
     ------
@@ -100,7 +101,24 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     cells.insert(6, "short", [label(options, "methods", m, short=True) for m in cells["method"]])
     cells.insert(6, "label", [label(options, "methods", m) for m in cells["method"]])
     cells.insert(6, "group", [group_of[m] for m in cells["method"]])
-    return cells
+    cells["printed"] = [
+        tables.printed(row.n, row.mean, row.std, MEASURES[row.measure])
+        for row in cells.itertuples()
+    ]
+    origins = [
+        origin(
+            options,
+            "runs",
+            row.measure,
+            backbone=row.backbone,
+            dataset=row.dataset,
+            method=row.method,
+        )
+        if row.n
+        else {}
+        for row in cells.itertuples()
+    ]
+    return cells.join(pd.DataFrame(origins, columns=tables.ORIGIN))
 
 
 def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 from sparcl.errors import InputError
 
 ABSENT = "no block features"
+ORIGIN = ["file", "row", "column"]  # where a cell comes from: `figures.frames.origin`
 MARKS = ["best", "underlined"]  # columns of cells: set in bold, underlined
 
 
@@ -222,6 +223,14 @@ def text(cells: pd.DataFrame, measures: dict[str, Measure], width: int = 100) ->
     return "\n\n".join(rendered) + "\n"
 
 
+def printed(n: int, mean: float, std: float, shown: Measure) -> str:
+    """Return a cell of n repetitions as printed, without marks; one repetition has no deviation."""
+    if n == 0:
+        return ABSENT
+    values = [mean] if np.isnan(std) else [mean, std]
+    return " ± ".join(f"{value * shown.scale:.{shown.digits}f}" for value in values)
+
+
 def escape(plain: str) -> str:
     """Return plain text as LaTeX text."""
     special = {c: "\\" + c for c in "&%$#_{}"} | {
@@ -278,10 +287,9 @@ def _numbers(
         raise InputError(
             f"table cell without a source: {method}, {measure}, data set {dataset} has {len(cell)} value(s)"
         )
-    mean, std, *marks = (cell[column].iloc[0] for column in ("mean", "std", *MARKS))
-    printed = f"{mean * shown.scale:.{shown.digits}f}"
-    deviation = "" if np.isnan(std) else f"{std * shown.scale:.{shown.digits}f}"
-    return _Printed(printed, deviation, *map(bool, marks))
+    n, mean, std, *marks = (cell[column].iloc[0] for column in ("n", "mean", "std", *MARKS))
+    value, _, deviation = printed(n, mean, std, shown).partition(" ± ")
+    return _Printed(value, deviation, *map(bool, marks))
 
 
 def _cell(
