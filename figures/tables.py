@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 from sparcl.errors import InputError
 
 ABSENT = "no block features"
+MANY = 20  # rows of a block beyond which a page needs smaller type
 ORIGIN = ["file", "row", "column"]  # where a cell comes from: `figures.frames.origin`
 MARKS = ["best", "underlined"]  # columns of cells: set in bold, underlined
 
@@ -110,7 +111,7 @@ def latex(
         rf"\caption{{{escape(caption)}}}",
         rf"\label{{tab:{tag}}}",
         r"\smallskip",
-        r"\footnotesize",
+        r"\scriptsize" if cells["method"].nunique() > MANY else r"\footnotesize",
         r"\setlength{\tabcolsep}{3pt}",
     ]
     datasets = _datasets(cells)
@@ -122,7 +123,9 @@ def latex(
     for number, block in enumerate(blocks):
         if number:
             lines.append(r"\midrule[\heavyrulewidth]")
-        heads = [rf"\multicolumn{{{width}}}{{c}}{{{measures[m].tex}}}" for m in block]
+        heads = [
+            rf"\multicolumn{{{width}}}{{c}}{{{_head(measures[m], len(block))}}}" for m in block
+        ]
         rules = [
             rf"\cmidrule(lr){{{2 + i * width}-{1 + (i + 1) * width}}}" for i in range(len(block))
         ]
@@ -238,13 +241,20 @@ def escape(plain: str) -> str:
         "~": r"\textasciitilde{}",
         "^": r"\^{}",
     }
-    special |= {"±": r"$\pm$", "τ": r"$\tau$", "λ": r"$\lambda$"}
+    special |= {"±": r"$\pm$", "τ": r"$\tau$", "λ": r"$\lambda$", "κ": r"$\kappa$"}
     return "".join(special.get(c, c) for c in plain)
 
 
 def numbers(plain: str) -> str:
     """Return plain text with numbers in it as LaTeX text: a hyphen before a number is a minus."""
     return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escape(plain))
+
+
+def _head(measure: Measure, beside: int) -> str:
+    """Return a measure's name over its columns; where more than two share a line it is broken."""
+    if beside <= 2:
+        return measure.tex
+    return rf"\parbox[b]{{{0.8 / beside:.2f}\textwidth}}{{\centering {measure.tex}}}"
 
 
 def _datasets(cells: pd.DataFrame) -> dict[str, str]:

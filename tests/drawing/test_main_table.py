@@ -217,6 +217,19 @@ def test_blocks_name_measures(frames, settings):
     assert main_table.texts(cells, settings)[".tex"].count("Set One") == 4
 
 
+def test_long_tables_take_smaller_type_and_many_measures_broken_heads(
+    frames, settings, monkeypatch
+):
+    settings["blocks"] = [["A_bar", "A_last", "forgetting", "drift_scaled"]]
+    cells = main_table.rows(frames, settings)
+    tex = main_table.texts(cells, settings)[".tex"]
+    assert "\n\\footnotesize\n" in tex and tex.count(r"\parbox[b]{0.20\textwidth}") == 4
+    monkeypatch.setattr(tables, "MANY", 3)
+    settings["blocks"] = [["A_bar", "A_last"]]
+    tex = main_table.texts(cells, settings)[".tex"]
+    assert "\n\\scriptsize\n" in tex and r"\parbox" not in tex
+
+
 def test_one_order_has_no_deviation(frames, settings):
     frames["runs"] = frames["runs"].query("order == 1993")
     texts = main_table.texts(main_table.rows(frames, settings), settings)

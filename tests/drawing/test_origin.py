@@ -55,8 +55,50 @@ def increments(cell: dict[str, str]) -> list[str]:
     return shown
 
 
+def quoted_or_measured(cell: dict[str, str]) -> list[str]:
+    """A published number has the digits that it was published with."""
+    if cell["quoted"] == "0":
+        return [over_orders(cell)]
+    (row,) = sources(cell)
+    return [row[cell["column"]]]
+
+
+def mean(cell: dict[str, str]) -> list[str]:
+    return [over_orders(cell).partition(" ± ")[0]]
+
+
+def condition(cell: dict[str, str]) -> list[str]:
+    values = [float(row[cell["column"]]) for row in sources(cell)]
+    middle = math.fsum(values) / len(values)
+    return [f"{middle:.1f}" if middle < 100 else f"{middle:.0f}"]
+
+
+def seconds(cell: dict[str, str]) -> list[str]:
+    (row,) = sources(cell)
+    return [f"{float(row[cell['column']]):.{3 if cell['column'] == 'tau_post' else 2}f}"]
+
+
+def settings(cell: dict[str, str]) -> list[str]:
+    runs: dict[str, list[float]] = {}
+    for row in sources(cell):
+        runs.setdefault(row["order"], []).append(float(row[cell["column"]]))
+    every = {value for run in runs.values() for value in run}
+    if len(every) == 1:
+        return [f"{every.pop():g}"]
+    if all(len({*run}) == 1 for run in runs.values()):
+        return [", ".join(f"{run[0]:g}" for run in runs.values())]
+    return [f"{min(every):g} to {max(every):g}"]
+
+
 # How the cells of a table that is not of means ± deviations are derived.
-OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {"increments": increments}
+OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
+    "increments": increments,
+    "published": quoted_or_measured,
+    "sessions": mean,
+    "condition": condition,
+    "tau-post": seconds,
+    "selected": settings,
+}
 
 
 def body(markdown: str) -> Counter[str]:

@@ -1,5 +1,7 @@
 """What the rules share: the suite's lists, where files lie, which code a job rests on."""
 
+from pathlib import PurePosixPath
+
 import yaml
 
 from sparcl import methods
@@ -268,9 +270,15 @@ def peer_files():
     return [path for suite in config["peers"] for path in paper_files(suite)]
 
 
+def split_frame(frame):
+    """Return the folder or suite that a frame names, or an empty text, and its name there."""
+    *folder, name = PurePosixPath(frame).parts
+    return "".join(folder), name
+
+
 def frame_file(frame, suite):
     """Return the file of a frame: `<frame>`, a summary of the suite; `<suite>/<frame>`, of another; or a folder's."""
-    folder, _, name = frame.rpartition("/")
+    folder, name = split_frame(frame)
     if folder in ("data", "timings"):
         return f"{folder}/{name}.csv"
     return f"paper/{folder or suite}/summary/{name}.csv"
@@ -279,7 +287,7 @@ def frame_file(frame, suite):
 def frames(block, name, suite):
     """Return what a figure or table reads; times count however old they are, as for the claims."""
     named = pick(block, name, suite)["frames"]
-    for other in {frame.rpartition("/")[0] for frame in named} & set(config["suites"]):
+    for other in {split_frame(frame)[0] for frame in named} & set(config["suites"]):
         # What `make results` and the peers show rests on no other suite's runs.
         if suite not in config["ablations"]:
             raise WorkflowError(
@@ -298,8 +306,9 @@ def display(block, name, suite):
         named.get("underline", []),
         list(named.get("quoted_as", [])),
     ]
-    for method in sum([*lists, *named.get("groups", {}).values()], []):
-        pick("methods", method)
+    listed = sum([*lists, *named.get("groups", {}).values()], [])
+    blocks = {method: pick("methods", method) for method in listed}
+    names = {m: block.get("short", block["label"]) for m, block in blocks.items()}
     labels = {
         kind: {
             key: {
@@ -313,7 +322,12 @@ def display(block, name, suite):
     # Where a summary has several backbones, the block names the one that is shown.
     run = readers(named.get("backbone", next(iter(labels["backbones"]))), suite)
     absent = [method for method in labels["methods"] if method not in run]
-    about = {"id": name, "suite": suite, "sessions": protocol(suite)["sessions"]}
+    about = {
+        "id": name,
+        "suite": suite,
+        "sessions": protocol(suite)["sessions"],
+        "names": names,
+    }
     return named | labels | about | {"absent": absent}
 
 
