@@ -9,14 +9,16 @@ import pandas as pd
 from sparcl import published
 from sparcl.errors import InputError
 
-PUBLISHED = "data/published"  # quoted numbers, checked by their own reader
+PUBLISHED = "published"  # quoted numbers, checked by their own reader
 PAIR = ["order", "seed"]  # one repetition of a run
 
 
 def read(
     paths: Sequence[str | Path], names: Sequence[str] | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Read CSV files into data frames, keyed by ``names``, else by file stem.
+    """Read CSV files into data frames, keyed by the last part of ``names`` or of the paths.
+
+    Where two names share that part (``mild/runs``, ``hard/runs``), all are keyed by the names as they are.
 
     Raises
     ------
@@ -27,6 +29,8 @@ def read(
     names = [path.stem for path in paths] if names is None else names
     if len(names) != len(paths):
         raise InputError(f"{len(paths)} files for the frames {', '.join(names)}; name each once")
+    short = [name.rpartition("/")[2] for name in names]
+    names = short if len(set(short)) == len(short) else names
     frames: dict[str, pd.DataFrame] = {}
     for name, path in zip(names, paths, strict=True):
         if name in frames:

@@ -19,7 +19,7 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     Parameters
     ----------
     frames : mapping
-        ``runs``: one row a run; ``data/published``: quoted numbers.
+        ``runs``: one row a run; ``published``: quoted numbers.
     options : mapping
         ``place``: source and place of the published numbers. ``quoted_as``: method of the suite -> its
         name there. ``quoted``: title -> names of methods there that are not run here.

@@ -9,7 +9,7 @@ from figures import grid
 from figures.frames import origin, require
 from sparcl.errors import InputError
 
-FRAME = "timings/methods"
+FRAME = "methods"
 SHOWN = {"tau_post": ("s", "{:.3f}"), "relative_time": ("relative", "{:.2f}")}
 MACHINE = ["processor", "threads", "numpy"]
 
@@ -20,7 +20,7 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     Parameters
     ----------
     frames : mapping
-        ``timings/methods``: one row a data set, order and method.
+        ``methods`` of timings/: one row a data set, order and method.
     options : mapping
         ``show``: methods in the order of the rows; ``names``: their labels, of any suite.
 
@@ -33,7 +33,7 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     require(table, FRAME, [*SHOWN, *MACHINE])
     if len(table[MACHINE].drop_duplicates()) > 1:
         raise InputError(
-            f"{FRAME}.csv mixes machines; measure all of it on one with `make timings`"
+            f"timings/{FRAME}.csv mixes machines; measure all of it on one with `make timings`"
         )
     cells = []
     for dataset, timed in table[table["method"].isin(options["show"])].groupby(
@@ -45,7 +45,7 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
                 found = timed[timed["method"] == method]
                 if len(found) != 1:
                     raise InputError(
-                        f"{FRAME}.csv has {len(found)} rows of data set {dataset}, method {method}, not one"
+                        f"timings/{FRAME}.csv has {len(found)} rows of data set {dataset}, method {method}, not one"
                     )
                 value = found[column].iloc[0]
                 cells.append(

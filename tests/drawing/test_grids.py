@@ -89,7 +89,7 @@ class TestPublished:
             "place": {"source": "sparcl", "place": "Table 1"},
             "quoted_as": {"acil": "ACIL", "sparcl": "SPARCL", "elsewhere": "REAL"},
             "quoted": {"Quoted": ["L2P"]},
-            "files": {"runs": "runs.csv", "data/published": "data/published.csv"},
+            "files": {"runs": "runs.csv", "published": "data/published.csv"},
         }
 
     @pytest.fixture
@@ -125,7 +125,7 @@ class TestPublished:
         )
 
     def test_only_agreement_in_all_makes_numbers_comparable(self, quoted, settings):
-        table = quoted["data/published"]
+        table = quoted["published"]
         here = table[(table["place"] == "Table 1") & (table["dataset_id"] == "cifar-100")]
         same = {
             "datasets": {"cifar-100": {}},
@@ -160,7 +160,7 @@ class TestTauPost:
             for dataset in ("one", "new")
             for method, post in (("acil", 0.5), ("ncm", 0.01234), ("sparcl", 1.5))
         ]
-        return {"timings/methods": pd.DataFrame(rows)}
+        return {"methods": pd.DataFrame(rows)}
 
     @pytest.fixture
     def settings(self, options):
@@ -171,7 +171,7 @@ class TestTauPost:
             | {"show": ["sparcl", "acil"], "names": names, "id": "tau-post"}
             | {
                 "caption": caption,
-                "files": {"timings/methods": "timings/methods.csv"},
+                "files": {"methods": "timings/methods.csv"},
             }
         )
 
@@ -190,9 +190,9 @@ class TestTauPost:
         assert cells["row"].iloc[0] == "dataset=one; method=sparcl"
 
     def test_a_missing_time_and_a_second_machine_are_refused(self, times, settings):
-        table = times["timings/methods"]
+        table = times["methods"]
         with pytest.raises(InputError, match="0 rows of data set one, method sparcl"):
-            tau_post_table.rows({"timings/methods": table.drop(index=2)}, settings)
+            tau_post_table.rows({"methods": table.drop(index=2)}, settings)
         table.loc[0, "processor"] = "Another"
         with pytest.raises(InputError, match="mixes machines"):
             tau_post_table.rows(times, settings)

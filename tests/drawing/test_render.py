@@ -127,6 +127,7 @@ def test_frames_go_by_their_names_in_params(csv, settings, tmp_path):
 
     named = frames.read([csv[0], csv[0]], ["mild/runs", "hard/runs"])
     assert list(named) == ["mild/runs", "hard/runs"]
+    assert list(frames.read(csv[:2], ["mild/runs", "sessions"])) == ["runs", "sessions"]
     with pytest.raises(InputError, match="2 files for the frames runs"):
         frames.read([csv[0], csv[0]], ["runs"])
     with pytest.raises(InputError, match="second summary named 'runs'"):
