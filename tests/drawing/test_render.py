@@ -121,6 +121,19 @@ def test_two_summaries_of_one_name(csv, settings, tmp_path):
         figures.render("main-table", [csv[0], csv[0]], settings, [])
 
 
+def test_frames_go_by_their_names_in_params(csv, settings, tmp_path):
+    """Two suites' summaries of one stem, told apart; a cell says which file it is from."""
+    from figures import frames
+
+    named = frames.read([csv[0], csv[0]], ["mild/runs", "hard/runs"])
+    assert list(named) == ["mild/runs", "hard/runs"]
+    assert list(frames.read(csv[:2], ["mild/runs", "sessions"])) == ["runs", "sessions"]
+    with pytest.raises(InputError, match="2 files for the frames runs"):
+        frames.read([csv[0], csv[0]], ["runs"])
+    with pytest.raises(InputError, match="second summary named 'runs'"):
+        frames.read([csv[0], csv[0]], ["runs", "runs"])
+
+
 @pytest.mark.parametrize(
     ("script", "wildcard", "suffix"),
     [("draw_figure", ("figure", "drift"), "png"), ("write_table", ("table", "main"), "md")],
