@@ -18,7 +18,7 @@ SCRIPT = """
 import json, sys
 import figures
 csv, options, folder = json.loads(sys.argv[1])
-for name in ("dilution", "drift", "sessions"):
+for name in ("dilution", "drift", "sessions", "overview", "peers"):
     figures.render(name, csv, options, [f"{folder}/{name}.pdf", f"{folder}/{name}.png"])
 figures.render("main-table", csv, options, [f"{folder}/main.{suffix}" for suffix in ("tex", "md", "csv")])
 """
@@ -38,6 +38,7 @@ def settings(options):
     return options | {
         "caption": "Suite {suite}",
         "blocks": [["A_bar"], ["A_last"], ["forgetting"], ["drift_scaled"]],
+        "groups": {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "sparcl-paper"]},
     }
 
 
@@ -73,7 +74,7 @@ def test_bytes_do_not_depend_on_process_clock_place_or_language(csv, settings, t
             check=True,
         )
         made.append(digests(folder))
-    assert len(made[0]) == 9
+    assert len(made[0]) == 13
     assert made[0] == made[1]
 
 
