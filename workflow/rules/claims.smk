@@ -28,6 +28,30 @@ rule time_methods:
         "../scripts/time_methods.py"
 
 
+# On the streams and of the methods whose times are measured.
+rule measure_memory:
+    input:
+        unpack(
+            lambda w: {
+                dataset: feature_file(
+                    dataset, config["timings"]["methods"]["backbone"], "train"
+                )
+                for dataset in config["timings"]["methods"]["datasets"]
+            }
+        ),
+    output:
+        "timings/memory.csv",
+    log:
+        "results/logs/measure_memory.log",
+    conda:
+        "../envs/core.yaml"
+    threads: workflow.cores
+    params:
+        spec=config["timings"]["methods"],
+    script:
+        "../scripts/measure_memory.py"
+
+
 rule judge_claims:
     input:
         csv=claimed_summaries(timings=False),

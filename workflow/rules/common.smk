@@ -332,7 +332,7 @@ def display(block, name, suite):
 
 
 def timing_files():
-    return expand("timings/{timing}.csv", timing=config["timings"])
+    return expand("timings/{timing}.csv", timing=[*config["timings"], "memory"])
 
 
 LEDGER = "docs/claims.yaml"
