@@ -51,7 +51,7 @@ features: $(VENV)/all
 	@echo "Features: results/features/digits"
 
 timings: $(VENV)/core
-	@$(SNAKEMAKE) timings --forcerun time_methods
+	@$(SNAKEMAKE) timings --forcerun time_methods measure_memory
 
 # Snakemake goes by file times and by its own records, and a pull brings neither.
 touch: $(VENV)/core

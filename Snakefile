@@ -86,6 +86,7 @@ rule timings:
 rule claims:
     input:
         claims_files(),
+        claims_figure(),
 
 
 rule figures:

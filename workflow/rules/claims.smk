@@ -28,6 +28,30 @@ rule time_methods:
         "../scripts/time_methods.py"
 
 
+# On the streams and of the methods whose times are measured.
+rule measure_memory:
+    input:
+        unpack(
+            lambda w: {
+                dataset: feature_file(
+                    dataset, config["timings"]["methods"]["backbone"], "train"
+                )
+                for dataset in config["timings"]["methods"]["datasets"]
+            }
+        ),
+    output:
+        "timings/memory.csv",
+    log:
+        "results/logs/measure_memory.log",
+    conda:
+        "../envs/core.yaml"
+    threads: workflow.cores
+    params:
+        spec=config["timings"]["methods"],
+    script:
+        "../scripts/measure_memory.py"
+
+
 rule judge_claims:
     input:
         csv=claimed_summaries(timings=False),
@@ -47,3 +71,22 @@ rule judge_claims:
         labels={name: block["label"] for name, block in config["datasets"].items()},
     script:
         "../scripts/judge_claims.py"
+
+
+rule draw_claims:
+    input:
+        csv=frames("figures", "claims", "claims"),
+        code=code("draw_figure", "figures.claims"),
+    output:
+        multiext("paper/claims/{figure}", ".pdf", ".png"),
+    log:
+        "results/logs/draw_claims/{figure}.log",
+    wildcard_constraints:
+        figure="claims",
+    conda:
+        "../envs/core.yaml"
+    threads: 1
+    params:
+        options=pick("figures", "claims"),
+    script:
+        "../scripts/draw_figure.py"
