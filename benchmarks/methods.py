@@ -188,12 +188,12 @@ def _air(ours: Learner, K: int) -> official.Form:
 
 CASES = {
     "ranpac-cifar": Case(
-        "ranpac", _ranpac, 5000, 10000, "float32", 8.0, 2e-2, selection=holdout_seconds
+        "ranpac", _ranpac, 5000, 10000, "float32", 8.0, 1e-3, selection=holdout_seconds
     ),
     "ranpac-cub": Case(
-        "ranpac", _ranpac, 940, 10000, "float32", 20.0, 2e-2, selection=holdout_seconds
+        "ranpac", _ranpac, 940, 10000, "float32", 20.0, 1e-3, selection=holdout_seconds
     ),
-    "flycl": Case("flycl", _flycl, 5000, 10000, "float32", 3.0, 2e-2, selection=gcv_seconds),
+    "flycl": Case("flycl", _flycl, 5000, 10000, "float32", 3.0, 1e-3, selection=gcv_seconds),
     "acil": Case("acil-rhl", _recursive(0.1, 4096), 5000, 8192, "float64", 5.0, 1e-6),
     "foal": Case(
         "foal",

@@ -13,6 +13,7 @@ from sparcl import ridge
 from sparcl.checks import one_of, positive, precision, whole
 from sparcl.errors import InputError
 from sparcl.learner import Array, Learner
+from sparcl.linalg import product
 from sparcl.maps import KernelMap, RandomMap, kernel_map
 from sparcl.randomness import generator
 from sparcl.statistics import Statistics
@@ -324,7 +325,7 @@ class MappedRidge(Learner):
 
     def _logits(self, Phi: Array) -> Array:
         parts = [
-            self.expand(Phi[start : start + ROWS]) @ self.weights
+            product(self.expand(Phi[start : start + ROWS]), self.weights)
             for start in range(0, len(Phi), ROWS)
         ]
         return np.concatenate(parts) if parts else np.zeros((0, len(self.classes)))

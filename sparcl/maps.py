@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist, pdist
 
 from sparcl.checks import one_of, positive, share, whole
 from sparcl.errors import InputError
+from sparcl.linalg import product
 from sparcl.randomness import generator
 
 Array = NDArray[np.floating]
@@ -19,7 +20,7 @@ Array = NDArray[np.floating]
 DRAWS = ("gaussian", "uniform", "sparse")
 ACTIVATIONS = ("linear", "relu", "sigmoid", "topk")
 BANDWIDTH_ROWS = 500  # base samples that the median distance is taken over
-SORTED_ROWS = 64  # rows whose largest outputs are found at a time, so that they stay in the cache
+CACHED_ROWS = 64  # rows that the activation is applied to at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -76,22 +77,25 @@ class RandomMap:
 
     def __call__(self, Phi: Array) -> Array:
         """Map Phi (n, d) to (n, M): 2 n d M flops."""
-        H = np.asarray(Phi, dtype=self.dtype) @ self.weights
+        H = product(np.asarray(Phi, dtype=self.dtype), self.weights)
+        for start in range(0, len(H), CACHED_ROWS):
+            self._activate(H[start : start + CACHED_ROWS])
+        return H
+
+    def _activate(self, H: Array) -> None:
+        """Apply g to rows of f W in place."""
         if self.activation == "relu":
-            return np.maximum(H, 0, out=H)
-        if self.activation == "sigmoid":
+            np.maximum(H, 0, out=H)
+        elif self.activation == "sigmoid":
             # 1 / (1 + exp(-z)) = (1 + tanh(z / 2)) / 2, which overflows nowhere
-            H /= 2
+            H *= 0.5
             np.tanh(H, out=H)
             H += 1
-            H /= 2
+            H *= 0.5
         elif self.activation == "topk":
             dropped = self.width - max(int(self.width * self.level), 1)
-            for start in range(0, len(H) if dropped > 0 else 0, SORTED_ROWS):
-                rows = H[start : start + SORTED_ROWS]
-                least = np.partition(rows, dropped, axis=1)[:, [dropped]]
-                rows *= rows >= least
-        return H
+            if dropped > 0:
+                H *= H >= np.partition(H, dropped, axis=1)[:, [dropped]]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from sparcl.errors import NumericalError
-from sparcl.linalg import Factor, Gram, Tridiagonal, descending_eigh, solve_definite
+from sparcl.linalg import Factor, Gram, Tridiagonal, descending_eigh, product, solve_definite
 
 Array = NDArray[np.floating]
 
@@ -63,9 +63,9 @@ def holdout(
     errors : (g,) mean squared error over rows and columns
     """
     if len(H_fit) <= H_fit.shape[1]:
-        K, left, right = Gram.of_rows(H_fit), H_val @ H_fit.T, Y_fit
+        K, left, right = Gram.of_rows(H_fit), product(H_val, H_fit.T), Y_fit
     else:
-        K, left, right = Gram(H_fit.shape[1], H_fit.dtype), H_val, H_fit.T @ Y_fit
+        K, left, right = Gram(H_fit.shape[1], H_fit.dtype), H_val, product(H_fit.T, Y_fit)
         K.add(H_fit)
     spectral: tuple[Array, Array, Array] | None = None
     solutions = []
@@ -79,9 +79,7 @@ def holdout(
                 spectral = np.maximum(s, 0), U, U.T @ right
             s, U, right_U = spectral
             solutions.append(U @ (right_U / (s + s.dtype.type(ridge))[:, None]))
-    # one product, not one a ridge: NumPy and SciPy may have a BLAS each, whose threads wait for work
-    # on the same cores for a while after every call
-    scores = np.split(left @ np.hstack(solutions), len(grid), axis=1)
+    scores = np.split(product(left, np.hstack(solutions)), len(grid), axis=1)
     errors = np.array([np.mean((part - Y_val) ** 2) for part in scores])
     errors[~np.isfinite(errors)] = np.inf
     return float(grid[int(np.argmin(errors))]), errors

@@ -50,7 +50,7 @@ class Statistics:
             self.gram.add(block)
             present, position = np.unique(label, return_inverse=True)
             Y = (position[:, None] == np.arange(len(present))).astype(self.C.dtype)
-            self.C[:, present] += block.T @ Y
+            self.C[:, present] += linalg.product(block.T, Y)
         self.counts += np.bincount(columns, minlength=len(self.counts))
 
     def reorder(self, order: NDArray[np.integer]) -> None:

@@ -164,12 +164,16 @@ def edited(path: Path, *changes: tuple[str, str]) -> Iterator[None]:
 
 def edit_params(folder: Path, change: Any) -> None:
     """Load params.yaml of a copy, let ``change`` work on it, and write it back."""
+    edit_yaml(folder / "params.yaml", change)
+
+
+def edit_yaml(path: Path, change: Any) -> None:
+    """Load a YAML file, let ``change`` work on it, and write it back."""
     import yaml
 
-    path = folder / "params.yaml"
-    params = yaml.safe_load(path.read_text(encoding="utf-8"))
-    change(params)
-    path.write_text(yaml.safe_dump(params, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    change(tree)
+    path.write_text(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
 def leftovers(folder: Path) -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from copies import commit_all, duplicate, dvc, edit_params, git
+from copies import commit_all, duplicate, dvc, edit_params, edit_yaml, git
 
 from sparcl.features import store
 
@@ -79,10 +79,12 @@ def tiny_repository(folder: Path) -> Path:
         params["suites"]["bundled"] = params["suites"]["tiny"] | methods
 
     edit_params(folder, change)
+    # the other suites have no features here
+    edit_yaml(folder / "dvc.yaml", lambda pipeline: pipeline["stages"].pop("recorded"))
     git(folder, "init", "--quiet")
     (folder / "dvc.lock").unlink(missing_ok=True)
     commit_all(folder, "A suite of seconds")
-    dvc(folder, "commit", "--force", "features")
+    dvc(folder, "commit", "--force", "features", "timings")
     dvc(folder, "repro")
     commit_all(folder, "Reproduced")
     return folder

@@ -105,13 +105,13 @@ def test_metrics_and_plots_show_every_method(work: Path) -> None:
 
 def test_the_graph_is_small_enough_to_read(work: Path) -> None:
     graph = dvc(work, "dag", "--mermaid")
-    assert {*re.findall(r'\["(\w+)"\]', graph)} == {"features", "runs", "paper"}
-    assert graph.count("-->") == 2
+    assert {*re.findall(r'\["(\w+)"\]', graph)} == {"features", "runs", "paper", "timings"}
+    assert graph.count("-->") == 3
 
 
-def planned_code(folder: Path) -> dict[bool, set[str]]:
-    """Return the Python files that the default suite's jobs rest on; True: the drawing ones."""
-    plan = snakemake(folder, "--dry-run", "--cores", "1", "all").stdout
+def planned_code(folder: Path, target: str) -> dict[bool, set[str]]:
+    """Return the Python files that a target's jobs rest on; True: the drawing ones."""
+    plan = snakemake(folder, "--dry-run", "--cores", "1", "--forceall", target).stdout
     files: defaultdict[bool, set[str]] = defaultdict(set)
     for rule, text in re.findall(r"^(?:local)?rule (\w+):\n((?: .*\n)*)", plan, flags=re.MULTILINE):
         inputs = re.search(r"input: (.*)", text)
@@ -122,12 +122,25 @@ def planned_code(folder: Path) -> dict[bool, set[str]]:
 
 def test_stages_list_the_code_that_their_jobs_use(pristine: Path) -> None:
     """A folder stands for its files: a new method or figure needs no line in dvc.yaml."""
-    planned = planned_code(pristine)
+    planned = planned_code(pristine, "all")
     for stage, drawing, folder in (("runs", False, "sparcl/methods"), ("paper", True, "figures")):
         deps = {d for d in STAGES[stage]["deps"] if d.startswith(("sparcl", "workflow/scripts"))}
         used = {name for name in planned[drawing] if not name.startswith(folder + "/")}
         assert deps - {folder} == used, f"stage {stage}: correct its deps in dvc.yaml"
         assert folder in STAGES[stage]["deps"]
+
+
+def test_the_recorded_suites_are_a_stage(pristine: Path) -> None:
+    """Every suite that paper/ holds beside the default one, and all code that their jobs use."""
+    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    suites = [*params["ablations"], *params["peers"], *params["further"], "claims"]
+    outs = {next(iter(out)) for out in STAGES["recorded"]["outs"]}
+    assert outs == {f"paper/{suite}" for suite in suites}
+    used = set().union(*planned_code(pristine, "recorded").values())
+    used -= {"workflow/scripts/time_methods.py"}  # the stage `timings`
+    folders = ("sparcl/methods/", "figures/")
+    deps = {d for d in STAGES["recorded"]["deps"] if d.endswith(".py")}
+    assert deps == {name for name in used if not name.startswith(folders)}
 
 
 @pytest.mark.slow

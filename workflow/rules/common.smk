@@ -40,7 +40,12 @@ def suite_block(suite):
     )
 
 
-for suite in (SUITE, *config["ablations"], *config["peers"]):
+for suite in (
+    SUITE,
+    *config["ablations"],
+    *config["peers"],
+    *config["further"],
+):
     for block in ("datasets", "backbones", "methods"):
         for name in suite_block(suite)[block]:
             pick(block, name, suite)
@@ -264,6 +269,10 @@ def paper_files(suite=SUITE):
 
 def ablation_files():
     return [path for suite in config["ablations"] for path in paper_files(suite)]
+
+
+def further_files():
+    return [path for suite in config["further"] for path in paper_files(suite)]
 
 
 def peer_files():
