@@ -335,6 +335,7 @@ def display(block, name, suite):
         "id": name,
         "suite": suite,
         "sessions": protocol(suite)["sessions"],
+        "orders": len({order for order, _ in protocol(suite)["pairs"]}),
         "names": names,
     }
     return named | labels | about | {"absent": absent}
