@@ -1,6 +1,8 @@
 # make results   the paper's tables and figures from the bundled features
 # make test      lint and the tests, at most 20 minutes on two cores; `make test-all` adds the slow ones
 # make verify    compute everything again in a temporary clone and compare with the committed numbers
+# make paper     paper/report.pdf from what lies in paper/, with pdflatex
+# make report    report.html: captions, tables that can be sorted, figures, how long each job took
 # make features  extract scikit-learn's digits from images, as any own data set would be
 # make timings   measure times again, on an idle machine (timings/)
 # make touch     after `dvc pull`: take the pulled features as extracted here
@@ -12,6 +14,7 @@ PYTHON ?= python3
 CORES ?= all
 SUITE ?= $(shell sed -n 's/^suite: *\([a-z0-9-]*\).*/\1/p' params.yaml)
 WORKERS ?= 2
+PDFLATEX ?= pdflatex
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
@@ -22,7 +25,7 @@ COMPILE := $(or $(UV),uv) pip compile --universal --fork-strategy fewest --pytho
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DELETE_ON_ERROR:
-.PHONY: results test test-all verify features timings touch lint lock unlock clean
+.PHONY: results test test-all verify paper report features timings touch lint lock unlock clean
 
 results: $(VENV)/core
 	@$(SNAKEMAKE) all --config suite=$(SUITE)
@@ -46,12 +49,26 @@ verify: $(VENV)/core
 	  --config suite=$(SUITE)) && \
 	$(RUN) sparcl.verify $(if $(ACROSS),--across) "$$folder/committed" "$$folder/clone/paper/$(SUITE)/summary"
 
+# Twice: the second time for the numbers of tables and figures.
+paper:
+	@command -v $(PDFLATEX) >/dev/null || { \
+	  echo "$(PDFLATEX) was not found. On Debian and Ubuntu: apt-get install texlive-latex-recommended" \
+	    "texlive-fonts-recommended; or name one: make paper PDFLATEX=path/to/pdflatex" >&2; exit 1; }
+	@for time in first second; do \
+	  (cd paper && $(PDFLATEX) -interaction=nonstopmode -halt-on-error report.tex) >paper/report.out.txt || { \
+	  grep -A5 '^!' paper/report.out.txt >&2; echo "paper/report.log says more." >&2; exit 1; }; done
+	@echo "Report: paper/report.pdf"
+
+report: results
+	@$(SNAKEMAKE) --config suite=$(SUITE) --report report.html
+	@echo "Report: report.html"
+
 features: $(VENV)/all
 	@$(SNAKEMAKE) features --config suite=digits
 	@echo "Features: results/features/digits"
 
 timings: $(VENV)/core
-	@$(SNAKEMAKE) timings --forcerun time_methods
+	@$(SNAKEMAKE) timings --forcerun time_methods measure_memory
 
 # Snakemake goes by file times and by its own records, and a pull brings neither.
 touch: $(VENV)/core

@@ -17,6 +17,9 @@ configfile: "params.yaml"
 validate(config, "workflow/schemas/params.schema.yaml")
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/guard.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/features.smk"
@@ -86,6 +89,7 @@ rule timings:
 rule claims:
     input:
         claims_files(),
+        claims_figure(),
 
 
 rule figures:

@@ -27,7 +27,8 @@ def render(
     name : str
         Id of the figure or table (``dilution``, ``main-table``): the module of that name.
     csv : sequence of path
-        Summary files; each is known to the module by its stem (``runs``, ``sessions``, ...).
+        Summary files; each is known to the module by its name in ``frames`` of the options, else by its
+        stem (``runs``, ``sessions``, ...).
     options : mapping
         The block of params.yaml, and ``methods``, ``datasets``, ``backbones``: id -> block with a
         ``label`` (and, for methods, perhaps a ``short`` one), in the order of the suite.
@@ -45,7 +46,8 @@ def render(
     from sparcl.files import write_text
 
     module = _module(name)
-    data = frames.read(csv)
+    data = frames.read(csv, options.get("frames"))
+    options = {**options, "files": dict(zip(data, map(str, csv), strict=True))}
     if hasattr(module, "draw"):
         style.save(module.draw(data, options), *outputs)
         return

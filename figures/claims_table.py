@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from figures.tables import escape, numbers
+from figures.tables import ORIGIN, escape, numbers
 from sparcl.claims import FAILS, HOLDS, UNMEASURABLE, Judged, Measured
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNMEASURABLE: "–"}
@@ -20,6 +20,8 @@ ANALOGUES = (
 
 def rows(judged: Sequence[Judged], labels: Mapping[str, str]) -> pd.DataFrame:
     """Return one row a claim and data set; a claim without values has one row.
+
+    ``file``, ``row`` and ``column`` say where a value comes from, its terms separated by `` | ``.
 
     Parameters
     ----------
@@ -37,8 +39,30 @@ def rows(judged: Sequence[Judged], labels: Mapping[str, str]) -> pd.DataFrame:
                 | {"suite": suites, "dataset": labels.get(value.dataset, value.dataset)}
                 | {"mean": value.mean, "std": value.std, "n": value.n}
                 | {"satisfied": int(value.satisfied)}
+                | (_origins(claim["terms"], value.dataset) if value.n else {})
             )
     return pd.DataFrame(cells)
+
+
+def _origins(terms: Sequence[Mapping], dataset: str) -> dict[str, str]:
+    """Return file, rows and column of each term of a value, and what is done with the column."""
+    parts = []
+    for term in terms:
+        timed = term["suite"] == "timings"
+        folder = "timings" if timed else f"paper/{term['suite']}/summary"
+        methods = term.get("methods", [term["method"]] if "method" in term else [])
+        keys = [f"dataset={term.get('dataset', dataset)}"]
+        keys += [f"method={'/'.join(methods)}"] if methods else []
+        keys += [f"{key}={low}..{high}" for key, (low, high) in term.get("where", {}).items()]
+        column = term["column"]
+        column += "".join(
+            f" {key} {term[key]}" for key in ("times", "minus", "with") if key in term
+        )
+        column += f" ({term.get('reduce', 'mean')})"
+        parts.append((f"{folder}/{term['frame']}.csv", "; ".join(keys), column))
+    return {
+        name: " | ".join(part) for name, part in zip(ORIGIN, zip(*parts, strict=True), strict=True)
+    }
 
 
 def texts(cells: pd.DataFrame) -> dict[str, str]:

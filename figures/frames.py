@@ -6,30 +6,57 @@ from typing import Any
 
 import pandas as pd
 
+from sparcl import published
 from sparcl.errors import InputError
 
+PUBLISHED = "published"  # quoted numbers, checked by their own reader
 PAIR = ["order", "seed"]  # one repetition of a run
 
 
-def read(paths: Sequence[str | Path]) -> dict[str, pd.DataFrame]:
-    """Read CSV files into data frames, keyed by file stem.
+def read(
+    paths: Sequence[str | Path], names: Sequence[str] | None = None
+) -> dict[str, pd.DataFrame]:
+    """Read CSV files into data frames, keyed by the last part of ``names`` or of the paths.
+
+    Where two names share that part (``mild/runs``, ``hard/runs``), all are keyed by the names as they are.
 
     Raises
     ------
     InputError
-        A file is missing or empty, or two have the same stem.
+        A file is missing or empty, two have the same name, or there are more of one than of the other.
     """
+    paths = [Path(path) for path in paths]
+    names = [path.stem for path in paths] if names is None else names
+    if len(names) != len(paths):
+        raise InputError(f"{len(paths)} files for the frames {', '.join(names)}; name each once")
+    short = [name.rpartition("/")[2] for name in names]
+    names = short if len(set(short)) == len(short) else names
     frames: dict[str, pd.DataFrame] = {}
-    for path in map(Path, paths):
-        if path.stem in frames:
-            raise InputError(f"{path}: a second summary named '{path.stem}'; rename one of them")
+    for name, path in zip(names, paths, strict=True):
+        if name in frames:
+            raise InputError(f"{path}: a second summary named '{name}'; rename one of them")
         try:
-            frames[path.stem] = pd.read_csv(path)
+            frames[name] = published.read(path) if name == PUBLISHED else pd.read_csv(path)
         except (FileNotFoundError, pd.errors.EmptyDataError) as error:
             raise InputError(
                 f"{path}: no summary to read ({error}); run `snakemake summary` first"
             ) from error
     return frames
+
+
+def origin(options: Mapping[str, Any], name: str, column: str, **keys: object) -> dict[str, str]:
+    """Return where a cell comes from: ``file``; ``row``, the keys that all its rows share; ``column``.
+
+    Parameters
+    ----------
+    options : mapping
+        ``files``: frame -> path, as `figures.render` fills it in.
+    name : str
+        The frame. Without a path its name stands for it.
+    """
+    file = options.get("files", {}).get(name, name)
+    row = "; ".join(f"{key}={value}" for key, value in keys.items())
+    return {"file": str(file), "row": row, "column": column}
 
 
 def select(
@@ -168,13 +195,17 @@ def measured(options: Mapping[str, Any]) -> list[str]:
 def shown(options: Mapping[str, Any]) -> list[str]:
     """Return the methods that a figure draws: ``show`` in its order, as far as the suite ran them; else all.
 
+    Of an entry ``a | b`` the first that the suite ran is drawn.
+
     Raises
     ------
     InputError
         The suite has none of them.
     """
     ran = measured(options)
-    methods = [m for m in options.get("show", ran) if m in ran]
+    alternatives = [entry.split(" | ") for entry in options.get("show", ran)]
+    firsts = [next((m for m in names if m in ran), None) for names in alternatives]
+    methods = [m for m in firsts if m is not None]
     if not methods:
         raise InputError(
             f"none of the methods to show ({', '.join(options.get('show', options['methods']))}) was run in the suite "

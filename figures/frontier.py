@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +13,7 @@ from figures import style
 from figures.frames import label, measured, require, select, shown
 
 MEASURES = ["A_bar", "forgetting"]
+TOUCHING = 0.02  # of the curve's extent: points nearer than this share a label
 CURVE = "sparcl"  # whose colour the curve has
 
 
@@ -60,7 +62,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         ax.set_xlabel("forgetting (points)")
         ax.xaxis.set_major_locator(MaxNLocator(5))
         ax.yaxis.set_major_locator(MaxNLocator(5))
-        ax.margins(0.08)
+        ax.margins(0.16, 0.08)  # the labels of the curve stand to its left
         if style.is_first_column(ax):
             ax.set_ylabel("average accuracy (%)")
         right = ax.get_xlim()[1]
@@ -72,16 +74,26 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
 
 
 def _curve(ax: Axes, means: pd.DataFrame) -> None:
-    """Draw the methods along tau, each with its tau beside it."""
+    """Draw the methods along tau, each with its tau beside it; points that coincide share a label."""
     look = style.line(CURVE)
     ax.plot(means["forgetting"], means["A_bar"], label="curve", **look)
+    span = np.ptp(means[MEASURES].to_numpy(), axis=0)
+    labels: list[tuple[np.ndarray, list[str]]] = []
     for _, row in means.iterrows():
+        place = row[MEASURES].to_numpy(dtype=float)
+        if labels and (np.abs(place - labels[-1][0]) <= TOUCHING * span).all():
+            labels[-1][1].append(f"{row['tau']:g}")
+        else:
+            labels.append((place, [f"{row['tau']:g}"]))
+    for (accuracy, forgetting), taus in labels:
         ax.annotate(
-            f"{row['tau']:g}",
-            (row["forgetting"], row["A_bar"]),
-            xytext=(-2, 3),
+            ", ".join(taus),
+            (forgetting, accuracy),
+            xytext=(-4, 3),
             textcoords="offset points",
             ha="right",
             fontsize=style.LABEL_SIZE - 1,
             color=look["color"],
+            # the curve may turn back under a label
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
         )

@@ -5,14 +5,17 @@ from typing import Any
 
 import pandas as pd
 
-from figures.frames import label, require, select
-from figures.tables import escape, numbers
+from figures.frames import label, origin, require, select
+from figures.tables import ORIGIN, escape, numbers
 
 SHOWN = {"A_bar": "average accuracy", "A_last": "last accuracy", "forgetting": "forgetting"}
 
 
 def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
     """Return the comparisons of the suite with names of methods and data sets.
+
+    ``printed`` and ``sampled`` are the two kinds of cells, each of one row of the summary: ``file``,
+    ``row`` and ``column``, the first of difference, low, high (sample_low, sample_high).
 
     Parameters
     ----------
@@ -32,7 +35,18 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     ranks = {kind: {n: i for i, n in enumerate(options[kind])} for kind in ("methods", "datasets")}
     position = [cells["against"].map(ranks["methods"]), cells["dataset"].map(ranks["datasets"])]
     order = pd.DataFrame(dict(enumerate(position))).sort_values([0, 1], kind="stable").index
-    return cells.loc[order].reset_index(drop=True)
+    cells = cells.loc[order].reset_index(drop=True)
+    cells["printed"] = [_interval(row, "low", "high") for _, row in cells.iterrows()]
+    cells["sampled"] = [
+        _interval(row, "sample_low", "sample_high") if row["measure"] == "A_last" else ""
+        for _, row in cells.iterrows()
+    ]
+    keys = ["backbone", "dataset", "method", "against", "measure"]
+    origins = [
+        origin(options, "comparisons", "difference", **row)
+        for row in cells[keys].to_dict("records")
+    ]
+    return cells.join(pd.DataFrame(origins, columns=ORIGIN))
 
 
 def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
@@ -76,8 +90,8 @@ def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
 
 def _line(group: pd.DataFrame) -> list[str]:
     by_measure = group.set_index("measure")
-    cells = [_interval(by_measure.loc[name], "low", "high") for name in SHOWN]
-    sampled = _interval(by_measure.loc["A_last"], "sample_low", "sample_high")
+    cells = [by_measure.loc[name, "printed"] for name in SHOWN]
+    sampled = by_measure.loc["A_last", "sampled"]
     return [group["against_label"].iloc[0], group["dataset_label"].iloc[0], *cells, sampled]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from figures import tables
-from figures.frames import PAIR, label, measured, require, select
+from figures.frames import PAIR, label, measured, origin, require, select
 from figures.tables import Measure
 from sparcl.errors import ConfigError
 
@@ -56,12 +56,14 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
         ``datasets``, ``methods``, ``backbones``; ``groups``: title -> ids of methods, in the order of
         the rows. Methods of the suite that no group names come last; ids outside the suite are skipped.
         ``absent``: methods of the suite that the backbone has no features for; their cells have n = 0.
+        ``underline``: methods whose best is marked among themselves, by the rule of the best of all.
 
     Returns
     -------
     DataFrame
         ``suite, backbone, sessions, dataset, dataset_label, measure, group, label, short, method`` and the
-        columns of `figures.tables.compare`.
+        columns of `figures.tables.compare`; ``underlined``: the best of ``underline``; ``printed``, and
+        ``file, row, column`` that it comes from.
 
     Raises
     ------
@@ -79,8 +81,14 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
             of_set = runs[runs["dataset"] == dataset]
             values = of_set.pivot(index=PAIR, columns="method", values=measure)
             values = values[[method for method in group_of if method in ran]]
-            part = tables.compare(values, described.higher_is_better).reindex(list(group_of))
-            part = part.assign(n=part["n"].fillna(0).astype(int), best=part["best"].eq(True))
+            part = tables.compare(values, described.higher_is_better)
+            part["underlined"] = False
+            if among := [m for m in values.columns if m in options.get("underline", ())]:
+                of_class = tables.compare(values[among], described.higher_is_better)
+                part.loc[among, "underlined"] = of_class["best"]
+            part = part.reindex(list(group_of))
+            part["n"] = part["n"].fillna(0).astype(int)
+            part[tables.MARKS] = part[tables.MARKS].eq(True)
             part = part.reset_index(names="method")
             part.insert(0, "measure", measure)
             part.insert(0, "dataset_label", label(options, "datasets", dataset))
@@ -93,7 +101,24 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     cells.insert(6, "short", [label(options, "methods", m, short=True) for m in cells["method"]])
     cells.insert(6, "label", [label(options, "methods", m) for m in cells["method"]])
     cells.insert(6, "group", [group_of[m] for m in cells["method"]])
-    return cells
+    cells["printed"] = [
+        tables.printed(row.n, row.mean, row.std, MEASURES[row.measure])
+        for row in cells.itertuples()
+    ]
+    origins = [
+        origin(
+            options,
+            "runs",
+            row.measure,
+            backbone=row.backbone,
+            dataset=row.dataset,
+            method=row.method,
+        )
+        if row.n
+        else {}
+        for row in cells.itertuples()
+    ]
+    return cells.join(pd.DataFrame(origins, columns=tables.ORIGIN))
 
 
 def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
@@ -128,7 +153,7 @@ def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
     return {
         ".tex": tables.latex(cells, blocks, MEASURES, caption, options.get("id", "main")),
         ".md": tables.markdown(cells, blocks, MEASURES, caption),
-        ".csv": cells.assign(best=cells["best"].astype(int)).to_csv(
+        ".csv": cells.astype(dict.fromkeys(tables.MARKS, int)).to_csv(
             index=False, float_format="%.6f", lineterminator="\n"
         ),
     }

@@ -69,9 +69,26 @@ class Look(NamedTuple):
     marker: str
 
 
+# Beyond the first eight colours: the muted palette of Paul Tol and darker relatives.
 LOOKS = {
     "ncm": Look("#767676", ":", ""),
+    "slda": Look("#AA4499", "-.", "o"),
+    "klda": Look("#8A8A00", "--", "P"),
+    "fecam": Look("#882255", "-.", "D"),
+    "randumb": Look("#44AA99", "-", "X"),
+    "icarl-nme": Look("#332288", "-", "p"),
+    "slca-frozen": Look("#B8860B", "--", "o"),
+    "ft-head": Look("#8C510A", ":", "x"),
+    "derpp-head": Look("#CC6677", "-.", "s"),
     "acil": Look("#000000", "-", "o"),
+    "acil-rhl": Look("#E69F00", "--", "D"),
+    "gacl": Look("#6A51A3", ":", "s"),
+    "dsal": Look("#117733", "-", "v"),
+    "gkeal": Look("#6699CC", "-.", "^"),
+    "air": Look("#B22222", "--", "X"),
+    "real-ffb": Look("#004488", "-", "<"),
+    "foal": Look("#997700", "-", ">"),
+    "foal-last": Look("#997700", ":", ">"),
     "ranpac": Look("#0072B2", "-", "D"),
     "flycl": Look("#56B4E9", "-", "P"),
     "loranpac": Look("#56B4E9", "-.", "X"),
@@ -81,14 +98,19 @@ LOOKS = {
 }
 # A method without an entry of its own is grey and told apart by its label.
 PLAIN = Look(QUIET, "-.", "")
-# The same method at the paper's fixed settings: same colour, dashed, hollow markers.
-PAPER = "-paper"
+# The same method with other settings (the paper's, a shared rule, its authors'): same colour, dashed, hollow markers.
+SETTINGS_OF = ("-paper", "-newest", "-official", "-wide")
+
+
+def family(method: str) -> str:
+    """Return the method that an id is a setting of."""
+    return next((method.removesuffix(end) for end in SETTINGS_OF if method.endswith(end)), method)
 
 
 def line(method: str) -> dict[str, Any]:
     """Return the keyword arguments of ``Axes.plot`` for a method."""
-    fixed = method.endswith(PAPER)
-    look = LOOKS.get(method.removesuffix(PAPER), PLAIN)
+    fixed = family(method) != method
+    look = LOOKS.get(family(method), PLAIN)
     return {
         "color": look.color,
         "linestyle": "--" if fixed else look.linestyle,

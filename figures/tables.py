@@ -16,6 +16,9 @@ from scipy.special import stdtrit
 from sparcl.errors import InputError
 
 ABSENT = "no block features"
+MANY = 20  # rows of a block beyond which a page needs smaller type
+ORIGIN = ["file", "row", "column"]  # where a cell comes from: `figures.frames.origin`
+MARKS = ["best", "underlined"]  # columns of cells: set in bold, underlined
 
 
 class Measure(NamedTuple):
@@ -96,7 +99,7 @@ def latex(
     Parameters
     ----------
     cells : DataFrame
-        Columns ``group, label, short, measure, dataset, dataset_label, n, mean, std, best``.
+        Columns ``group, label, short, measure, dataset, dataset_label, n, mean, std, best, underlined``.
     blocks : sequence of sequences of str
         Measures side by side, block under block.
     caption, tag : str
@@ -108,7 +111,7 @@ def latex(
         rf"\caption{{{escape(caption)}}}",
         rf"\label{{tab:{tag}}}",
         r"\smallskip",
-        r"\footnotesize",
+        r"\scriptsize" if cells["method"].nunique() > MANY else r"\footnotesize",
         r"\setlength{\tabcolsep}{3pt}",
     ]
     datasets = _datasets(cells)
@@ -120,7 +123,9 @@ def latex(
     for number, block in enumerate(blocks):
         if number:
             lines.append(r"\midrule[\heavyrulewidth]")
-        heads = [rf"\multicolumn{{{width}}}{{c}}{{{measures[m].tex}}}" for m in block]
+        heads = [
+            rf"\multicolumn{{{width}}}{{c}}{{{_head(measures[m], len(block))}}}" for m in block
+        ]
         rules = [
             rf"\cmidrule(lr){{{2 + i * width}-{1 + (i + 1) * width}}}" for i in range(len(block))
         ]
@@ -162,7 +167,8 @@ def markdown(
             lines.append(f"| *{group}* |" + " |" * len(datasets))
             for method, name in methods.items():
                 row = [
-                    _cell(cells, method, measure, d, measures[measure], "**{}**") for d in datasets
+                    _cell(cells, method, measure, d, measures[measure], "**{}**", "<ins>{}</ins>")
+                    for d in datasets
                 ]
                 lines.append(f"| {name} | " + " | ".join(row) + " |")
         parts.append("\n".join(lines))
@@ -178,7 +184,7 @@ def text(cells: pd.DataFrame, measures: dict[str, Measure], width: int = 100) ->
     for measure in dict.fromkeys(cells["measure"]):
         body = {
             d: {
-                m: _cell(cells, m, measure, d, measures[measure], "*{}")
+                m: _cell(cells, m, measure, d, measures[measure], "*{}", "{}")
                 for g in groups.values()
                 for m in g
             }
@@ -220,6 +226,14 @@ def text(cells: pd.DataFrame, measures: dict[str, Measure], width: int = 100) ->
     return "\n\n".join(rendered) + "\n"
 
 
+def printed(n: int, mean: float, std: float, shown: Measure) -> str:
+    """Return a cell of n repetitions as printed, without marks; one repetition has no deviation."""
+    if n == 0:
+        return ABSENT
+    values = [mean] if np.isnan(std) else [mean, std]
+    return " ± ".join(f"{value * shown.scale:.{shown.digits}f}" for value in values)
+
+
 def escape(plain: str) -> str:
     """Return plain text as LaTeX text."""
     special = {c: "\\" + c for c in "&%$#_{}"} | {
@@ -227,13 +241,20 @@ def escape(plain: str) -> str:
         "~": r"\textasciitilde{}",
         "^": r"\^{}",
     }
-    special |= {"±": r"$\pm$", "τ": r"$\tau$", "λ": r"$\lambda$"}
+    special |= {"±": r"$\pm$", "τ": r"$\tau$", "λ": r"$\lambda$", "κ": r"$\kappa$"}
     return "".join(special.get(c, c) for c in plain)
 
 
 def numbers(plain: str) -> str:
     """Return plain text with numbers in it as LaTeX text: a hyphen before a number is a minus."""
     return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escape(plain))
+
+
+def _head(measure: Measure, beside: int) -> str:
+    """Return a measure's name over its columns; where more than two share a line it is broken."""
+    if beside <= 2:
+        return measure.tex
+    return rf"\parbox[b]{{{0.8 / beside:.2f}\textwidth}}{{\centering {measure.tex}}}"
 
 
 def _datasets(cells: pd.DataFrame) -> dict[str, str]:
@@ -249,44 +270,63 @@ def _groups(cells: pd.DataFrame, name: str = "label") -> dict[str, dict[str, str
     return groups
 
 
+class _Printed(NamedTuple):
+    """A cell as printed; the deviation is empty for one repetition."""
+
+    mean: str
+    deviation: str
+    best: bool
+    underlined: bool
+
+    def marked(self, bold: str, underline: str) -> str:
+        """Return the mean in its marks; each is a text with a pair of braces."""
+        shown = bold.format(self.mean) if self.best else self.mean
+        return underline.format(shown) if self.underlined else shown
+
+
 def _numbers(
     cells: pd.DataFrame, method: str, measure: str, dataset: str, shown: Measure
-) -> tuple[str, str, bool]:
-    """Mean and deviation as printed (deviation empty for one repetition), and whether the cell is a best one."""
+) -> _Printed:
+    """Return one cell as it is printed."""
     cell = cells[
         (cells["method"] == method) & (cells["measure"] == measure) & (cells["dataset"] == dataset)
     ]
     if len(cell) == 1 and cell["n"].iloc[0] == 0:
-        return ABSENT, "", False
+        return _Printed(ABSENT, "", False, False)
     if len(cell) != 1 or not np.isfinite(cell["mean"].iloc[0]):
         raise InputError(
             f"table cell without a source: {method}, {measure}, data set {dataset} has {len(cell)} value(s)"
         )
-    mean, std, best = (cell[column].iloc[0] for column in ("mean", "std", "best"))
-    printed = f"{mean * shown.scale:.{shown.digits}f}"
-    deviation = "" if np.isnan(std) else f"{std * shown.scale:.{shown.digits}f}"
-    return printed, deviation, bool(best)
+    n, mean, std, *marks = (cell[column].iloc[0] for column in ("n", "mean", "std", *MARKS))
+    value, _, deviation = printed(n, mean, std, shown).partition(" ± ")
+    return _Printed(value, deviation, *map(bool, marks))
 
 
 def _cell(
-    cells: pd.DataFrame, method: str, measure: str, dataset: str, shown: Measure, mark: str
+    cells: pd.DataFrame,
+    method: str,
+    measure: str,
+    dataset: str,
+    shown: Measure,
+    bold: str,
+    underline: str,
 ) -> str:
     """One cell of plain text."""
-    mean, std, best = _numbers(cells, method, measure, dataset, shown)
-    return (mark.format(mean) if best else mean) + (f" ± {std}" if std else "")
+    cell = _numbers(cells, method, measure, dataset, shown)
+    return cell.marked(bold, underline) + (f" ± {cell.deviation}" if cell.deviation else "")
 
 
 def _padded(cells: pd.DataFrame, measure: str, dataset: str, shown: Measure) -> dict[str, str]:
     """One column of LaTeX cells by method, of equal width on each side of the sign."""
     methods = [m for group in _groups(cells).values() for m in group]
     numbers = {m: _numbers(cells, m, measure, dataset, shown) for m in methods}
-    widest = max(len(std) for _, std, _ in numbers.values())
+    widest = max(len(cell.deviation) for cell in numbers.values())
     column = {}
-    for method, (mean, std, best) in numbers.items():
-        zeros = "0" * (widest - len(std))
+    for method, cell in numbers.items():
+        zeros = "0" * (widest - len(cell.deviation))
         pad = rf"\phantom{{{zeros}}}" if zeros else ""
-        spread = rf" {{\scriptsize$\pm$\,{pad}{std}}}" if std else ""
-        column[method] = (rf"\textbf{{{mean}}}" if best else mean) + spread
+        spread = rf" {{\scriptsize$\pm$\,{pad}{cell.deviation}}}" if cell.deviation else ""
+        column[method] = cell.marked(r"\textbf{{{}}}", r"\underline{{{}}}") + spread
     return column
 
 

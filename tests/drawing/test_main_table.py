@@ -128,6 +128,39 @@ def test_markdown(frames, settings):
     assert {line.count("|") for line in body} == {4}
 
 
+class TestUnderline:
+    """The best of a class is marked among the class alone, by the rule of the best of all."""
+
+    @pytest.fixture
+    def texts(self, frames, settings):
+        runs = frames["runs"]
+        # ncm - acil: -1, 0, 1 on set one (a tie); constantly -1 on set two (no tie)
+        acil = runs["method"].eq("acil") & runs["dataset"].eq("one")
+        runs.loc[acil, "A_bar"] = [80.0, 81, 82]
+        settings |= {"underline": ["ncm", "acil", "absent"]}
+        return main_table.texts(main_table.rows(frames, settings), settings)
+
+    def test_markdown(self, texts):
+        # 2, with half width 2.48, from the best of all: both marks
+        assert "| the acil | <ins>**81.0**</ins> ± 1.0 | <ins>81.0</ins> ± 0.0 |" in texts[".md"]
+        assert "| the ncm | <ins>80.0</ins> ± 0.0 | 80.0 ± 0.0 |" in texts[".md"]
+        assert "| the sparcl-paper | **83.0** ± 0.0 | **83.0** ± 0.0 |" in texts[".md"]
+
+    def test_latex(self, texts):
+        (acil,) = [r for r in texts[".tex"].splitlines() if r.startswith(r"\quad ACIL & \und")][:1]
+        spread = r" {\scriptsize$\pm$\,%s}"
+        first = rf"\underline{{\textbf{{81.0}}}}{spread % '1.0'}"
+        second = rf"\underline{{81.0}}{spread % '0.0'}"
+        assert acil.startswith(rf"\quad ACIL & {first} & {second} & ")
+
+    def test_what_is_in_bold_does_not_depend_on_it(self, frames, settings):
+        plain = main_table.rows(frames, settings)
+        marked = main_table.rows(frames, settings | {"underline": ["ncm", "acil"]})
+        assert not plain["underlined"].any() and marked["underlined"].any()
+        columns = [name for name in plain.columns if name != "underlined"]
+        pd.testing.assert_frame_equal(plain[columns], marked[columns])
+
+
 class TestAbsent:
     """A method that reads blocks, on a backbone that keeps none: planned nowhere, said everywhere."""
 
@@ -182,6 +215,19 @@ def test_blocks_name_measures(frames, settings):
         main_table.texts(cells, settings | {"blocks": [["A_mean"]]})
     del settings["blocks"]
     assert main_table.texts(cells, settings)[".tex"].count("Set One") == 4
+
+
+def test_long_tables_take_smaller_type_and_many_measures_broken_heads(
+    frames, settings, monkeypatch
+):
+    settings["blocks"] = [["A_bar", "A_last", "forgetting", "drift_scaled"]]
+    cells = main_table.rows(frames, settings)
+    tex = main_table.texts(cells, settings)[".tex"]
+    assert "\n\\footnotesize\n" in tex and tex.count(r"\parbox[b]{0.20\textwidth}") == 4
+    monkeypatch.setattr(tables, "MANY", 3)
+    settings["blocks"] = [["A_bar", "A_last"]]
+    tex = main_table.texts(cells, settings)[".tex"]
+    assert "\n\\scriptsize\n" in tex and r"\parbox" not in tex
 
 
 def test_one_order_has_no_deviation(frames, settings):

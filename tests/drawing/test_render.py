@@ -18,7 +18,7 @@ SCRIPT = """
 import json, sys
 import figures
 csv, options, folder = json.loads(sys.argv[1])
-for name in ("dilution", "drift", "sessions"):
+for name in ("dilution", "drift", "sessions", "overview", "peers"):
     figures.render(name, csv, options, [f"{folder}/{name}.pdf", f"{folder}/{name}.png"])
 figures.render("main-table", csv, options, [f"{folder}/main.{suffix}" for suffix in ("tex", "md", "csv")])
 """
@@ -38,6 +38,7 @@ def settings(options):
     return options | {
         "caption": "Suite {suite}",
         "blocks": [["A_bar"], ["A_last"], ["forgetting"], ["drift_scaled"]],
+        "groups": {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "sparcl-paper"]},
     }
 
 
@@ -73,7 +74,7 @@ def test_bytes_do_not_depend_on_process_clock_place_or_language(csv, settings, t
             check=True,
         )
         made.append(digests(folder))
-    assert len(made[0]) == 9
+    assert len(made[0]) == 13
     assert made[0] == made[1]
 
 
@@ -119,6 +120,19 @@ def test_missing_summary(settings, tmp_path):
 def test_two_summaries_of_one_name(csv, settings, tmp_path):
     with pytest.raises(InputError, match="second summary named 'runs'"):
         figures.render("main-table", [csv[0], csv[0]], settings, [])
+
+
+def test_frames_go_by_their_names_in_params(csv, settings, tmp_path):
+    """Two suites' summaries of one stem, told apart; a cell says which file it is from."""
+    from figures import frames
+
+    named = frames.read([csv[0], csv[0]], ["mild/runs", "hard/runs"])
+    assert list(named) == ["mild/runs", "hard/runs"]
+    assert list(frames.read(csv[:2], ["mild/runs", "sessions"])) == ["runs", "sessions"]
+    with pytest.raises(InputError, match="2 files for the frames runs"):
+        frames.read([csv[0], csv[0]], ["runs"])
+    with pytest.raises(InputError, match="second summary named 'runs'"):
+        frames.read([csv[0], csv[0]], ["runs", "runs"])
 
 
 @pytest.mark.parametrize(

@@ -305,7 +305,10 @@ def test_header_and_blocks_refuse_what_read_refuses(tmp_path, feature_file, open
         ({"backbone": "another"}, "attribute backbone"),
         ({"n": 13}, "attribute n"),
         ({"arrays": stated["arrays"] | {"features": 5}}, "not a manifest"),
-        ({"arrays": {"features": stated["arrays"]["features"]}}, "array blocks, array blocks_mean, array ids"),
+        (
+            {"arrays": {"features": stated["arrays"]["features"]}},
+            "array blocks, array blocks_mean, array ids",
+        ),
     ):
         manifest.write_text(json.dumps(stated | changes))
         with pytest.raises(FeatureFileError, match=message):

@@ -292,6 +292,11 @@ def test_printed_ledger_says_what_was_judged() -> None:
     assert texts[".tex"].count(r"\emph{does not hold}") == 1
     assert "analogues" in texts[".md"] and "analogues" in texts[".tex"]
     assert len(texts[".csv"].splitlines()) == 4
+    # each value says where it comes from, term by term; a claim without one says nothing
+    assert cells["file"].tolist()[:2] == ["paper/s/summary/runs.csv | paper/s/summary/runs.csv"] * 2
+    assert cells["row"].iloc[0] == "dataset=one; method=a | dataset=one; method=b"
+    assert cells["column"].iloc[0] == "A_bar (mean) | A_bar (mean)"
+    assert cells["file"].isna().tolist() == [False, False, True]
 
 
 @pytest.mark.parametrize(

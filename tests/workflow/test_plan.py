@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,8 @@ from copies import ROOT, edit_params, planned, snakemake
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("suite", PARAMS["suites"])
-def test_every_input_has_a_rule_or_is_in_git(pristine: Path, suite: str) -> None:
-    """The copy holds what git holds and nothing else: an input without a rule would stop the plan."""
-    plan = snakemake(pristine, "--dry-run", "--cores", "1", "all", "--config", f"suite={suite}")
-    assert plan.returncode == 0, plan.stdout
+def runs_of(suite: str) -> dict[str, int]:
+    """Return how many jobs lead from a suite's features to its summary of runs."""
     block = PARAMS["suites"][suite]
     datasets, backbones, pairs = (len(block[key]) for key in ("datasets", "backbones", "pairs"))
     # A method that reads blocks is run on the backbones that keep some.
@@ -28,14 +26,11 @@ def test_every_input_has_a_rule_or_is_in_git(pristine: Path, suite: str) -> None
         if PARAMS["methods"][name].get("features", "last") == "last"
         or PARAMS["backbones"][backbone].get("blocks")
     ]
-    jobs = {
-        rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", plan.stdout, flags=re.MULTILINE)
-    }
     live = sum(PARAMS["datasets"][name]["features"] == "images" for name in block["datasets"])
     drawn = sum(PARAMS["datasets"][name].get("split") == "draw" for name in block["datasets"])
     traces = block.get("traces", 0)
     selecting = sum("select" in method for method in methods)
-    expected = {
+    return {
         "verify_features": 2 * backbones * (datasets - live),
         "extract_features": 2 * backbones * live,
         "list_split": drawn,
@@ -44,7 +39,34 @@ def test_every_input_has_a_rule_or_is_in_git(pristine: Path, suite: str) -> None
         "run_method": datasets * len(methods) * pairs,
         "trace_spectrum": datasets * backbones * traces,
         "summarise_runs": 1,
-        "summarise_spectra": int(traces > 0),
+    }
+
+
+def other_suites(suite: str) -> set[str]:
+    """Return the suites whose runs a table or figure of a suite reads."""
+    block = PARAMS["suites"][suite]
+    drawn = [PARAMS["tables"][name] for name in block.get("tables", ["main"])]
+    drawn += [PARAMS["figures"][name] for name in block.get("figures", [])]
+    read = {frame for one in drawn for frame in one["frames"]}
+    return {frame.split("/")[0] for frame in read} & set(PARAMS["suites"]) - {suite}
+
+
+@pytest.mark.parametrize("suite", PARAMS["suites"])
+def test_every_input_has_a_rule_or_is_in_git(pristine: Path, suite: str) -> None:
+    """The copy holds what git holds and nothing else: an input without a rule would stop the plan."""
+    plan = snakemake(pristine, "--dry-run", "--cores", "1", "all", "--config", f"suite={suite}")
+    assert plan.returncode == 0, plan.stdout
+    jobs = {
+        rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", plan.stdout, flags=re.MULTILINE)
+    }
+    block = PARAMS["suites"][suite]
+    others = other_suites(suite)
+    expected = dict(sum((Counter(runs_of(s)) for s in [suite, *others]), Counter()))
+    if others:  # feature files that suites share are verified once
+        shown = {name for s in [suite, *others] for name in PARAMS["suites"][s]["datasets"]}
+        expected["verify_features"] = 2 * len(shown)
+    expected |= {
+        "summarise_spectra": int(block.get("traces", 0) > 0),
         "draw_figure": len(block.get("figures", ["dilution", "drift", "sessions"])),
         "write_table": len(block.get("tables", ["main"])),
         "compare_methods": int("compare" in block),
@@ -96,6 +118,25 @@ def test_a_method_that_reads_blocks_is_planned_where_they_are(clone: Path) -> No
             "vit-s14-focus/acil-fused",
             "vit-s14-focus/acil-plain",
         ]
+
+
+def test_only_ablations_read_other_suites(clone: Path) -> None:
+    """Else `make results` would run other suites for one of its tables."""
+    edit_params(clone, lambda params: params["suites"]["toy"].update(tables=["orders"]))
+    plan = snakemake(clone, "--dry-run", "--cores", "1", "all", "--config", "suite=toy")
+    assert plan.returncode != 0
+    assert re.search(r"tables.orders reads suite '(mild|hard)'; only suites under", plan.stdout)
+    assert {suite for suite in PARAMS["suites"] if other_suites(suite)} == {"hard", "long", "sweep"}
+
+
+def test_times_are_read_as_they_are(pristine: Path) -> None:
+    """However young the features are, a table of times measures nothing."""
+    assert set(planned(pristine, "paper/bundled/tables/tau-post.tex")) == {"write_table"}
+
+
+def test_the_figure_of_the_claims_rests_on_the_ledger_alone(pristine: Path) -> None:
+    plan = planned(pristine, "paper/claims/claims.pdf")
+    assert {"draw_claims", "judge_claims"} <= set(plan) and "draw_figure" not in plan
 
 
 def test_a_bundled_file_can_be_extracted_by_its_name(pristine: Path) -> None:

@@ -1,5 +1,7 @@
 """What the rules share: the suite's lists, where files lie, which code a job rests on."""
 
+from pathlib import PurePosixPath
+
 import yaml
 
 from sparcl import methods
@@ -277,19 +279,45 @@ def peer_files():
     return [path for suite in config["peers"] for path in paper_files(suite)]
 
 
+def split_frame(frame):
+    """Return the folder or suite that a frame names, or an empty text, and its name there."""
+    *folder, name = PurePosixPath(frame).parts
+    return "".join(folder), name
+
+
+def frame_file(frame, suite):
+    """Return the file of a frame: `<frame>`, a summary of the suite; `<suite>/<frame>`, of another; or a folder's."""
+    folder, name = split_frame(frame)
+    folders = {"data": "data", "timings": "timings", "claims": "paper/claims"}
+    return f"{folders.get(folder, f'paper/{folder or suite}/summary')}/{name}.csv"
+
+
 def frames(block, name, suite):
-    """Return the summaries that a figure or table reads."""
-    return expand(
-        f"paper/{suite}/summary/{{name}}.csv", name=pick(block, name, suite)["frames"]
-    )
+    """Return what a figure or table reads; times count however old they are, as for the claims."""
+    named = pick(block, name, suite)["frames"]
+    for other in {split_frame(frame)[0] for frame in named} & set(config["suites"]):
+        # What `make results` and the peers show rests on no other suite's runs.
+        if suite not in config["ablations"]:
+            raise WorkflowError(
+                f"Suite '{suite}': {block}.{name} reads suite '{other}'; only suites under `ablations` may."
+            )
+    paths = [frame_file(frame, suite) for frame in named]
+    return [ancient(p) if p.startswith("timings/") else p for p in paths]
 
 
 def display(block, name, suite):
     """Return what a figure or table is told: its own block and the labels of what it shows."""
     # A method of another suite is left out; one that exists nowhere is a slip.
     named = pick(block, name, suite)
-    for method in [*named.get("show", []), *sum(named.get("groups", {}).values(), [])]:
-        pick("methods", method)
+    lists = [
+        [m for entry in named.get("show", []) for m in entry.split(" | ")],
+        named.get("underline", []),
+        named.get("expanding", []),
+        list(named.get("quoted_as", [])),
+    ]
+    listed = sum([*lists, *named.get("groups", {}).values()], [])
+    blocks = {method: pick("methods", method) for method in listed}
+    names = {m: block.get("short", block["label"]) for m, block in blocks.items()}
     labels = {
         kind: {
             key: {
@@ -303,12 +331,18 @@ def display(block, name, suite):
     # Where a summary has several backbones, the block names the one that is shown.
     run = readers(named.get("backbone", next(iter(labels["backbones"]))), suite)
     absent = [method for method in labels["methods"] if method not in run]
-    about = {"id": name, "suite": suite, "sessions": protocol(suite)["sessions"]}
+    about = {
+        "id": name,
+        "suite": suite,
+        "sessions": protocol(suite)["sessions"],
+        "orders": len({order for order, _ in protocol(suite)["pairs"]}),
+        "names": names,
+    }
     return named | labels | about | {"absent": absent}
 
 
 def timing_files():
-    return expand("timings/{timing}.csv", timing=config["timings"])
+    return expand("timings/{timing}.csv", timing=[*config["timings"], "memory"])
 
 
 LEDGER = "docs/claims.yaml"
@@ -320,15 +354,13 @@ def claims_files():
     return multiext("paper/claims/claims", ".tex", ".md", ".csv")
 
 
-def claimed_frame(suite, frame):
-    """Return the summary that a claim reads; times have a folder of their own."""
-    folder = "timings" if suite == "timings" else f"paper/{suite}/summary"
-    return f"{folder}/{frame}.csv"
+def claims_figure():
+    return multiext("paper/claims/claims", ".pdf", ".png")
 
 
 def claimed_summaries(timings):
     """Return what the ledger reads, as far as suites and summaries of that name exist."""
     known = {path for suite in config["suites"] for path in summary_files(suite)}
     known |= set(timing_files())
-    paths = [claimed_frame(*source) for source in sources(CLAIMS)]
+    paths = [frame_file(f"{suite}/{frame}", suite) for suite, frame in sources(CLAIMS)]
     return [p for p in paths if p in known and p.startswith("timings/") == timings]

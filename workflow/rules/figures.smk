@@ -6,7 +6,14 @@ rule draw_figure:
         csv=lambda w: frames("figures", w.figure, w.suite),
         code=lambda w: code("draw_figure", "figures." + w.figure.replace("-", "_")),
     output:
-        multiext("paper/{suite}/figures/{figure}", ".pdf", ".png"),
+        "paper/{suite}/figures/{figure}.pdf",
+        report(
+            "paper/{suite}/figures/{figure}.png",
+            caption="../report/figure.rst",
+            category="Figures",
+            subcategory="{suite}",
+            labels={"figure": "{figure}"},
+        ),
     log:
         "results/logs/draw_figure/{suite}/{figure}.log",
     conda:

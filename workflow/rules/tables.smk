@@ -55,7 +55,14 @@ rule write_table:
         csv=lambda w: frames("tables", w.table, w.suite),
         code=lambda w: code("write_table", f"figures.{w.table.replace('-', '_')}_table"),
     output:
-        multiext("paper/{suite}/tables/{table}", ".tex", ".md", ".csv"),
+        multiext("paper/{suite}/tables/{table}", ".tex", ".md"),
+        report(
+            "paper/{suite}/tables/{table}.csv",
+            caption="../report/table.rst",
+            category="Tables",
+            subcategory="{suite}",
+            labels={"table": "{table}"},
+        ),
     log:
         "results/logs/write_table/{suite}/{table}.log",
     conda:

@@ -1,0 +1,153 @@
+"""The claims ledger as strips: what the predicate allows, what was measured, whether it holds."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from figures import style
+from figures.frames import require
+from sparcl.claims import FAILS, HOLDS, UNMEASURABLE
+from sparcl.errors import InputError
+
+COLUMNS = ["id", "judge", "verdict", "dataset", "mean", "std", "n"]
+# Colour, marker's face and word of each verdict; face and word tell them apart without colour.
+VERDICTS = {
+    HOLDS: ("#009E73", "#009E73", "holds"),
+    FAILS: ("#D55E00", "white", "fails"),
+    UNMEASURABLE: (style.QUIET, "white", "–"),
+}
+ALLOWED = "#E9E9E9"
+# Inches: of a strip, above the first and below the last; and where name, strip and verdict stand in a column.
+STRIP, TOP, BOTTOM = 0.2, 0.3, 0.06
+COLUMN, NAME, LEFT, RIGHT, RULE, WORD = 3.4, 0.06, 1.26, 2.42, 2.48, 3.34
+PAD = 0.06  # share of a strip that is left free at both ends
+
+
+@style.styled
+def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+    """Draw a strip a claim, in two columns in the order of the ledger.
+
+    Parameters
+    ----------
+    frames : mapping
+        ``claims``: a row a claim and data set (``figures.claims_table.rows``).
+    options : mapping
+        Not used.
+
+    Returns
+    -------
+    Figure
+        Each strip has a scale of its own that holds threshold and values.  The values that the
+        predicate allows are grey; a marker is a data set's mean, its bar a standard deviation over
+        class orders to each side.
+
+    Raises
+    ------
+    InputError
+        The ledger is not given, is empty, lacks a column or has a predicate of another kind.
+    """
+    cells = frames.get("claims")
+    if cells is None or cells.empty or (absent := [c for c in COLUMNS if c not in cells.columns]):
+        why = (
+            "is not given or empty"
+            if cells is None or cells.empty
+            else f"lacks {', '.join(absent)}"
+        )
+        raise InputError(f"claims.csv {why}; run `snakemake claims`")
+    require(cells, "claims", ["id", "judge", "verdict"])
+    claims = [group for _, group in cells.groupby("id", sort=False)]
+    lines = -(-len(claims) // 2)
+    height = TOP + lines * STRIP + BOTTOM
+    figure = Figure(figsize=(style.PAGE, height))
+    ax = figure.add_axes((0, 0, 1, 1))
+    ax.set_xlim(0, style.PAGE)
+    ax.set_ylim(-height, 0)
+    ax.set_axis_off()
+    for column in range(min(2, len(claims))):
+        x = column * (style.PAGE - COLUMN)
+        for at, text, side in (
+            (NAME, "claim", "left"),
+            ((LEFT + RIGHT) / 2, "measured", "center"),
+            (RULE, "predicate", "left"),
+            (WORD, "verdict", "right"),
+        ):
+            ax.text(x + at, -0.14, text, ha=side, va="center", fontsize=7, color=style.QUIET)
+    for i, group in enumerate(claims):
+        column, line = divmod(i, lines)
+        _strip(ax, column * (style.PAGE - COLUMN), -TOP - (line + 0.5) * STRIP, group)
+    return figure
+
+
+def bounds(judge: str) -> tuple[float, float, str]:
+    """Return the least and the largest value that a predicate allows, and how it is written.
+
+    Raises
+    ------
+    InputError
+        Neither ``above x``, ``below x`` nor ``between x and y``.
+    """
+    words = judge.split()
+    try:
+        if words[0] == "above":
+            return float(words[1]), np.inf, f"> {words[1]}"
+        if words[0] == "below":
+            return -np.inf, float(words[1]), f"< {words[1]}"
+        if words[0] == "between":
+            return float(words[1]), float(words[3]), f"{words[1]} … {words[3]}"
+    except (IndexError, ValueError):
+        pass
+    raise InputError(f"claims.csv: '{judge}' is no predicate that this figure knows")
+
+
+def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame) -> None:
+    """Draw one claim at the height y of the column that starts at x."""
+    first = group.iloc[0]
+    color, face, word = VERDICTS[first["verdict"]]
+    low, high, rule = bounds(first["judge"])
+    text = {"va": "center_baseline", "fontsize": style.LABEL_SIZE - 0.5}
+    ax.text(x + NAME, y, first["id"].replace("-", " "), **text)
+    ax.text(x + RULE, y, rule.replace("-", "−"), color=style.QUIET, **text)
+    ax.text(x + WORD, y, word, ha="right", color=color, **text)
+    values = group[np.isfinite(group["mean"].astype(float))]
+    if values.empty:
+        why = "not measurable here" if first["verdict"] == UNMEASURABLE else "undefined"
+        middle = x + (LEFT + RIGHT) / 2
+        ax.text(middle, y, why, ha="center", color=style.QUIET, **text)
+        return
+    spread = values["std"].fillna(0.0)
+    limits = [limit for limit in (low, high) if np.isfinite(limit)]
+    shown = [*limits, *(values["mean"] - spread), *(values["mean"] + spread)]
+    start, end = min(shown), max(shown)
+    width = (end - start) or 1.0
+
+    def at(value: float) -> float:
+        share = PAD + (1 - 2 * PAD) * (value - start) / width
+        return x + LEFT + (RIGHT - LEFT) * min(max(share, 0.0), 1.0)
+
+    left, right = at(low), at(high)
+    half = 0.42 * STRIP
+    ax.add_patch(
+        Rectangle((left, y - half), right - left, 2 * half, fc=ALLOWED, lw=0, label=first["id"])
+    )
+    for limit in limits:
+        ax.plot([at(limit)] * 2, [y - half, y + half], color=style.QUIET, lw=0.6)
+    offsets = np.linspace(1, -1, len(values)) * (0.3 * STRIP if len(values) > 1 else 0)
+    for offset, (_, row), std in zip(offsets, values.iterrows(), spread, strict=True):
+        place = y + offset
+        ends = [at(row["mean"] - std), at(row["mean"] + std)]
+        ax.plot(ends, [place] * 2, color=color, lw=0.7)
+        ax.plot(
+            [at(row["mean"])],
+            [place],
+            color=color,
+            marker="o",
+            markersize=2.1,
+            markerfacecolor=face,
+            markeredgewidth=0.6,
+            label=f"{first['id']} {row['dataset']}",
+        )

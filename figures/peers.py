@@ -1,0 +1,127 @@
+"""Accuracy and forgetting by session where there are many methods: a row a group, the rest in grey."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from figures import style
+from figures.frames import label, measured, require, select
+
+MEASURES = {"A_t": "accuracy", "forgetting": "forgetting"}
+# Inches: heights of a panel, above a group, between its two rows, below it; left of a panel, right of it.
+HEIGHT, ABOVE, BETWEEN, BELOW, LEFT, RIGHT = 0.6, 0.22, 0.1, 0.2, 0.34, 0.27
+TOP, BOTTOM, SAMPLE = 0.22, 0.18, 0.24
+BEHIND = "#D8D8D8"
+
+
+@style.styled
+def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+    """Draw accuracy and, below it, forgetting of each group: a column a data set, names at the right.
+
+    Parameters
+    ----------
+    frames : mapping
+        ``sessions``: one row a run and session; ``forgetting`` counts from session 2 on.
+    options : mapping
+        ``datasets``, ``methods``; ``groups``: title -> methods, of which those of the suite are drawn.
+
+    Returns
+    -------
+    Figure
+        Curves are means over (order, seed) pairs; the number at an end is the value after the last
+        session.  Names stand in the order of accuracy, mean over data sets.
+
+    Raises
+    ------
+    InputError
+        A method, session or pair is missing, or a cell that is drawn is empty.
+    """
+    ran = measured(options)
+    groups = {title: [m for m in ids if m in ran] for title, ids in options["groups"].items()}
+    groups = {title: ids for title, ids in groups.items() if ids}
+    methods = [method for ids in groups.values() for method in ids]
+    rows = select(frames, "sessions", options, ["session", *MEASURES], methods)
+    require(rows, "sessions", ["A_t"])
+    require(rows[rows["session"] > 1], "sessions", ["forgetting"])
+    means = rows.groupby(["dataset", "method", "session"])[list(MEASURES)].mean()
+    datasets = list(options["datasets"])
+    names = [label(options, "methods", m, short=True) for m in methods]
+    figure, panels, keys = _layout(len(groups), len(datasets), SAMPLE + style.room(names))
+    last = means["A_t"].groupby(["dataset", "method"]).last().groupby("method").mean()
+    for place, (title, ids) in enumerate(groups.items()):
+        for line, measure in enumerate(MEASURES):
+            for ax, dataset in zip(panels[2 * place + line], datasets, strict=True):
+                _curves(ax, means.loc[dataset][measure], ids, methods)
+                ax.tick_params(labelbottom=line == 1)
+            panels[2 * place + line][0].set_ylabel(MEASURES[measure])
+        panels[2 * place][0].set_title(title, loc="left", fontweight="bold")
+        _key(keys[place], sorted(ids, key=lambda m: -last[m]), options)
+    for ax, dataset in zip(panels[0], datasets, strict=True):
+        x, y = ax.get_position().x0, 1 - 0.09 / figure.get_figheight()
+        figure.text(x, y, label(options, "datasets", dataset), va="center", fontsize=9)
+    for ax in panels[-1]:
+        ax.set_xlabel("session")
+    return figure
+
+
+def _layout(groups: int, columns: int, room: float) -> tuple[Figure, list[list[Axes]], list[Axes]]:
+    """Return the figure, two rows of panels a group, and a field for its names at the right."""
+    block = ABOVE + 2 * HEIGHT + BETWEEN + BELOW
+    total = TOP + groups * block + BOTTOM
+    width = (style.PAGE - room) / columns - LEFT - RIGHT
+    figure = Figure(figsize=(style.PAGE, total))
+
+    def field(x: float, y: float, wide: float, tall: float) -> Axes:
+        return figure.add_axes((x / style.PAGE, y / total, wide / style.PAGE, tall / total))
+
+    panels, keys = [], []
+    for group in range(groups):
+        upper = total - TOP - group * block - ABOVE - HEIGHT
+        lower = upper - BETWEEN - HEIGHT
+        for y in (upper, lower):
+            lefts = [LEFT + i * (LEFT + width + RIGHT) for i in range(columns)]
+            panels.append([field(x, y, width, HEIGHT) for x in lefts])
+        keys.append(field(style.PAGE - room, lower, room, 2 * HEIGHT + BETWEEN))
+    return figure, panels, keys
+
+
+def _key(ax: Axes, ids: list[str], options: Mapping[str, Any]) -> None:
+    """Write the names of a group beside a piece of their curves."""
+    ax.set_axis_off()
+    box = ax.get_position()
+    ax.set_xlim(0, box.width * style.PAGE)
+    ax.set_ylim(-box.height * ax.figure.get_figheight(), 0)
+    for i, method in enumerate(ids):
+        y = -0.06 - i * (style.LABEL_SIZE + 3) / 72
+        look = style.line(method)
+        ax.plot([0, SAMPLE / 2, SAMPLE], [y] * 3, label=method, **look, markevery=[1])
+        ax.text(
+            SAMPLE + 0.07,
+            y,
+            label(options, "methods", method, short=True),
+            color=look["color"],
+            fontsize=style.LABEL_SIZE,
+            va="center_baseline",
+        )
+
+
+def _curves(ax: Axes, means: pd.Series, ids: list[str], methods: list[str]) -> None:
+    """Draw one panel: every method thin and grey, the group's over it, each with its last value."""
+    if means.name == "forgetting":
+        means = means[means.index.get_level_values("session") > 1]
+    for method in (m for m in methods if m not in ids):
+        curve = means.loc[method]
+        ax.plot(curve.index, curve, color=BEHIND, lw=0.6, label=f"behind {method}", zorder=0)
+    ends = []
+    for method in ids:
+        curve, look = means.loc[method], style.line(method) | {"lw": 0.9, "markersize": 2.2}
+        ax.plot(curve.index, curve, label=method, clip_on=False, **look)
+        ends.append((f"{curve.iloc[-1]:.1f}", curve.index[-1], curve.iloc[-1], look["color"]))
+    ax.set_xlim(0.6, means.index.get_level_values("session").max() + 0.3)
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    ax.yaxis.set_major_locator(MaxNLocator(3))
+    style.label_ends(ax, ends)

@@ -1,0 +1,5 @@
+"""Shorter beside longer streams."""
+
+from figures.orders_table import rows, texts
+
+__all__ = ["rows", "texts"]

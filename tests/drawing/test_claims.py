@@ -1,0 +1,74 @@
+"""A strip a claim: where the predicate holds, where the values are, what the verdict is."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from drawing.test_figures import overlapping
+from figures import claims, style
+from sparcl.errors import InputError
+
+
+def row(
+    claim: str, judge: str, verdict: str, mean: float, std: float, dataset: str = "one"
+) -> dict:
+    keys = {"id": claim, "judge": judge, "verdict": verdict, "dataset": dataset}
+    return keys | {"mean": mean, "std": std, "n": 0 if np.isnan(mean) else 3}
+
+
+@pytest.fixture
+def ledger() -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            row("is-large", "above 1", "holds", 2.0, 0.5),
+            row("is-large", "above 1", "holds", 3.0, np.nan, "two"),
+            row("is-small", "below -2", "does not hold", 4.0, 1.0),
+            row("lies-between", "between -1 and 1", "holds", 0.0, 0.5),
+            row("elsewhere", "above 0", "not measurable here", np.nan, np.nan, ""),
+        ]
+    )
+
+
+def test_strips(ledger: pd.DataFrame) -> None:
+    figure = claims.draw({"claims": ledger}, {})
+    assert figure.get_figwidth() == style.PAGE
+    (ax,) = figure.axes
+    allowed = {patch.get_label(): patch for patch in ax.patches}
+    assert list(allowed) == ["is-large", "is-small", "lies-between"]
+    points = {
+        line.get_label(): line for line in ax.lines if not line.get_label().startswith("_child")
+    }
+    assert list(points) == ["is-large one", "is-large two", "is-small one", "lies-between one"]
+    for name, inside in (("is-large one", True), ("is-small one", False)):
+        box, x = allowed[name.rsplit(" ", 1)[0]], points[name].get_xdata()[0]
+        assert (box.get_x() <= x <= box.get_x() + box.get_width()) == inside
+    # from the threshold 1 to the farthest value 3: 2 is in the middle of what is not padding
+    wide = claims.RIGHT - claims.LEFT
+    assert points["is-large one"].get_xdata()[0] == pytest.approx(claims.LEFT + wide / 2)
+    assert points["is-large two"].get_xdata()[0] == pytest.approx(
+        claims.LEFT + (1 - claims.PAD) * wide
+    )
+    (bar,) = [
+        line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_color() == "#D55E00"
+    ]
+    assert np.ptp(bar.get_xdata()) == pytest.approx(2 / 7 * (1 - 2 * claims.PAD) * wide)
+    assert points["is-small one"].get_markerfacecolor() == "white"
+    written = [text.get_text() for text in ax.texts]
+    for text in ("is large", "> 1", "< −2", "−1 … 1", "not measurable here"):
+        assert text in written
+    assert [written.count(word) for word in ("holds", "fails", "–")] == [2, 1, 1]
+    assert overlapping(figure) == []
+
+
+def test_bounds_read_every_predicate() -> None:
+    assert claims.bounds("above 1e-10")[:2] == (1e-10, np.inf)
+    assert claims.bounds("below 0.5")[:2] == (-np.inf, 0.5)
+    assert claims.bounds("between 40 and 120")[:2] == (40, 120)
+    with pytest.raises(InputError, match="about 3"):
+        claims.bounds("about 3")
+
+
+def test_an_empty_ledger_is_refused(ledger: pd.DataFrame) -> None:
+    for given, match in (({}, "not given"), ({"claims": ledger.drop(columns="std")}, "lacks std")):
+        with pytest.raises(InputError, match=match):
+            claims.draw(given, {})

@@ -1,0 +1,70 @@
+"""Efficiency: every measured method at its cost and accuracy."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from drawing.test_figures import overlapping
+from figures import efficiency, style
+from sparcl.errors import InputError
+
+MEASURED = ["ncm", "acil", "sparcl"]
+
+
+@pytest.fixture
+def given(frames: dict, options: dict) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
+    """Costs of one of two data sets, and of a method that the suite does not have."""
+    costs = pd.DataFrame(
+        [
+            {"dataset": "one", "method": m, "tau_post": 0.01 * 4**i, "state_bytes": 10**6 * 4**i}
+            for i, m in enumerate([*MEASURED, "elsewhere"])
+        ]
+    )
+    return {"runs": frames["runs"], "methods": costs, "memory": costs}, options
+
+
+def points(ax: Any) -> dict[str, tuple[float, float]]:
+    return {
+        line.get_label(): (line.get_xdata()[0], line.get_ydata()[0])
+        for line in ax.lines
+        if line.get_label() in (*MEASURED, "sparcl-paper")
+    }
+
+
+def test_points_of_both_costs(given: tuple) -> None:
+    figure = efficiency.draw(*given)
+    seconds, bytes_kept = figure.axes
+    expected = {m: (0.01 * 4**i, 80 + i) for i, m in enumerate(MEASURED)}
+    assert points(seconds) == {m: pytest.approx(at) for m, at in expected.items()}
+    assert points(bytes_kept)["sparcl"] == pytest.approx((16, 82))
+    for ax in figure.axes:
+        assert ax.get_xscale() == "log"
+        assert {"NCM", "ACIL", "SPARCL"} <= {t.get_text() for t in ax.texts}
+    (buffer,) = [line for line in bytes_kept.lines if line.get_label() == "exemplars"]
+    np.testing.assert_allclose(buffer.get_xdata(), 301.056)
+    assert bytes_kept.get_xlim()[1] > 301.056 and seconds.get_xlim()[0] < 0.01
+    assert seconds.get_title(loc="left") == "Set One"
+    assert figure.get_figwidth() == style.PAGE
+    assert overlapping(figure) == []
+
+
+def test_seconds_alone(given: tuple) -> None:
+    frames, options = given
+    figure = efficiency.draw({name: frames[name] for name in ("runs", "methods")}, options)
+    assert [ax.get_xlabel() for ax in figure.axes] == ["seconds a session, after extraction"]
+
+
+def test_nothing_measured_of_the_suite(given: tuple) -> None:
+    frames, options = given
+    frames["methods"] = frames["methods"].assign(dataset="three")
+    with pytest.raises(InputError, match="no data set of the suite"):
+        efficiency.draw(frames, options)
+
+
+def test_a_lost_column(given: tuple) -> None:
+    frames, options = given
+    frames["methods"] = frames["methods"].drop(columns="tau_post")
+    with pytest.raises(InputError, match="no column tau_post"):
+        efficiency.draw(frames, options)

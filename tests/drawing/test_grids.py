@@ -1,0 +1,277 @@
+"""Tables in grids: what stands in which cell, in which marks, and where it comes from."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import figures
+from figures import (
+    condition_table,
+    grid,
+    orders_table,
+    published_table,
+    selected_table,
+    sessions_table,
+    streams_table,
+    tau_post_table,
+)
+from sparcl.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = ROOT / "data/published.csv"
+
+
+def cell(label: str, head: str, printed: str, **more: Any) -> dict[str, Any]:
+    return {"label": label, "head": head, "printed": printed, "file": "f.csv"} | more
+
+
+def lines(markdown: str) -> dict[str, list[str]]:
+    """Return the rows of Markdown tables by their names."""
+    rows = [
+        line[2:].rstrip("| ").split(" | ") for line in markdown.splitlines() if line[:2] == "| "
+    ]
+    return {name: cells for name, *cells in rows}
+
+
+class TestGrid:
+    CELLS = (
+        cell("one", "a", "9.5 ± 10.0", over="measured", best=True),
+        cell("one", "b", "8.0 ± 1.0", over="measured", underlined=True),
+        cell("one", "c & d", "77.10", over="published", quoted=True),
+        cell("two", "a", "8.5 ± 2.0", over="measured", group="apart"),
+    )
+
+    def test_latex(self):
+        tex = grid.texts(grid.grid(self.CELLS), "Caption, 5%", "tag", needs="x")[".tex"]
+        assert tex.startswith("% needs x\n\\begin{table*}[t]\n")
+        assert r"\caption{Caption, 5\%}" in tex and r"\label{tab:tag}" in tex
+        assert r" & \multicolumn{2}{c}{measured} & \multicolumn{1}{c}{published} \\" in tex
+        assert r"\cmidrule(lr){2-3}\cmidrule(lr){4-4}" in tex
+        first = r"one & \textbf{9.5} {\scriptsize$\pm$\,10.0} & \underline{8.0} "
+        assert first + r"{\scriptsize$\pm$\,1.0} & \textcolor{gray}{77.10} \\" in tex
+        assert r"\multicolumn{4}{l}{\emph{apart}} \\" in tex
+        assert r"\quad two & 8.5 {\scriptsize$\pm$\,\phantom{0}2.0} & -- & -- \\" in tex
+        assert r"\multicolumn{1}{c}{c \& d}" in tex
+        assert tex.count("{") == tex.count("}") and tex.count(r"\begin{") == tex.count(r"\end{")
+
+    def test_markdown(self):
+        text = grid.texts(grid.grid(self.CELLS), "Caption", "tag")[".md"]
+        rows = lines(text)
+        assert "|  | a (measured) | b (measured) | c & d (published) |" in text
+        assert rows["one"] == ["**9.5** ± 10.0", "<ins>8.0</ins> ± 1.0", "<sub>77.10</sub>"]
+        assert rows["two"] == ["8.5 ± 2.0", "–", "–"]
+
+    def test_a_cell_without_a_source_is_refused(self):
+        with pytest.raises(InputError, match="without a source: one, a"):
+            grid.grid([{"label": "one", "head": "a", "printed": "1"}])
+        grid.grid([{"label": "one", "head": "a", "printed": grid.NOTHING}])
+
+    def test_a_cell_twice_is_refused(self):
+        with pytest.raises(InputError, match="cell one, a twice"):
+            grid.grid([cell("one", "a", "1"), cell("one", "a", "2")])
+
+    def test_bytes_are_equal(self):
+        made = [grid.texts(grid.grid(self.CELLS), "Caption", "tag") for _ in range(2)]
+        assert made[0] == made[1]
+
+
+class TestPublished:
+    @pytest.fixture
+    def settings(self, options):
+        return options | {
+            "suite": "toy",
+            "id": "published",
+            "sessions": 4,
+            "caption": "{suite}, {backbone}, {sessions} sessions, {orders} orders",
+            "place": {"source": "sparcl", "place": "Table 1"},
+            "quoted_as": {"acil": "ACIL", "sparcl": "SPARCL", "elsewhere": "REAL"},
+            "quoted": {"Quoted": ["L2P"]},
+            "files": {"runs": "runs.csv", "published": "data/published.csv"},
+        }
+
+    @pytest.fixture
+    def quoted(self, frames):
+        read = figures.frames.read([PUBLISHED], ["data/published"])
+        return frames | read
+
+    def test_each_side_has_columns_of_its_own(self, quoted, settings):
+        texts = published_table.texts(published_table.rows(quoted, settings), settings)
+        rows = lines(texts[".md"])
+        assert list(rows) == ["", "ACIL", "SPARCL", "*Quoted*", "L2P"]
+        assert rows[""][:2] == ["Set One (measured)", "Set Two (measured)"]
+        assert rows[""][2] == "CIFAR-100 (published, not comparable)" and len(rows[""]) == 6
+        assert rows["ACIL"][0] == "81.0 ± 0.0" and rows["ACIL"][2] == "<sub>90.05</sub>"
+        assert rows["L2P"][:3] == ["–", "–", "<sub>87.81</sub>"]
+        assert r"\textcolor{gray}{90.05}" in texts[".tex"]
+        assert r"\multicolumn{4}{c}{published, not comparable}" in texts[".tex"]
+        assert "xcolor" in texts[".tex"].splitlines()[0]
+        # every number on the right is grey, none on the left
+        numbers = re.findall(r"(gray\}\{)?(\d\d\.\d\d)\b", texts[".tex"])
+        assert len(numbers) == 12 and all(gray for gray, _ in numbers)
+
+    def test_origins(self, quoted, settings):
+        cells = published_table.rows(quoted, settings)
+        (acil,) = cells[(cells["label"] == "ACIL") & (cells["head"] == "CIFAR-100")].itertuples()
+        assert (acil.file, acil.column) == ("data/published.csv", "value")
+        assert acil.row == "id=sparcl-t01-acil-cifar-100"
+        (own,) = cells[(cells["label"] == "ACIL") & (cells["head"] == "Set One")].itertuples()
+        assert (own.file, own.row, own.column) == (
+            "runs.csv",
+            "backbone=net; dataset=one; method=acil",
+            "A_bar",
+        )
+
+    def test_only_agreement_in_all_makes_numbers_comparable(self, quoted, settings):
+        table = quoted["published"]
+        here = table[(table["place"] == "Table 1") & (table["dataset_id"] == "cifar-100")]
+        same = {
+            "datasets": {"cifar-100": {}},
+            "backbones": {"vit-b16-in21k": {}},
+            "sessions": 10,
+        }
+        agree = here.assign(averaging="samples")
+        assert published_table.comparable(agree, same).all()
+        assert not published_table.comparable(here, same).any()  # averaging unstated
+        others = ({"sessions": 20}, {"datasets": {"cifar-100-150": {}}}, {"backbones": {"net": {}}})
+        for other in others:
+            assert not published_table.comparable(agree, same | other).any()
+
+    def test_a_method_without_features_keeps_its_published_numbers(self, quoted, settings):
+        settings |= {"absent": ["acil"]}
+        quoted["runs"] = quoted["runs"].query("method != 'acil'")
+        texts = published_table.texts(published_table.rows(quoted, settings), settings)
+        assert lines(texts[".md"])["ACIL"][:3] == ["–", "–", "<sub>90.05</sub>"]
+
+    def test_an_unpublished_method_is_refused(self, quoted, settings):
+        with pytest.raises(InputError, match="no A_bar of FOSTER at"):
+            published_table.rows(quoted, settings | {"quoted": {"Quoted": ["FOSTER"]}})
+
+
+class TestTauPost:
+    @pytest.fixture
+    def times(self):
+        rows = [
+            {"dataset": dataset, "order": 1993, "method": method, "seconds": 4 * post}
+            | {"tau_post": post, "relative_time": post / 0.5}
+            | {"processor": "A CPU", "threads": 1, "numpy": "2.0"}
+            for dataset in ("one", "new")
+            for method, post in (("acil", 0.5), ("ncm", 0.01234), ("sparcl", 1.5))
+        ]
+        return {"methods": pd.DataFrame(rows)}
+
+    @pytest.fixture
+    def settings(self, options):
+        names = {m: f"the {m}" for m in ("sparcl", "acil")}
+        caption = "{processor}, {threads} thread, {numpy}"
+        return (
+            options
+            | {"show": ["sparcl", "acil"], "names": names, "id": "tau-post"}
+            | {
+                "caption": caption,
+                "files": {"methods": "timings/methods.csv"},
+            }
+        )
+
+    def test_cells(self, times, settings):
+        cells = tau_post_table.rows(times, settings)
+        texts = tau_post_table.texts(cells, settings)
+        assert texts[".md"].startswith("A CPU, 1 thread, 2.0\n")
+        rows = lines(texts[".md"])
+        assert rows[""] == [
+            f"{unit} ({d})" for d in ("Set One", "new") for unit in ("s", "relative")
+        ]
+        assert list(rows)[1:] == ["the sparcl", "the acil"]
+        assert rows["the acil"] == ["**0.500**", "**1.00**"] * 2
+        assert rows["the sparcl"] == ["1.500", "3.00"] * 2
+        assert set(cells["file"]) == {"timings/methods.csv"}
+        assert cells["row"].iloc[0] == "dataset=one; method=sparcl"
+
+    def test_a_missing_time_and_a_second_machine_are_refused(self, times, settings):
+        table = times["methods"]
+        with pytest.raises(InputError, match="0 rows of data set one, method sparcl"):
+            tau_post_table.rows({"methods": table.drop(index=2)}, settings)
+        table.loc[0, "processor"] = "Another"
+        with pytest.raises(InputError, match="mixes machines"):
+            tau_post_table.rows(times, settings)
+
+
+def test_sessions(frames, options):
+    options |= {"suite": "toy", "id": "sessions", "caption": "{backbone}, {orders} orders"}
+    cells = sessions_table.rows(frames, options)
+    texts = sessions_table.texts(cells, options)
+    assert texts[".md"].startswith("Net & Co, 3 orders\n")
+    blocks = texts[".md"].split("\n\n")[1:]
+    assert [block.split(" | ")[0] for block in blocks] == ["| Set One", "| Set Two"]
+    # 90 - 5 t + rank + repeat: a constant lead, so one method is in bold
+    rows = lines(blocks[1])
+    assert rows["SPARCL"] == ["88.0", "83.0", "78.0", "73.0"]
+    assert rows["SPARCL-PAPER"] == ["**89.0**", "**84.0**", "**79.0**", "**74.0**"]
+    assert cells["row"].iloc[0] == "backbone=net; dataset=one; method=ncm; session=1"
+
+
+def test_selected(frames, options):
+    options |= {"suite": "toy", "id": "selected", "caption": "{orders}", "show": ["acil", "sparcl"]}
+    sessions, runs = frames["sessions"], frames["runs"]
+    sessions["ridge"] = 1.0
+    sessions.loc[sessions["order"].eq(1994) & sessions["dataset"].eq("two"), "ridge"] = 0.01
+    sparcl = sessions["method"].eq("sparcl") & sessions["dataset"].eq("one")
+    sessions.loc[sparcl & sessions["session"].eq(3), "ridge"] = 100.0
+    runs["tau"] = (
+        runs["order"].map({1993: 0.5, 1994: 0.7, 1995: 0.9}).where(runs["method"] == "sparcl")
+    )
+    cells = selected_table.rows(frames, options)
+    rows = lines(selected_table.texts(cells, options)[".md"])
+    assert rows["ACIL, λ"] == ["1", "1, 0.01, 1"]
+    assert rows["SPARCL, λ"] == ["1 to 100", "1, 0.01, 1"]
+    assert rows["SPARCL, τ"] == ["0.5, 0.7, 0.9"] * 2
+    assert "ACIL, τ" not in rows
+    assert r"SPARCL, $\lambda$ & 1 to 100" in selected_table.texts(cells, options)[".tex"]
+
+
+def test_condition(frames, options):
+    options |= {"suite": "toy", "id": "condition", "caption": "{method}", "show": ["sparcl"]}
+    table = frames["sessions"]
+    kappa = 10.0 * table["session"] + table["order"] - 1994
+    table = table.assign(kappa=kappa, condition=100 * kappa, residual_condition=2.0)
+    table.loc[table["session"] == 1, "residual_condition"] = None
+    cells = condition_table.rows({"diagnostics": table}, options)
+    rows = lines(condition_table.texts(cells, options)[".md"].split("\n\n")[1])
+    assert rows["κ of the paper"] == ["10.0", "20.0", "30.0", "40.0"]
+    assert rows["condition number of R + λI"] == ["1000", "2000", "3000", "4000"]
+    assert rows["condition number of the residual block"] == ["–", "2.0", "2.0", "2.0"]
+    table.loc[table["session"] == 3, "kappa"] = None
+    with pytest.raises(
+        InputError, match="kappa is empty for dataset one, method sparcl, session 3"
+    ):
+        condition_table.rows({"diagnostics": table}, options)
+
+
+def test_two_suites_stand_side_by_side(frames, options):
+    """Their data sets take turns, each column has its own best, each cell its own file."""
+    easy = frames["runs"]
+    other = easy.assign(suite="other", A_bar=easy["A_bar"] - 30, sessions=8)
+    other.loc[other["method"] == "ncm", "A_bar"] = 99.0
+    options |= {
+        "id": "orders",
+        "columns": {"toy/runs": "T = 4", "other/runs": "T = 8"},
+        "caption": "{sessions} sessions",
+        "files": {"toy/runs": "toy.csv", "other/runs": "other.csv"},
+    }
+    both = {"toy/runs": easy, "other/runs": other}
+    cells = orders_table.rows(both, options)
+    texts = orders_table.texts(cells, options)
+    assert texts[".md"].startswith("4 or 8 sessions\n")
+    heads = texts[".md"].split("\n\n")[1].splitlines()[0].strip("| ").split(" | ")[1:]
+    assert heads == ["Set One, T = 4", "Set One, T = 8", "Set Two, T = 4", "Set Two, T = 8"]
+    rows = lines(texts[".md"].split("\n\n")[1])
+    assert rows["the sparcl-paper"] == ["**83.0** ± 0.0", "53.0 ± 0.0"] * 2
+    assert rows["the ncm"] == ["80.0 ± 0.0", "**99.0** ± 0.0"] * 2
+    assert cells.groupby("dataset_label")["file"].unique().map(list).to_dict() == {
+        f"Set {n}, T = {t}": [f]
+        for n in ("One", "Two")
+        for t, f in ((4, "toy.csv"), (8, "other.csv"))
+    }
+    pd.testing.assert_frame_equal(streams_table.rows(both, options), cells)

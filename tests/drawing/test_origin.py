@@ -1,0 +1,150 @@
+"""Every cell of every committed table, derived again from the file, rows and column that it names."""
+
+import csv
+import itertools
+import math
+import re
+import statistics
+from collections import Counter
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLES = [
+    p for p in sorted(ROOT.glob("paper/*/tables/*.csv")) if p.parts[-3] not in ("toy", "digits")
+]
+ABSENT = "no block features"
+PERCENT_OF_A_SHARE = {"drift_scaled": 100.0}
+
+
+@cache
+def frame(path: str) -> list[dict[str, str]]:
+    with (ROOT / path).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def sources(cell: dict[str, str]) -> list[dict[str, str]]:
+    """Return the rows that a cell names."""
+    keys = dict(pair.split("=", 1) for pair in cell["row"].split("; "))
+    rows = [r for r in frame(cell["file"]) if all(r[k] == v for k, v in keys.items())]
+    assert rows, f"{cell['file']} has no row {cell['row']}"
+    return rows
+
+
+def over_orders(cell: dict[str, str], digits: int = 1) -> str:
+    """Mean ± standard deviation (n - 1) of a column."""
+    scale = PERCENT_OF_A_SHARE.get(cell["column"], 1.0)
+    values = [scale * float(row[cell["column"]]) for row in sources(cell)]
+    mean = f"{math.fsum(values) / len(values):.{digits}f}"
+    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
+
+
+def interval(cell: dict[str, str], low: str, high: str) -> str:
+    (row,) = sources(cell)
+    middle, below, above = (float(row[name]) for name in (cell["column"], low, high))
+    return f"{middle:+.2f} [{below:+.2f}, {above:+.2f}]"
+
+
+def increments(cell: dict[str, str]) -> list[str]:
+    shown = [interval(cell, "low", "high")]
+    if cell["measure"] == "A_last":
+        shown.append(interval(cell, "sample_low", "sample_high"))
+    return shown
+
+
+def quoted_or_measured(cell: dict[str, str]) -> list[str]:
+    """A published number has the digits that it was published with."""
+    if cell["quoted"] == "0":
+        return [over_orders(cell)]
+    (row,) = sources(cell)
+    return [row[cell["column"]]]
+
+
+def mean(cell: dict[str, str]) -> list[str]:
+    return [over_orders(cell).partition(" ± ")[0]]
+
+
+def condition(cell: dict[str, str]) -> list[str]:
+    values = [float(row[cell["column"]]) for row in sources(cell)]
+    middle = math.fsum(values) / len(values)
+    return [f"{middle:.1f}" if middle < 100 else f"{middle:.0f}"]
+
+
+def seconds(cell: dict[str, str]) -> list[str]:
+    (row,) = sources(cell)
+    return [f"{float(row[cell['column']]):.{3 if cell['column'] == 'tau_post' else 2}f}"]
+
+
+def settings(cell: dict[str, str]) -> list[str]:
+    runs: dict[str, list[float]] = {}
+    for row in sources(cell):
+        runs.setdefault(row["order"], []).append(float(row[cell["column"]]))
+    every = {value for run in runs.values() for value in run}
+    if len(every) == 1:
+        return [f"{every.pop():g}"]
+    if all(len({*run}) == 1 for run in runs.values()):
+        return [", ".join(f"{run[0]:g}" for run in runs.values())]
+    return [f"{min(every):g} to {max(every):g}"]
+
+
+# How the cells of a table that is not of means ± deviations are derived.
+OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
+    "increments": increments,
+    "published": quoted_or_measured,
+    "sessions": mean,
+    "condition": condition,
+    "tau-post": seconds,
+    "selected": settings,
+}
+
+
+def body(markdown: str) -> Counter[str]:
+    """Return the cells of a Markdown text's tables without their marks, the first column left out."""
+    shown: Counter[str] = Counter()
+    lines = markdown.splitlines()
+    for above, line in itertools.pairwise(lines):
+        if line.startswith("| ") and above.startswith("|"):
+            cells = [re.sub(r"\*\*|</?ins>|</?sub>", "", c.strip()) for c in line.split("|")[2:-1]]
+            shown.update(c for c in cells if c)
+    return shown
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda p: "/".join(p.parts[-3::2]))
+def test_cells_are_what_their_origin_gives(path: Path) -> None:
+    again: Counter[str] = Counter()
+    for cell in frame(str(path.relative_to(ROOT))):
+        if not cell["file"]:
+            assert cell["printed"] in (ABSENT, "–"), cell
+            again[cell["printed"]] += 1
+            continue
+        derived = OTHERS.get(path.stem, lambda cell: [over_orders(cell)])(cell)
+        assert derived[0] == cell["printed"], cell
+        again.update(derived)
+    printed = body(path.with_suffix(".md").read_text(encoding="utf-8"))
+    assert again.total() > 0 and not again - printed, "derived, but not in the Markdown"
+    named = {*again, *labels(path)}
+    assert not [c for c in printed if c not in named], "in the Markdown without an origin"
+    assert all(printed[c] == again[c] for c in again if c not in labels(path))
+
+
+def labels(path: Path) -> set[str]:
+    """Return the texts of the second column, where a table has two of names."""
+    return {cell.get("dataset_label", "") for cell in frame(str(path.relative_to(ROOT)))}
+
+
+def test_there_are_tables() -> None:
+    assert {"main", "increments"} <= {path.stem for path in TABLES}
+
+
+def test_a_changed_summary_would_be_noticed() -> None:
+    cell = frame("paper/bundled/tables/main.csv")[0]
+    row = sources(cell)[0]
+    before = row[cell["column"]]
+    try:
+        row[cell["column"]] = str(float(before) + 1)
+        assert over_orders(cell) != cell["printed"]
+    finally:
+        row[cell["column"]] = before

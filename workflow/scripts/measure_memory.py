@@ -1,0 +1,20 @@
+"""Measure what each method keeps and needs on one stream: each in a process of its own."""
+
+import pandas as pd
+
+from sparcl import adapter, memory, summary
+
+
+def main(snakemake) -> None:
+    spec, rows = snakemake.params.spec, []
+    for dataset in spec["datasets"]:
+        stream = {key: spec[key] for key in ("order", "sessions")}
+        for name, variant in spec["variants"].items():
+            sizes = memory.apart(features=snakemake.input[dataset], variant=variant, **stream)
+            rows.append({"dataset": dataset, "order": spec["order"], "method": name, **sizes})
+    summary.write_csv(pd.DataFrame(rows), snakemake.output[0])
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821
