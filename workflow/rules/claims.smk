@@ -70,7 +70,10 @@ rule judge_claims:
     threads: 1
     params:
         ledger=CLAIMS,
-        known={kind: list(config[kind]) for kind in ("datasets", "methods")},
+        known={
+            "datasets": [name for name in config["datasets"] if is_bundled(name)],
+            "methods": list(config["methods"]),
+        },
         labels={name: block["label"] for name, block in config["datasets"].items()},
     script:
         "../scripts/judge_claims.py"
