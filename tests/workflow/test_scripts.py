@@ -249,6 +249,11 @@ def test_times(tmp_path: Path, features: Callable[[str], Path]) -> None:
     call("time_methods", inputs, [tmp_path / "refresh.csv"], spec=spec)
     rows = (tmp_path / "refresh.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 3 and rows[1].startswith("tiny-a,1993,acil")
+    # Snakemake hands over text
+    inputs = Files(**{"tiny-a": str(features("train"))})
+    call("measure_memory", inputs, [tmp_path / "memory.csv"], spec=spec)
+    rows = (tmp_path / "memory.csv").read_text(encoding="utf-8").splitlines()
+    assert len(rows) == 3 and rows[1].startswith("tiny-a,1993,acil")
 
 
 def test_every_script_is_called_here() -> None:

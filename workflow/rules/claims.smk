@@ -36,8 +36,10 @@ rule measure_memory:
     input:
         unpack(
             lambda w: {
-                dataset: feature_file(
-                    dataset, config["timings"]["methods"]["backbone"], "train"
+                dataset: ancient(
+                    feature_file(
+                        dataset, config["timings"]["methods"]["backbone"], "train"
+                    )
                 )
                 for dataset in config["timings"]["methods"]["datasets"]
             }
