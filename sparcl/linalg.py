@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.linalg import (
     LinAlgError,
     cho_solve,
-    cholesky,
     eigh,
+    eigh_tridiagonal,
     eigvalsh,
     eigvalsh_tridiagonal,
     get_blas_funcs,
@@ -25,7 +25,7 @@ from scipy.linalg import (
     solveh_banded,
     svd,
 )
-from scipy.sparse.linalg import ArpackError, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from sparcl.errors import NumericalError
 from sparcl.randomness import generator
@@ -200,15 +200,8 @@ class Tridiagonal:
     @classmethod
     def reduce(cls, K: Gram, B: Array) -> "Tridiagonal":
         """Reduce K, which is used up, and turn B: 4 n^3 / 3 + 2 n^2 c flops."""
-        A = K._array
-        sytrd, lwork, ormqr = get_lapack_funcs(("sytrd", "sytrd_lwork", "ormqr"), (A,))
-        size = int(lwork(len(A), lower=1)[0])
-        A, diagonal, off, tau, _ = sytrd(A, lower=1, lwork=size, overwrite_a=1)
-        turned = np.array(B, dtype=A.dtype, order="F")
-        if len(A) > 1:
-            # the reflectors leave row 1 alone and lie below the subdiagonal, as those of a QR do
-            work = max(64 * B.shape[1], 1)
-            turned[1:], _, _ = ormqr("L", "T", A[1:, :-1], tau, turned[1:], work)
+        A, diagonal, off, tau = _tridiagonal(K._array)
+        turned = _turn(A, tau, np.array(B, dtype=A.dtype, order="F"), "T")
         return cls(*(part.astype(np.float64) for part in (diagonal, off, turned)))
 
     def eigenvalues(self) -> Array:
@@ -235,6 +228,22 @@ class Tridiagonal:
             ) from error
 
 
+def _tridiagonal(A: Array) -> tuple[Array, Array, Array, Array]:
+    """Reduce symmetric A (n, n), which is used up: reflectors, diagonal, off-diagonal, their scales."""
+    sytrd, lwork = get_lapack_funcs(("sytrd", "sytrd_lwork"), (A,))
+    size = int(lwork(len(A), lower=1)[0])
+    return sytrd(A, lower=1, lwork=size, overwrite_a=1)[:4]
+
+
+def _turn(A: Array, tau: Array, B: Array, trans: str) -> Array:
+    """Apply Q (trans "N") or Q^T ("T") of `_tridiagonal` to B (n, c), in place: 2 n^2 c flops."""
+    if len(A) > 1:
+        # the reflectors leave row 1 alone and lie below the subdiagonal, as those of a QR do
+        (ormqr,) = get_lapack_funcs(("ormqr",), (A,))
+        B[1:] = ormqr("L", trans, A[1:, :-1], tau, B[1:], max(64 * B.shape[1], 1))[0]
+    return B
+
+
 def descending_eigh(R: Array) -> tuple[Array, Array]:
     """Return all eigenvalues (d,), descending, and eigenvectors (d, d) of symmetric R: O(d^3)."""
     values, vectors = eigh(R, driver="evr", check_finite=False)
@@ -247,8 +256,9 @@ def leading_eigh(
     """Return leading eigenpairs of R (d, d): ``rank`` of them, or enough for ``energy`` of its trace.
 
     Eigenvalues (k,) descend, eigenvectors (d, k).  Lanczos with a growing rank, O(d^2 k), while
-    the rank is far below d; a dense decomposition, O(d^3), otherwise.  There may be more pairs
-    than were asked for.
+    the rank is far below d, and then there may be more pairs than were asked for; otherwise by
+    way of tridiagonal form, 4 d^3 / 3 flops, the eigenvectors of that, O(d^3) at most, and 2 d^2 k
+    to turn back those that are wanted.
 
     Raises
     ------
@@ -260,13 +270,15 @@ def leading_eigh(
     # A start that belongs to d alone: equal input gives equal bytes.
     start = generator("lanczos", d).standard_normal(d).astype(R.dtype)
     least = 1.0 if rank is None else float(rank)
+    gram = Gram.wrap(R)
+    operator = LinearOperator(R.shape, matvec=gram.times, dtype=R.dtype)
     for tried in TRUNCATED_RANKS:
         if max(least, tried) * TRUNCATED > d:
             break
         if tried < least:
             continue
         try:
-            values, vectors = eigsh(R, k=tried, which="LA", v0=start)
+            values, vectors = eigsh(operator, k=tried, which="LA", v0=start)
         except ArpackError as error:
             raise NumericalError(
                 f"The eigenvalues of R (d = {d}) did not converge: {error}"
@@ -276,7 +288,14 @@ def leading_eigh(
             return values[falling], vectors[:, falling]
         # Eigenvalues not found yet are at most the smallest one found: so many more are needed.
         least = tried + (target - values.sum()) / max(values.min(), np.finfo(R.dtype).tiny)
-    return descending_eigh(R)
+    A, diagonal, off, tau = _tridiagonal(np.array(R, order="F"))
+    values, vectors = eigh_tridiagonal(diagonal, off, check_finite=False)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    if rank is None:
+        # one pair more than the sum asks for: rounding may leave it short
+        rank = int(np.searchsorted(np.cumsum(values, dtype=np.float64), target)) + 2
+    # turning the vectors back is a third of the work, and only these are wanted
+    return values[:rank], _turn(A, tau, np.asfortranarray(vectors[:, :rank]), "N")
 
 
 def extended_svd(U: Array, s: Array, B: Array, rank: int) -> tuple[Array, Array]:
@@ -328,7 +347,8 @@ def residual_inverse(R: Gram, ridge: float, U: Array) -> Gram:
     # potri fills the upper triangle; its transpose is the lower one that a Gram counts
     P = Gram.wrap(inverse.T.copy(order="F"))
     if U.shape[1]:
-        L = _lower((U.T @ V + V.T @ U) / 2)
+        S = product(U.T, V)
+        L = _lower((S + S.T) / 2)
         P.add(solve_triangular(L, V.T, lower=True, check_finite=False), sign=-1.0)
     P._whole = False
     return P
@@ -345,11 +365,11 @@ def woodbury(P: Gram, X: Array) -> Array:
         When P has lost its positive semidefiniteness; P is left as it was.
     """
     T = P.times(X.T)
-    L = _lower(X @ T + np.eye(len(X), dtype=P.dtype))
-    F = solve_triangular(L, T.T, lower=True, check_finite=False)
-    P.add(F, sign=-1.0)
-    # the new P X^T = T (I + X T)^-1
-    return solve_triangular(L, F, lower=True, trans="T", check_finite=False).T
+    L = _lower(product(X, T) + np.eye(len(X), dtype=P.dtype))
+    (trsm,) = get_blas_funcs(("trsm",), (T,))
+    F = trsm(1.0, L, T, side=1, lower=1, trans_a=1)  # T L^-T, so that T (I + X T)^-1 T^T = F F^T
+    P.add(F.T, sign=-1.0)
+    return trsm(1.0, L, F, side=1, lower=1)  # the new P X^T = T (I + X T)^-1
 
 
 def solve_definite(A: Array, b: Array) -> Array:
@@ -361,10 +381,12 @@ def solve_definite(A: Array, b: Array) -> Array:
 
 def _lower(A: Array) -> Array:
     """Return the lower Cholesky factor of A (k, k)."""
-    try:
-        return cholesky(A, lower=True, check_finite=False)
-    except LinAlgError as error:
+    (potrf,) = get_lapack_funcs(("potrf",), (A,))
+    L, info = potrf(A, lower=1)
+    if info:
         raise NumericalError(
-            f"A block of {len(A)} rows is not positive definite in {A.dtype} ({error}). Usual cause: "
-            "a ridge too small for the scale of the features; raise ridge or use dtype float64."
-        ) from error
+            f"A block of {len(A)} rows is not positive definite in {A.dtype} (leading minor {info}). "
+            "Usual cause: a ridge too small for the scale of the features; raise ridge or use dtype "
+            "float64."
+        )
+    return L

@@ -37,13 +37,13 @@ def constrained(
     """
     if U_core.shape[1] == 0 or W_free.shape[1] == 0:
         return W_free
-    S = U_core.T @ V
+    S = product(U_core.T, V)
     held = G if coupling else np.zeros_like(G)
-    excess = U_core.T @ W_free - held
-    W = W_free - V @ solve_definite(S, excess)
+    excess = product(U_core.T, W_free) - held
+    W = W_free - product(V, solve_definite(S, excess))
     # One step of refinement puts the frozen coordinates on G to the last bits.
-    W += U_core @ (held - U_core.T @ W)
-    return W if coupling else W + U_core @ G
+    W += product(U_core, held - product(U_core.T, W))
+    return W if coupling else W + product(U_core, G)
 
 
 def holdout(
@@ -76,9 +76,9 @@ def holdout(
         except NumericalError:
             if spectral is None:
                 s, U = descending_eigh(K.full)
-                spectral = np.maximum(s, 0), U, U.T @ right
+                spectral = np.maximum(s, 0), U, product(U.T, right)
             s, U, right_U = spectral
-            solutions.append(U @ (right_U / (s + s.dtype.type(ridge))[:, None]))
+            solutions.append(product(U, right_U / (s + s.dtype.type(ridge))[:, None]))
     scores = np.split(product(left, np.hstack(solutions)), len(grid), axis=1)
     errors = np.array([np.mean((part - Y_val) ** 2) for part in scores])
     errors[~np.isfinite(errors)] = np.inf

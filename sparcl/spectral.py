@@ -218,10 +218,10 @@ class SpectralRidge(Learner):
     def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
         """Return scores (n, c) of Phi (n, d) at every grid point (ridge number, rule number)."""
         X = self.expand(Phi)
-        return {point: X @ W for point, W in self._weights.items()}
+        return {point: linalg.product(X, W) for point, W in self._weights.items()}
 
     def _logits(self, Phi: Array) -> Array:
-        return self.expand(Phi) @ self.weights
+        return linalg.product(self.expand(Phi), self.weights)
 
     # --- what a user keeps -------------------------------------------------------------------
 
@@ -425,7 +425,7 @@ class SpectralRidge(Learner):
         """Return X (n, D) without its part in the range of the previous sessions' R: O(D^3)."""
         values, vectors = linalg.descending_eigh(self.statistics.R)
         seen = vectors[:, values > len(values) * np.finfo(self.dtype).eps * max(values[0], 1)]
-        return X - (X @ seen) @ seen.T
+        return X - linalg.product(linalg.product(X, seen), seen.T)
 
     def _points(
         self, Phi: Array, X: Array, columns: NDArray[np.integer], old: int, classes: int
@@ -573,7 +573,7 @@ class SpectralRidge(Learner):
             U, V_core = self._embedded(part.U_core), V[*part.origin, g][:, : part.k]
             old = np.flatnonzero(held & (self.cluster == g))
             if len(old):
-                G = U.T @ self._weights[key][:, old]
+                G = linalg.product(U.T, self._weights[key][:, old])
                 W[:, old] = ridge.constrained(U, V_core, W_free[:, old], G, coupling=exact)
             new = known + np.flatnonzero(self.cluster[known:] == g)
             if self.settings.new_classes == "residual" and len(new):

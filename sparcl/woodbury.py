@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from sparcl import linalg
 from sparcl.errors import NumericalError
-from sparcl.linalg import Gram
+from sparcl.linalg import Gram, product
 from sparcl.randomness import generator
 
 Array = NDArray[np.floating]
@@ -67,12 +67,13 @@ class ResidualInverse:
         self, X: Array, columns: NDArray[np.integer], W: Array, classes: int, R: Gram
     ) -> Array:
         """Add rows X (n, D) and return the weights (D, classes); R holds the rows already."""
-        XU = X @ self.U
-        self.AU += X.T @ XU
-        self.image += X.T @ (X @ self.probe)
+        # transposed products where the sum is in Fortran order, so that it runs along its columns
+        XU = product(X, self.U)
+        self.AU += product(XU.T, X).T
+        self.image += (X @ self.probe) @ X
         try:
             K = linalg.woodbury(self.P, X)
-            self.M += K @ (XU - X @ self.M)
+            self.M += product((XU - product(X, self.M)).T, K.T).T
             reason = self._wrong()
         except NumericalError as error:
             reason = str(error)
@@ -85,12 +86,13 @@ class ResidualInverse:
         Y = (columns[:, None] == np.arange(classes)).astype(X.dtype)
         result = np.empty((len(W), classes), dtype=W.dtype, order="F")
         result[:, :old] = W
-        # transposed, so that the sum runs along the columns of the Fortran-ordered weights
-        result[:, :old] += ((Y[:, :old] - X @ W).T @ K.T).T
+        result[:, :old] += product((Y[:, :old] - product(X, W)).T, K.T).T
         if classes > old:
             free = self.U - self.M
-            X_c = linalg.solve_definite(self.AU.T @ free, (X @ free).T @ Y[:, old:])
-            result[:, old:] = K @ Y[:, old:] + free @ X_c
+            X_c = linalg.solve_definite(
+                product(self.AU.T, free), product(product(X, free).T, Y[:, old:])
+            )
+            result[:, old:] = product(K, Y[:, old:]) + product(free, X_c)
         return result
 
     def state(self) -> dict[str, Array | float]:
@@ -112,11 +114,11 @@ class ResidualInverse:
         """Compute P, A U, M and the probe's image from R."""
         U, D = self.U, len(R)
         self.P = linalg.residual_inverse(R, self.ridge, U)
-        self.AU = R.full @ U + self.ridge * U
+        self.AU = R.times(U) + self.ridge * U
         self.M = self.P.times(self.AU)
         probe = generator("woodbury-probe", D).standard_normal(D).astype(R.dtype)
         self.probe = probe - U @ (U.T @ probe)
-        self.image = R.full @ self.probe + self.ridge * self.probe
+        self.image = R.times(self.probe) + self.ridge * self.probe
 
     def _wrong(self) -> str:
         """Return by how much P A has left the identity on the residual probe vector, if it has."""
