@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
+from figures.costs import EXEMPLARS
 from figures.frames import label, measured, require, select
 from sparcl.errors import InputError
 
@@ -18,7 +19,6 @@ COSTS = {
     "methods": ("tau_post", 1.0, "seconds a session, after extraction"),
     "memory": ("state_bytes", 1e-6, "megabytes kept after the last session"),
 }
-EXEMPLARS = 2000 * 224 * 224 * 3 * 1e-6  # megabytes of the buffer of images that replay keeps
 NEXT = 2.2  # a cost axis reaches so many times beyond its last point
 
 
@@ -69,7 +69,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             require(frame, name, [column])
             cost = unit * frame[frame["dataset"] == dataset].set_index("method")[column]
             points = pd.DataFrame({"cost": cost, VALUE: accuracy[dataset]}).loc[methods]
-            _points(ax, points, options, EXEMPLARS if name == "memory" else None)
+            _points(ax, points, options, EXEMPLARS / 1e6 if name == "memory" else None)
             ax.set_xlabel(axis)
             if style.is_first_column(ax):
                 ax.set_ylabel("average accuracy (%)")

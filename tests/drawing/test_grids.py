@@ -11,6 +11,7 @@ import figures
 from figures import (
     condition_table,
     grid,
+    memory_table,
     orders_table,
     published_table,
     selected_table,
@@ -196,6 +197,44 @@ class TestTauPost:
         table.loc[0, "processor"] = "Another"
         with pytest.raises(InputError, match="mixes machines"):
             tau_post_table.rows(times, settings)
+
+
+class TestMemory:
+    @pytest.fixture
+    def sizes(self):
+        rows = [
+            {"dataset": dataset, "order": 1993, "method": method}
+            | {"state_bytes": kept, "start_bytes": 10**8, "peak_bytes": 2 * 10**8 + kept}
+            for dataset in ("one", "two")
+            for method, kept in (("acil", 30_105_600), ("ncm", 10**6), ("sparcl", 602_112_000))
+        ]
+        return {"memory": pd.DataFrame(rows)}
+
+    @pytest.fixture
+    def settings(self, options):
+        names = {m: f"the {m}" for m in ("sparcl", "acil")}
+        about = {"show": ["sparcl", "acil"], "names": names, "id": "memory"}
+        files = {"memory": "timings/memory.csv"}
+        return options | about | {"caption": "of {buffer} MB", "files": files}
+
+    def test_cells(self, sizes, settings):
+        cells = memory_table.rows(sizes, settings)
+        texts = memory_table.texts(cells, settings)
+        assert texts[".md"].startswith("of 301 MB\n")
+        rows = lines(texts[".md"])
+        assert rows[""][:3] == [f"{h} (Set One)" for h in ("kept, MB", "of the buffer", "peak, MB")]
+        assert rows["the acil"] == ["**30.1**", "**10.0%**", "**230**"] * 2
+        assert rows["the sparcl"] == ["602.1", "200.0%", "802"] * 2
+        assert r"10.0\%" in texts[".tex"]
+        assert set(cells["file"]) == {"timings/memory.csv"}
+
+    def test_a_missing_and_an_empty_size_are_refused(self, sizes, settings):
+        table = sizes["memory"]
+        with pytest.raises(InputError, match="0 rows of data set one, method sparcl"):
+            memory_table.rows({"memory": table.drop(index=2)}, settings)
+        table.loc[0, "state_bytes"] = None
+        with pytest.raises(InputError, match="state_bytes"):
+            memory_table.rows(sizes, settings)
 
 
 def test_sessions(frames, options):

@@ -78,6 +78,15 @@ def seconds(cell: dict[str, str]) -> list[str]:
     return [f"{float(row[cell['column']]):.{3 if cell['column'] == 'tau_post' else 2}f}"]
 
 
+def size(cell: dict[str, str]) -> list[str]:
+    """Megabytes, or the share of 2,000 images of 224 by 224 pixels in three colours."""
+    (row,) = sources(cell)
+    value = float(row[cell["column"]])
+    if cell["printed"].endswith("%"):
+        return [f"{100 * value / 301_056_000:.1f}%"]
+    return [f"{value / 1e6:.{0 if cell['column'] == 'peak_bytes' else 1}f}"]
+
+
 def settings(cell: dict[str, str]) -> list[str]:
     runs: dict[str, list[float]] = {}
     for row in sources(cell):
@@ -97,6 +106,7 @@ OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
     "sessions": mean,
     "condition": condition,
     "tau-post": seconds,
+    "memory": size,
     "selected": settings,
 }
 

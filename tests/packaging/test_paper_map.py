@@ -9,8 +9,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/paper-map.md").read_text(encoding="utf-8")
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
 ROWS = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| ")]
-# Made by name, once times were measured.
-BY_NAME = {("bundled", "tables", "tau-post")}
 
 
 def test_every_table_and_figure_of_the_paper_has_a_row() -> None:
@@ -32,15 +30,14 @@ def test_every_link_is_of_a_suite_that_draws_it() -> None:
     links = re.findall(r"\]\(\.\./paper/([a-z-]+)/(tables|figures)/([a-z-]+)\.(?:md|png)\)", PAGE)
     assert len(links) == PAGE.count("](../paper/") > 15
     defaults = {"tables": ["main"], "figures": ["dilution", "drift", "sessions"]}
-    for suite, kind, name in {*links} - BY_NAME:
+    for suite, kind, name in links:
         assert name in PARAMS["suites"][suite].get(kind, defaults[kind]), f"{suite}/{kind}/{name}"
-    assert all(name in PARAMS["tables"] for *_, name in BY_NAME)
 
 
 def test_links_of_the_default_suite_are_there() -> None:
     default = PARAMS["suite"]
     for path in re.findall(rf"\]\(\.\./(paper/{default}/[\w/.-]+)\)", PAGE):
-        assert (ROOT / path).is_file() or "tau-post" in path, path
+        assert (ROOT / path).is_file(), path
 
 
 def test_other_pages_are_there() -> None:

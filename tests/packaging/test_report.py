@@ -10,7 +10,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = (ROOT / "paper/report.tex").read_text(encoding="utf-8")
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-WHOLE = ["bundled", "matched", "increments", "ablation", "sweep"]
+WHOLE = ["bundled", *PARAMS["ablations"], *PARAMS["peers"], *PARAMS["further"]]
 
 
 def drawn(suite: str) -> set[tuple[str, str, str]]:
@@ -44,12 +44,14 @@ def test_captions_of_figures_state_suite_orders_and_backbone() -> None:
     )
     figures = [item for item in included() if item[0] == "figure"]
     assert len(captions) == len(figures) > 3
+    said = dict(re.findall(r"\\newcommand{\\([a-z]+)}{(.*)}", REPORT))
     for suite, caption in captions:
         assert caption.startswith(f"Suite {suite}, ") and "class order" in caption
-        assert r"\bundled" in caption or r"\two" in caption
-    for name in ("bundled", "two"):
-        (said,) = re.findall(rf"\\newcommand{{\\{name}}}{{(.*)}}", REPORT)
-        assert "EfficientNet-Lite0" in said and "CUB-50" in said
+        (macro,) = [name for name in said if rf"\{name}" in caption]
+        block = PARAMS["suites"][suite]
+        for kind in ("datasets", "backbones"):
+            for name in block[kind]:
+                assert PARAMS[kind][name]["label"] in said[macro], (suite, name)
 
 
 def make_paper(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,87 @@
+"""Commands in the documents: each is one that make, snakemake or dvc takes, or it is run elsewhere.
+
+`python -m sparcl` is run by tests/unit/test_cli.py, page docs/command-line.md; the remote of
+docs/remote.md by test_remote.py; the benchmarks by tests/unit/test_benchmarks.py.
+"""
+
+import ast
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from copies import ROOT, snakemake
+from dvc.cli import parse_args
+
+PAGES = [
+    "README.md",
+    *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").glob("*.md"))),
+]
+BLOCK = re.compile(r"^ *```(?:sh)?\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"`([^`]+)`")
+PROGRAMS = ("make", "snakemake", "dvc", "python")
+# What stands for somebody's own suite or data set.
+OWN = {"my-suite": "toy", "mybirds": "toy", "<suite>": "toy", "my-data": "features"}
+
+
+def commands() -> list[tuple[str, str]]:
+    """Return page and command of every command line."""
+    found = []
+    for page in PAGES:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        lines = [line for block in BLOCK.findall(text) for line in block.splitlines()]
+        rest = re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
+        for line in [*lines, *INLINE.findall(rest)]:
+            command = " ".join(line.partition("#")[0].split())
+            if command.partition(" ")[0] in PROGRAMS and " " in command:
+                found.append((page, command))
+    return sorted(set(found))
+
+
+def of(program: str) -> list[str]:
+    """Return the commands of one program, once each, with placeholders filled in."""
+    lines = {command for _, command in commands() if command.startswith(f"{program} ")}
+    for placeholder, stand_in in OWN.items():
+        lines = {line.replace(placeholder, stand_in) for line in lines}
+    return sorted(lines)
+
+
+def test_the_pages_hold_commands() -> None:
+    assert all(len(of(program)) > 2 for program in PROGRAMS)
+    assert "make results" in of("make")
+
+
+@pytest.mark.parametrize("line", of("make"))
+def test_make_has_the_target(line: str, pristine: Path) -> None:
+    plan = subprocess.run(
+        ["make", "--dry-run", *shlex.split(line)[1:]], cwd=pristine, capture_output=True, text=True
+    )
+    assert plan.returncode == 0, plan.stderr
+
+
+@pytest.mark.parametrize("line", of("snakemake"))
+def test_snakemake_plans_it(line: str, pristine: Path) -> None:
+    if "--cores" not in line:  # the name of a target, or of an option
+        line += " --cores 1"
+    if "--report" in line:
+        return  # test_report.py makes one; a plan of it would need the results
+    if "--sdm conda" in line:
+        line = line.replace("--sdm conda", "")  # asks for conda even to plan
+    plan = snakemake(pristine, "--dry-run", *shlex.split(line)[1:])
+    assert plan.returncode == 0, plan.stdout
+
+
+@pytest.mark.parametrize("line", of("dvc"))
+def test_dvc_takes_it(line: str) -> None:
+    assert parse_args(shlex.split(line)[1:]).func is not None
+
+
+@pytest.mark.parametrize("line", of("python"))
+def test_python_finds_it(line: str) -> None:
+    words = shlex.split(line)[1:]
+    if words[:2] == ["-m", "sparcl"]:
+        assert len(words) == 2 or words[2] in ("fit", "evaluate", "merge"), line
+    else:
+        script = ROOT / words[0]
+        assert ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))), line
