@@ -183,7 +183,16 @@ def read_member(archive: Path, member: str, size: int) -> bytes:
                 )
             with file.open(info) as stream:
                 content = stream.read(size + 1)
-    except (KeyError, OSError, EOFError, zipfile.BadZipFile, zlib.error, RuntimeError) as error:
+    # ValueError: a name that says it is UTF-8 and is not
+    except (
+        KeyError,
+        OSError,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise WeightsError(f"{archive.name}: cannot read {member} ({error}).") from error
     if len(content) != size:
         raise WeightsError(

