@@ -1,6 +1,6 @@
 """A sweep of 100 settings from the sums of classes against 100 runs: python benchmarks/sweep.py.
 
-    sweep.py [--small] [--runs 4]
+    sweep.py [--small] [--runs 10]
 
 50,000 x 768 invented features of unit norm, 100 classes in 10 sessions, 10,000 test rows.  A row is
 100 settings of class order, ridge and, for SPARCL, tau.  One side is what ``python -m sparcl sweep``
@@ -113,26 +113,28 @@ def compare(name: str, sizes: Sizes, runs: int) -> Result:
     sums = ClassSums(sizes.d, sizes.classes)
     for start in range(0, sizes.n, 4096):
         sums.accumulate(train[0][start : start + 4096], train[1][start : start + 4096])
-    summing = time.perf_counter() - began
-    learners = [sweep.learner(case.method, **grid) for _ in orders]
-    counts = [
-        sweep.correct(sums, *test, sessions, fitted)
-        for sessions, fitted in zip(orders, learners, strict=True)
-    ]
-    swept = time.perf_counter() - began
-    points = list(itertools.product(range(len(orders)), counts[0]))
+    summing = swept = time.perf_counter() - began
+    points = list(itertools.product(*(range(len(values)) for values in grid.values())))
+    settings = len(orders) * len(points)
+    alone = np.linspace(0, settings - 1, runs).astype(int)
     seconds = []
-    for o, (i, j) in (points[p] for p in np.linspace(0, len(points) - 1, runs).astype(int)):
-        hyper = {"ridge": grid["ridge"][i]} | ({"tau": grid["tau"][j]} if "tau" in grid else {})
+    for o, sessions in enumerate(orders):  # both sides take turns, as the machine's load may change
         began = time.perf_counter()
-        alone, hits = run(case.method, hyper, train, test, orders[o])
-        seconds.append(time.perf_counter() - began)
-        where = f"{name}, order {1993 + o * sizes.part}, {hyper}"
-        if not np.array_equal(hits, counts[o][i, j]):
-            raise SystemExit(f"{where}: counts differ, no time is worth comparing")
-        close(f"{where}: R", learners[o].statistics.R, alone.statistics.R, 1e-12)
-        close(f"{where}: weights", learners[o]._weights[i, j], alone.weights, 1e-9)
-    return Result(name, len(points), summing, swept, seconds, sums.nbytes)
+        fitted = sweep.learner(case.method, **grid)
+        counts = sweep.correct(sums, *test, sessions, fitted)
+        swept += time.perf_counter() - began
+        for i, *j in (points[s % len(points)] for s in alone if s // len(points) == o):
+            point = (i, *j, 0)[:2]
+            hyper = {key: grid[key][k] for key, k in zip(grid, (i, *j), strict=True)}
+            began = time.perf_counter()
+            learner, hits = run(case.method, hyper, train, test, sessions)
+            seconds.append(time.perf_counter() - began)
+            where = f"{name}, order {1993 + o * sizes.part}, {hyper}"
+            if not np.array_equal(hits, counts[point]):
+                raise SystemExit(f"{where}: counts differ, no time is worth comparing")
+            close(f"{where}: R", fitted.statistics.R, learner.statistics.R, 1e-12)
+            close(f"{where}: weights", fitted._weights[point], learner.weights, 1e-9)
+    return Result(name, settings, summing, swept, seconds, sums.nbytes)
 
 
 def run(
@@ -167,7 +169,7 @@ def main() -> None:
     """Print a row a method."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true")
-    parser.add_argument("--runs", type=int, default=4, help="settings that are run on their own")
+    parser.add_argument("--runs", type=int, default=10, help="settings that are run on their own")
     chosen = parser.parse_args()
     count = os.environ.get(THREADS, "2")
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", THREADS)
