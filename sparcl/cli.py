@@ -1,4 +1,4 @@
-"""The command line: fit, evaluate and merge learners on feature files."""
+"""The command line: fit, evaluate and merge learners on feature files, and sweep sums of classes."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import methods, stream
+from sparcl import methods, metrics, shards, stream, sweep
 from sparcl.errors import InputError, SparclError
 from sparcl.files import read_json, write_json
 from sparcl.model import Model, Split, terms
@@ -78,6 +78,60 @@ def merge(chosen: argparse.Namespace) -> None:
     print(_described(chosen.out, first))
 
 
+def sums(chosen: argparse.Namespace) -> None:
+    """Sum feature files class by class and save the sums."""
+    files = [(str(path), shards.Sums.of_file(path, not chosen.raw)) for path in chosen.features]
+    _save_sums(chosen.out, files)
+
+
+def merge_sums(chosen: argparse.Namespace) -> None:
+    """Add up sums of shards and save the total."""
+    _save_sums(chosen.out, [(str(path), shards.Sums.load(path)) for path in chosen.sums])
+
+
+def _save_sums(path: Path, parts: list[tuple[str, shards.Sums]]) -> None:
+    total = shards.merge(parts)
+    total.save(path)
+    print(
+        f"{path}: {len(total.ids)} samples of {np.count_nonzero(total.sums.counts)} classes, "
+        f"{total.sums.d} features"
+    )
+
+
+def sweep_grid(chosen: argparse.Namespace) -> None:
+    """Print the accuracy of every class order, ridge and tau, from sums."""
+    summed = shards.Sums.load(chosen.sums)
+    Phi, y = summed.rows(chosen.features)
+    grid = dict(chosen.set)
+    if grid.keys() & {"ridge", "tau"}:
+        raise InputError(
+            "--set holds what all settings share: give ridges and taus by --ridge and --tau."
+        )
+    grid |= {"ridge": chosen.ridge}
+    grid |= {} if chosen.tau is None else {"tau": chosen.tau}
+    records = []
+    print(f"{'order':>6}  {'ridge':>8}  {'tau':>6}  {'A_bar':>7}  {'A_last':>7}")
+    for number in chosen.orders:
+        order = stream.class_order(number, summed.sums.classes)
+        sessions = stream.split_sessions(order, chosen.sessions)
+        fitted = sweep.learner(chosen.method, **grid)
+        counts = np.bincount(y, minlength=len(order))[order]
+        session = np.repeat(np.arange(len(sessions)), [len(classes) for classes in sessions])
+        for (i, j), correct in sweep.correct(summed.sums, Phi, y, sessions, fitted).items():
+            A_t = metrics.session_accuracy(correct, counts, session)
+            ridge, tau = fitted.settings.ridges[i], fitted.settings.rules()[j].tau
+            print(
+                f"{number:>6}  {ridge:>8g}  {'-' if tau is None else f'{tau:g}':>6}  {A_t.mean():>7.2f}  "
+                f"{A_t[-1]:>7.2f}"
+            )
+            records.append(
+                {"order": number, "ridge": ridge, "tau": tau, "A_t": A_t.tolist()}
+                | {"correct": correct.sum(axis=1).tolist()}
+            )
+    if chosen.out is not None:
+        write_json(chosen.out, records)
+
+
 def _described(path: Path, model: Model) -> str:
     learner = model.learner
     sessions = "1 session" if learner.session == 1 else f"{learner.session} sessions"
@@ -137,10 +191,11 @@ def _whole(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m sparcl",
-        description="Fit, evaluate and merge learners on cached features. docs/command-line.md has examples.",
+        description="Fit, evaluate and merge learners on cached features, or sweep class orders and settings from "
+        "sums. docs/command-line.md has examples.",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_add_fit, _add_evaluate, _add_merge):
+    for add in (_add_fit, _add_evaluate, _add_merge, _add_sums, _add_merge_sums, _add_sweep):
         add(commands)
     return parser
 
@@ -219,6 +274,65 @@ def _add_merge(commands: Any) -> None:
     parser.set_defaults(run=merge)
 
 
+def _add_sums(commands: Any) -> None:
+    parser = commands.add_parser(
+        "sums",
+        help="sum feature files class by class",
+        description="Keep count, sum and second moments of each class of feature files, read block by block: at most "
+        "4 d (d + 1) bytes a class, 236 MB for 100 classes of 768 features. `sweep` needs nothing else of them.",
+    )
+    _add_features(parser)
+    parser.add_argument(
+        "--raw",
+        action="store_true",
+        help="take features as they are; by default each is divided by its norm",
+    )
+    _add_out(parser, "SUMS.npz", "where the sums are written")
+    parser.set_defaults(run=sums)
+
+
+def _add_merge_sums(commands: Any) -> None:
+    parser = commands.add_parser(
+        "merge-sums",
+        help="add up sums of shards",
+        description="Add up sums of the shards of one data set, in one order whatever order they are given in. All "
+        "of them are held in memory.",
+    )
+    parser.add_argument("sums", nargs="+", type=Path, metavar="SUMS.npz")
+    _add_out(parser, "SUMS.npz", "where the total is written")
+    parser.set_defaults(run=merge_sums)
+
+
+def _add_sweep(commands: Any) -> None:
+    parser = commands.add_parser(
+        "sweep",
+        help="run class orders, ridges and thresholds from sums",
+        description="Print the accuracy of every class order, ridge and tau, from sums of the training samples. "
+        "A_bar is the mean over sessions, A_last that after the last, in percent of the test samples.",
+    )
+    parser.add_argument("sums", type=Path, metavar="SUMS.npz")
+    _add_features(parser)
+    parser.add_argument("--method", required=True, metavar="ID", help="acil, sparcl or sparcl-alg1")
+    parser.add_argument("--ridge", nargs="+", type=float, required=True, metavar="RIDGE")
+    parser.add_argument("--tau", nargs="+", type=float, metavar="TAU")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=_assignment,
+        metavar="NAME=VALUE",
+        help="another hyper-parameter of the method, as often as needed: --set refresh=1",
+    )
+    parser.add_argument(
+        "--orders", nargs="+", type=_whole, required=True, metavar="NUMBER", help="class orders"
+    )
+    parser.add_argument("--sessions", type=_whole, required=True, metavar="T")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.json", help="write the counts of every session too"
+    )
+    parser.set_defaults(run=sweep_grid)
+
+
 def _add_features(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--features",
@@ -230,7 +344,9 @@ def _add_features(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_out(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="MODEL.npz", help="where the model is written"
-    )
+def _add_out(
+    parser: argparse.ArgumentParser,
+    file: str = "MODEL.npz",
+    what: str = "where the model is written",
+) -> None:
+    parser.add_argument("--out", type=Path, required=True, metavar=file, help=what)

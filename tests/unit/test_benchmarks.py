@@ -1,4 +1,4 @@
-"""The benchmark of the methods at small sizes: same outcomes, right counts; times are not judged."""
+"""The benchmarks of the methods and of the sweep at small sizes: same outcomes, right counts; times are not judged."""
 
 import sys
 from pathlib import Path
@@ -71,3 +71,47 @@ def test_an_operation_more_stops_the_benchmark(methods, monkeypatch: pytest.Monk
 def test_memory_is_measured_in_processes_of_its_own(methods) -> None:
     # the sums alone are 500^2 float32; a process does not come back without them
     assert methods.memory(methods.SMALL) > 500**2 * 4
+
+
+# --- sweep.py -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sweep(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.delitem(sys.modules, "sweep", raising=False)
+    import sweep
+
+    return sweep
+
+
+@pytest.mark.parametrize("name", ["sparcl", "acil"])
+def test_a_sweep_has_the_outcomes_of_its_runs(name: str, sweep) -> None:
+    case = sweep.CASES[name]
+    assert case.orders * int(np.prod([len(values) for values in case.grid.values()])) == 100
+    result = sweep.compare(name, sweep.SMALL, runs=3)
+    assert len(result.runs) == 3 and result.settings == {"sparcl": 6, "acil": 7}[name]
+    assert result.ratio == pytest.approx(result.settings * sum(result.runs) / 3 / result.swept)
+    assert name in str(result)
+
+
+def test_other_weights_stop_the_sweep(sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = sweep.sweep.SummedRidge._solved
+
+    def scaled(self, *arguments) -> dict:  # predictions stay
+        return {key: 1.00001 * W for key, W in solved(self, *arguments).items()}
+
+    monkeypatch.setattr(sweep.sweep.SummedRidge, "_solved", scaled)
+    with pytest.raises(SystemExit, match="weights differ by"):
+        sweep.compare("acil", sweep.SMALL, runs=1)
+
+
+def test_other_counts_stop_the_sweep(sweep, monkeypatch: pytest.MonkeyPatch) -> None:
+    solved = sweep.sweep.SummedRidge._solved
+
+    def turned(self, *arguments) -> dict:
+        return {key: -W for key, W in solved(self, *arguments).items()}
+
+    monkeypatch.setattr(sweep.sweep.SummedRidge, "_solved", turned)
+    with pytest.raises(SystemExit, match="counts differ"):
+        sweep.compare("acil", sweep.SMALL, runs=1)

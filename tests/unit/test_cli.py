@@ -214,7 +214,7 @@ def test_every_command_of_the_guide_runs(
         for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
         for line in block.splitlines()
     ]
-    assert len(commands) == 9
+    assert len(commands) == 14
     said = ""
     for command in commands:
         python, *arguments = shlex.split(command)
