@@ -209,14 +209,7 @@ def _add_fit(commands: Any) -> None:
         "hold a session's rows in memory.",
     )
     parser.add_argument("--method", metavar="ID", help=f"one of {', '.join(methods.names())}")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        type=_assignment,
-        metavar="NAME=VALUE",
-        help="a hyper-parameter of the method, as often as needed: --set ridge=0.1",
-    )
+    _add_set(parser, "a hyper-parameter", "ridge=0.1")
     _add_features(parser)
     order = parser.add_mutually_exclusive_group()
     order.add_argument(
@@ -232,11 +225,7 @@ def _add_fit(commands: Any) -> None:
         help='the classes of each session: {"sessions": [[3, 1], [0, 2]]}',
     )
     parser.add_argument("--sessions", type=_whole, metavar="T", help="sessions of --order")
-    parser.add_argument(
-        "--raw",
-        action="store_true",
-        help="take features as they are; by default each is divided by its norm",
-    )
+    _add_raw(parser)
     parser.add_argument(
         "--append",
         type=Path,
@@ -282,11 +271,7 @@ def _add_sums(commands: Any) -> None:
         "4 d (d + 1) bytes a class, 236 MB for 100 classes of 768 features. `sweep` needs nothing else of them.",
     )
     _add_features(parser)
-    parser.add_argument(
-        "--raw",
-        action="store_true",
-        help="take features as they are; by default each is divided by its norm",
-    )
+    _add_raw(parser)
     _add_out(parser, "SUMS.npz", "where the sums are written")
     parser.set_defaults(run=sums)
 
@@ -315,14 +300,7 @@ def _add_sweep(commands: Any) -> None:
     parser.add_argument("--method", required=True, metavar="ID", help="acil, sparcl or sparcl-alg1")
     parser.add_argument("--ridge", nargs="+", type=float, required=True, metavar="RIDGE")
     parser.add_argument("--tau", nargs="+", type=float, metavar="TAU")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        type=_assignment,
-        metavar="NAME=VALUE",
-        help="another hyper-parameter of the method, as often as needed: --set refresh=1",
-    )
+    _add_set(parser, "another hyper-parameter", "refresh=1")
     parser.add_argument(
         "--orders", nargs="+", type=_whole, required=True, metavar="NUMBER", help="class orders"
     )
@@ -331,6 +309,25 @@ def _add_sweep(commands: Any) -> None:
         "--out", type=Path, metavar="FILE.json", help="write the counts of every session too"
     )
     parser.set_defaults(run=sweep_grid)
+
+
+def _add_set(parser: argparse.ArgumentParser, what: str, example: str) -> None:
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        type=_assignment,
+        metavar="NAME=VALUE",
+        help=f"{what} of the method, as often as needed: --set {example}",
+    )
+
+
+def _add_raw(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--raw",
+        action="store_true",
+        help="take features as they are; by default each is divided by its norm",
+    )
 
 
 def _add_features(parser: argparse.ArgumentParser) -> None:

@@ -62,12 +62,11 @@ def test_make_has_the_target(line: str, pristine: Path) -> None:
     assert plan.returncode == 0, plan.stderr
 
 
-@pytest.mark.parametrize("line", of("snakemake"))
+# test_report.py makes a report; a plan of one would need the results.
+@pytest.mark.parametrize("line", [line for line in of("snakemake") if "--report" not in line])
 def test_snakemake_plans_it(line: str, pristine: Path) -> None:
     if "--cores" not in line:  # the name of a target, or of an option
         line += " --cores 1"
-    if "--report" in line:
-        return  # test_report.py makes one; a plan of it would need the results
     if "--sdm conda" in line:
         line = line.replace("--sdm conda", "")  # asks for conda even to plan
     plan = snakemake(pristine, "--dry-run", *shlex.split(line)[1:])

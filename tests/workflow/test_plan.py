@@ -134,6 +134,21 @@ def test_times_are_read_as_they_are(pristine: Path) -> None:
     assert set(planned(pristine, "paper/bundled/tables/tau-post.tex")) == {"write_table"}
 
 
+def test_what_shows_times_is_drawn_again_by_make_timings() -> None:
+    """Rules take times as they are, so `make timings` names what reads them."""
+    timed = {"paper/claims/claims"}  # docs/claims.yaml judges times too
+    for suite, block in PARAMS["suites"].items():
+        for kind in ("tables", "figures"):
+            for name in block.get(kind, []):
+                if any(frame.startswith("timings/") for frame in PARAMS[kind][name]["frames"]):
+                    timed.add(f"paper/{suite}/{kind}/{name}")
+    plan = subprocess.run(
+        ["make", "--dry-run", "timings"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    named = re.findall(r"paper/[\w/-]+(?=\.(?:md|png))", plan)
+    assert set(named) == timed
+
+
 def test_the_figure_of_the_claims_rests_on_the_ledger_alone(pristine: Path) -> None:
     plan = planned(pristine, "paper/claims/claims.pdf")
     assert {"draw_claims", "judge_claims"} <= set(plan) and "draw_figure" not in plan
