@@ -65,11 +65,7 @@ def test_from_shards_to_records(clone: Path, tmp_path: Path) -> None:
     run = snakemake(sharded, "--cores", "1", second, *SUITE)
     assert run.returncode == 0, run.stdout
     assert tree(sharded / FEATURES) == before
-    jobs = planned(sharded, "all", *SUITE)
-    assert "merge_shards" in jobs and "extract_shard" not in jobs
-    run = snakemake(sharded, "--cores", "1", "features", *SUITE)
-    assert run.returncode == 0, run.stdout
-    assert tree(sharded / FEATURES) == before
+    assert planned(sharded, "all", *SUITE) == {}  # the same bytes: nothing depends on their time
 
     # shards that do not belong together stop the run, and the message is on the terminal
     manifest = sharded / f"{FEATURES}/train.shards/3-of-3.json"
