@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,8 +15,9 @@ from sparcl.errors import InputError, OutputError
 def replacing(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path`` and rename it to ``path`` if the block succeeds.
 
-    The temporary name carries the process id: children of a killed driver live on and may still
-    be writing when the command is started again.
+    The temporary name carries the process id and a number drawn for this call: children of a killed
+    driver live on and may still be writing when the command is started again, and processes of two
+    machines that share a disk may have the same id.
 
     Raises
     ------
@@ -23,7 +25,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
         When the system refuses to write: disk full, folder read-only, or a file where a folder should be.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

@@ -9,13 +9,14 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sparcl.errors import ConfigError
-from sparcl.features import backbones, datasets, pipeline, store
+from sparcl.features import backbones, datasets, pipeline, shards, store
 from sparcl.features.resume import WorkFile
 from sparcl.files import write_text
 
@@ -43,8 +44,9 @@ def extract_split(
     split: str,
     extraction: dict[str, Any],
     split_list: str | os.PathLike[str] = "",
+    shard: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
-    """Extract one split and write its feature file and manifest.
+    """Extract one split, or a shard of it, and write its feature file and manifest.
 
     Finished batches are kept in a work file beside `path`: after an interruption (kill -9 included) the same call
     goes on there, and the bytes of the feature file are those of an uninterrupted call. On a CPU they depend on the
@@ -57,6 +59,7 @@ def extract_split(
     dataset, backbone, split : ids
     dataset_block, backbone_block, extraction : their blocks of params.yaml
     split_list : file that says which image is in which split, see `datasets.open_split`
+    shard : (k, n) for the k-th of n shards, counted from 1 (see `shards`); by default all images
 
     Returns
     -------
@@ -111,6 +114,10 @@ def extract_split(
         meta["block_indices"] = network.block_indices
     if images.split_sha256:
         meta["split_sha256"] = images.split_sha256
+    if shard:
+        part = shards.describe(images.ids, settings["batch_size"], *shard)
+        meta["shard"] = part
+        images = _cut(images, part["first"], part["stop"])
     dtype = np.dtype(extraction["dtype"])
     skip = dataset_block.get("on_bad_image", "fail") == "skip"
     parts = [meta, backbone_block, str(dtype), skip]
@@ -134,9 +141,12 @@ def extract_split(
         _run(chunks, work, min(len(work.chunks) * batch_size, n), n, f"{dataset} {split}")
         # the blocks and, behind them, their mean
         levels = len(network.block_indices) + 1 if network.block_indices else 0
-        features, tokens = _join(work.chunks, n, levels, dtype)
+        width = 0 if n else _width(network)
+        features, tokens = _join(work.chunks, n, levels, dtype, width)
         faults = _faults(images, features) if skip else {}
         kept = [row for row in range(n) if row not in faults]
+        if shard and faults:
+            meta["shard"]["left_out"] = [[part["first"] + i, images.ids[i]] for i in sorted(faults)]
         manifest = store.write(
             path,
             features[kept],
@@ -152,6 +162,21 @@ def extract_split(
     finally:
         work.close(remove=done)
     return manifest
+
+
+def _cut(images: datasets.ImageSplit, first: int, stop: int) -> datasets.ImageSplit:
+    return replace(
+        images,
+        ids=images.ids[first:stop],
+        files=images.files[first:stop],
+        labels=images.labels[first:stop],
+    )
+
+
+def _width(network: backbones.Backbone) -> int:
+    """Return the number of features, for a shard without images."""
+    size = network.preprocessing["size"]
+    return network(np.zeros((1, size, size, 3), dtype=np.uint8))[0].shape[1]
 
 
 def _faults(images: datasets.ImageSplit, features: np.ndarray) -> dict[int, str]:
@@ -228,9 +253,10 @@ def _run(
 
 
 def _join(
-    chunks: list[bytes], n: int, levels: int, dtype: np.dtype
+    chunks: list[bytes], n: int, levels: int, dtype: np.dtype, width: int
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Features (n, d) and tokens (n, levels, d) or None out of the chunks."""
-    rows = np.frombuffer(b"".join(chunks), dtype=dtype).reshape(n, -1)
+    """Features (n, d) and tokens (n, levels, d) or None out of the chunks; without rows, d is `width`."""
+    columns = -1 if n else width * (1 + levels)
+    rows = np.frombuffer(b"".join(chunks), dtype=dtype).reshape(n, columns)
     d = rows.shape[1] // (1 + levels)
     return rows[:, :d], rows[:, d:].reshape(n, levels, d) if levels else None

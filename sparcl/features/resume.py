@@ -3,6 +3,10 @@
 One line of JSON (the fingerprint of everything that determines the chunks), then records of equal kind:
 8 bytes of length, 32 bytes of SHA-256, the chunk. A record that a killed process left half-written does not match
 its hash and is cut off. The file is locked while it is open: of two extractions of one file the second waits.
+
+Where a file system shared by several machines keeps no locks, two extractions may write here at once. The hash is one
+of fingerprint, position and chunk: a record that the other one put in between ends what is trusted, and what a
+process hands on is its own list `chunks`, never what the file has become.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import json
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,12 +45,13 @@ class WorkFile:
         self.chunks: list[bytes] = []
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = _open_locked(path)
-        self._load((json.dumps({"fingerprint": fingerprint}) + "\n").encode())
+        self._header = (json.dumps({"fingerprint": fingerprint}) + "\n").encode()
+        self._load()
 
-    def _load(self, header: bytes) -> None:
+    def _load(self) -> None:
         self._file.seek(0)
         found = self._file.readline(4096)
-        if found == header:
+        if found == self._header:
             end = self._file.tell()
             while (chunk := self._next()) is not None:
                 self.chunks.append(chunk)
@@ -60,7 +65,7 @@ class WorkFile:
             )
         self._file.seek(0)
         self._file.truncate()
-        self._file.write(header)
+        self._file.write(self._header)
         self._file.flush()
 
     def _next(self) -> bytes | None:
@@ -69,12 +74,17 @@ class WorkFile:
         if length == 0 or length + HASH_BYTES > remaining:
             return None
         digest, chunk = self._file.read(HASH_BYTES), self._file.read(length)
-        return chunk if hashlib.sha256(chunk).digest() == digest else None
+        return chunk if self._digest(chunk) == digest else None
+
+    def _digest(self, chunk: bytes) -> bytes:
+        """Hash of a chunk that comes behind those in `chunks`."""
+        position = len(self.chunks).to_bytes(LENGTH_BYTES, "little")
+        return hashlib.sha256(self._header + position + chunk).digest()
 
     def append(self, chunk: bytes) -> None:
         """Add a finished chunk; it survives the end of this process from here on."""
         self._file.write(len(chunk).to_bytes(LENGTH_BYTES, "little"))
-        self._file.write(hashlib.sha256(chunk).digest())
+        self._file.write(self._digest(chunk))
         self._file.write(chunk)
         self._file.flush()
         self.chunks.append(chunk)
@@ -106,6 +116,7 @@ def _open_locked(path: Path) -> BinaryIO:
             logger.warning("Another process is at work on %s: waiting until it ends.", path)
             fcntl.flock(file, fcntl.LOCK_EX)
         # The holder may have finished and removed the file meanwhile: then lock the one that has its name now.
-        if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-            return file
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
         file.close()

@@ -2,7 +2,7 @@
 
 This is the only module that imports h5py, and every run job imports this one: numpy and h5py, nothing else.
 
-Layout of a file (everything contiguous, no timestamps, so equal content means equal bytes):
+Layout of a file (everything contiguous or a view, no timestamps, so equal content means equal bytes):
 
 =========== ======= ===================== ==========================================================
 dataset     shape   dtype                 meaning
@@ -15,6 +15,8 @@ blocks_mean (n, d)  as features, optional mean of these tokens before the final 
 =========== ======= ===================== ==========================================================
 
 Attributes hold what is needed to make the file again (`TEXT_KEYS`, `JSON_KEYS`, ``class_names``).
+
+The rows of a view (`write_view`) lie in other feature files, its shards, in a folder ``<name>.shards`` beside it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -45,11 +48,13 @@ TEXT_KEYS = (
     "timm_version",
     "split_sha256",
 )
-JSON_KEYS = ("preprocessing", "extraction", "block_indices")
+JSON_KEYS = ("preprocessing", "extraction", "block_indices", "shard")
 REQUIRED_KEYS = ("dataset", "split", "backbone", "timm_id", "weights_sha256", "preprocessing")
 ARRAYS = ("features", "labels", "ids", "blocks", "blocks_mean")
 FEATURE_DTYPES = ("float16", "float32")
 ROWS = 4096  # samples that `blocks` reads at a time
+# Where the shards of a view lie, seen from the view: nothing else is ever opened.
+SHARD = re.compile(r"[\w.-]+\.shards/[0-9]+-of-[0-9]+\.h5", re.ASCII)
 # What a method may read: the array that its features are made of.
 KINDS = {"last": "features", "blocks": "blocks", "blocks-mean": "blocks_mean"}
 
@@ -114,6 +119,16 @@ class Header:
     d: int
     class_names: list[str]
     meta: dict[str, Any]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class View:
+    """An array that lies in shards, one behind the other: (name of the file, rows) of each."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    shards: list[tuple[str, int]]
 
 
 def manifest_path(path: str | os.PathLike[str]) -> Path:
@@ -137,7 +152,8 @@ def write(
     ----------
     path : path of the HDF5 file; the manifest gets the same name with the suffix .json
     features, labels, ids, class_names, blocks, blocks_mean : see `FeatureSet`; ids may be text
-    meta : dict with `REQUIRED_KEYS` and any other of `TEXT_KEYS` and `JSON_KEYS`
+    meta : dict with `REQUIRED_KEYS` and any other of `TEXT_KEYS` and `JSON_KEYS`; with ``shard`` (see `shards`) the
+        file may have no samples at all, and training classes may lack some
 
     Returns
     -------
@@ -156,15 +172,62 @@ def write(
     }
     optional = {"blocks": blocks, "blocks_mean": blocks_mean}
     arrays |= {k: np.ascontiguousarray(a) for k, a in optional.items() if a is not None}
-    _check_shapes(path, {k: (a.shape, a.dtype) for k, a in arrays.items()})
+    _check_shapes(path, {k: (a.shape, a.dtype) for k, a in arrays.items()}, "shard" in meta)
     if not np.array_equal(labels, arrays["labels"]):
         raise FeatureFileError(f"{path}: labels must be whole numbers that fit int32; got {labels}")
-    _check_content(path, arrays, class_names, meta["split"])
-    manifest = _manifest(meta, class_names, _entries(arrays))
-    _write_hdf5(path, arrays, class_names, meta)
-    text = json.dumps(manifest, sort_keys=True, indent=2, ensure_ascii=False)
-    write_text(manifest_path(path), text + "\n")
-    return manifest
+    _check_content(path, arrays, class_names, meta)
+    return _write(path, arrays, _entries(arrays), class_names, meta)
+
+
+def write_view(
+    path: str | os.PathLike[str], shards: Iterable[tuple[str, FeatureSet]]
+) -> dict[str, Any]:
+    """Write a feature file whose features stay in its shards, and its manifest.
+
+    `read` gives what it would give for one file of all samples, and the manifest is that of this file. Labels and ids
+    are copied. The shards must stay where they are, as seen from the view.
+
+    Parameters
+    ----------
+    path : path of the HDF5 file
+    shards : in order, the path of each shard relative to the folder of `path`, as `SHARD` says, and its content;
+        taken one by one, so that one is in memory at a time. They agree in all but rows (`shards.merge` sees to it)
+
+    Returns
+    -------
+    dict : the manifest
+
+    Raises
+    ------
+    FeatureFileError : the content would not pass the checks of `read`; nothing is written
+    """
+    path = Path(path)
+    rows: list[tuple[str, int]] = []
+    listed: dict[str, list[np.ndarray]] = {"labels": [], "ids": []}
+    hashes = {name: hashlib.sha256() for name in KINDS.values()}
+    for name, part in shards:
+        if not SHARD.fullmatch(name):
+            raise FeatureFileError(
+                f"{path}: shard {name} is out of reach. Shards lie beside their view, as <name>.shards/<k>-of-<n>.h5: "
+                "move it there."
+            )
+        rows.append((name, len(part.labels)))
+        listed["labels"].append(part.labels)
+        listed["ids"].append(part.ids)
+        found = {kind: array for kind in hashes if (array := getattr(part, kind)) is not None}
+        for kind, array in found.items():
+            hashes[kind].update(np.ascontiguousarray(array).data)
+        tails = {kind: (array.shape[1:], array.dtype) for kind, array in found.items()}
+        class_names, meta = part.class_names, part.meta
+    small = {name: np.concatenate(arrays) for name, arrays in listed.items()}
+    meta = {key: meta[key] for key in (*TEXT_KEYS, *JSON_KEYS) if key in meta and key != "shard"}
+    n = sum(count for _, count in rows)
+    views = {kind: View((n, *tail), dtype, rows) for kind, (tail, dtype) in tails.items()}
+    arrays = small | views
+    _check_shapes(path, {k: (a.shape, a.dtype) for k, a in arrays.items()})
+    _check_content(path, small, class_names, meta)
+    entries = _entries(small) | {k: _entry(a, hashes[k].hexdigest()) for k, a in views.items()}
+    return _write(path, arrays, entries, class_names, meta)
 
 
 def read(
@@ -193,7 +256,7 @@ def read(
     path = Path(path)
     arrays, class_names, meta = _read_hdf5(path)
     _check_meta(path, meta)
-    _check_content(path, arrays, class_names, meta["split"])
+    _check_content(path, arrays, class_names, meta)
     found = _manifest(meta, class_names, _entries(arrays))
     if verify:
         _compare(path, found, _load_manifest(Path(manifest or manifest_path(path))))
@@ -222,9 +285,9 @@ def header(path: str | os.PathLike[str]) -> Header:
     with _opened(path) as (file, class_names, meta):
         manifest = _load_manifest(manifest_path(path))
         _check_header(path, file, class_names, meta, manifest)
-        n, d = file["features"].shape
+        (n, d), dtype = file["features"].shape, file["features"].dtype.name
     hashes = {f"{name}_sha256": entry["sha256"] for name, entry in manifest["arrays"].items()}
-    return Header(n, d, class_names, meta | hashes)
+    return Header(n, d, class_names, meta | hashes, dtype)
 
 
 def blocks(
@@ -314,7 +377,9 @@ def _check_meta(path: Path, meta: dict[str, Any]) -> None:
         raise FeatureFileError(f"{path}: split is {meta['split']!r}; allowed: {', '.join(SPLITS)}")
 
 
-def _check_shapes(path: Path, claimed: dict[str, tuple[tuple[int, ...], np.dtype]]) -> None:
+def _check_shapes(
+    path: Path, claimed: dict[str, tuple[tuple[int, ...], np.dtype]], shard: bool = False
+) -> None:
     """Shapes and dtypes agree with each other; `claimed` maps array name to (shape, dtype)."""
 
     def fail(what: str) -> None:
@@ -326,7 +391,7 @@ def _check_shapes(path: Path, claimed: dict[str, tuple[tuple[int, ...], np.dtype
     if missing:
         fail(f"datasets missing: {', '.join(missing)}")
     shape, dtype = claimed["features"]
-    if len(shape) != 2 or 0 in shape:
+    if len(shape) != 2 or 0 in shape[shard:]:  # a shard may have no rows
         fail(f"features have shape {shape}, expected (n, d) with n, d >= 1")
     if dtype.name not in FEATURE_DTYPES:
         fail(f"features are {dtype.name}, expected {' or '.join(FEATURE_DTYPES)}")
@@ -370,7 +435,7 @@ def _check_rows(
     for name in KINDS.values():
         if name not in arrays:
             continue
-        finite = np.isfinite(arrays[name].reshape(len(ids), -1)).all(axis=1)
+        finite = np.isfinite(arrays[name]).all(axis=tuple(range(1, arrays[name].ndim)))
         if not finite.all():
             row = int(np.argmin(finite))
             raise FeatureFileError(
@@ -394,12 +459,12 @@ def _check_names(path: Path, class_names: list[str]) -> None:
 
 
 def _check_content(
-    path: Path, arrays: dict[str, np.ndarray], class_names: list[str], split: str
+    path: Path, arrays: dict[str, np.ndarray], class_names: list[str], meta: dict[str, Any]
 ) -> None:
     ids, labels = arrays["ids"], arrays["labels"]
     _check_rows(path, arrays, class_names)
     _check_names(path, class_names)
-    if split == "train":
+    if meta["split"] == "train" and "shard" not in meta:
         empty = np.flatnonzero(np.bincount(labels, minlength=len(class_names)) == 0)
         if empty.size:
             names = ", ".join(class_names[i] for i in empty[:5])
@@ -414,14 +479,30 @@ def _check_content(
         )
 
 
+def _write(
+    path: Path,
+    arrays: dict[str, np.ndarray | View],
+    entries: dict[str, dict[str, Any]],
+    class_names: list[str],
+    meta: dict[str, Any],
+) -> dict[str, Any]:
+    manifest = _manifest(meta, class_names, entries)
+    _write_hdf5(path, arrays, class_names, meta)
+    text = json.dumps(manifest, sort_keys=True, indent=2, ensure_ascii=False)
+    write_text(manifest_path(path), text + "\n")
+    return manifest
+
+
 def _write_hdf5(
-    path: Path, arrays: dict[str, np.ndarray], class_names: list[str], meta: dict[str, Any]
+    path: Path, arrays: dict[str, np.ndarray | View], class_names: list[str], meta: dict[str, Any]
 ) -> None:
     import h5py
 
     with replacing(path) as temporary, h5py.File(temporary, "w", track_order=False) as file:
         for name in ARRAYS:
-            if name in arrays:
+            if isinstance(arrays.get(name), View):
+                file.create_virtual_dataset(name, _layout(name, arrays[name]))
+            elif name in arrays:
                 file.create_dataset(name, data=arrays[name], track_times=False)
         file.attrs["format"] = FORMAT
         file.attrs["class_names"] = list(class_names)
@@ -434,6 +515,21 @@ def _write_hdf5(
                 file.attrs[key] = json.dumps(meta[key], sort_keys=True)
 
 
+def _layout(name: str, view: View) -> Any:
+    """Return which rows of a view lie where, as h5py wants it."""
+    import h5py
+
+    layout = h5py.VirtualLayout(view.shape, view.dtype)
+    layout.dcpl.set_obj_track_times(False)
+    first = 0
+    for shard, rows in view.shards:
+        if rows:
+            source = h5py.VirtualSource(shard, name, (rows, *view.shape[1:]), view.dtype)
+            layout[first : first + rows] = source
+        first += rows
+    return layout
+
+
 def _read_hdf5(path: Path) -> tuple[dict[str, np.ndarray], list[str], dict[str, Any]]:
     with _opened(path) as (file, class_names, meta):
         arrays = {name: file[name][()] for name in ARRAYS if name in file}
@@ -441,8 +537,8 @@ def _read_hdf5(path: Path) -> tuple[dict[str, np.ndarray], list[str], dict[str, 
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[Any, list[str], dict[str, Any]]]:
-    """Yield the open HDF5 file, whose storage is checked, its class names and its attributes."""
+def _opened(path: Path, shard: bool = False) -> Iterator[tuple[Any, list[str], dict[str, Any]]]:
+    """Yield the open HDF5 file, whose storage is checked, its class names and its attributes; no view as a `shard`."""
     import h5py
 
     if not path.is_file():
@@ -453,7 +549,7 @@ def _opened(path: Path) -> Iterator[tuple[Any, list[str], dict[str, Any]]]:
     try:
         # Readers of a file that nobody writes need no lock, and locks fail on network file systems.
         with h5py.File(path, "r", locking=False) as file:
-            _check_storage(path, file)
+            _check_storage(path, file, shard)
             yield file, *_attributes(path, dict(file.attrs))
     except (OSError, RuntimeError, ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
         raise FeatureFileError(
@@ -479,8 +575,8 @@ def _attributes(path: Path, attrs: dict[str, Any]) -> tuple[list[str], dict[str,
     return class_names, meta
 
 
-def _check_storage(path: Path, file: Any) -> None:
-    """Refuse links, external, virtual or chunked storage, and sizes that the file cannot hold."""
+def _check_storage(path: Path, file: Any, shard: bool) -> None:
+    """Refuse links, external or chunked storage, views of anything but shards, and sizes that no file holds."""
     import h5py
 
     size = path.stat().st_size
@@ -492,6 +588,10 @@ def _check_storage(path: Path, file: Any) -> None:
         if not isinstance(link, h5py.HardLink) or not isinstance(file[name], h5py.Dataset):
             raise FeatureFileError(f"{path}: {name} is not a dataset of this file; extract again.")
         data = file[name]
+        if data.is_virtual and not data.dtype.hasobject and not shard:
+            _check_view(path, name, data)
+            claimed[name] = (data.shape, data.dtype)
+            continue
         if data.chunks or data.external or data.is_virtual or data.dtype.hasobject:
             raise FeatureFileError(
                 f"{path}: {name} is not stored contiguously in this file. Not a feature file of this project: "
@@ -505,7 +605,50 @@ def _check_storage(path: Path, file: Any) -> None:
                 "holds. It is truncated or damaged: extract again."
             )
         claimed[name] = (data.shape, data.dtype)
-    _check_shapes(path, claimed)
+    _check_shapes(path, claimed, "shard" in file.attrs)
+
+
+def _check_view(path: Path, name: str, data: Any) -> None:
+    """Every row of a view lies in one shard, shard behind shard, and the shards hold what the view claims.
+
+    HDF5 reads zeros where a shard is missing, and would look for it in other folders too.
+    """
+    import h5py
+
+    first = 0
+    for part in data.virtual_sources():
+        low, high = part.vspace.get_select_bounds()
+        shape = (high[0] + 1 - low[0], *data.shape[1:])
+        if (
+            not SHARD.fullmatch(part.file_name)
+            or part.dset_name != name
+            or low != (first,) + (0,) * (len(shape) - 1)
+            or part.vspace.get_select_npoints() != int(np.prod(shape, dtype=object))
+            or part.src_space.get_select_type() != h5py.h5s.SEL_ALL
+        ):
+            raise FeatureFileError(
+                f"{path}: {name} is a view of something else than shards, one behind the other. Not a feature file of "
+                "this project: extract it with this project's rule."
+            )
+        source = path.parent / part.file_name
+        if not source.is_file():
+            raise FeatureFileError(
+                f"{path}: {source} is missing, which holds {shape[0]} of its samples. Bring it back, or make it again: "
+                f"snakemake --cores 1 {source}"
+            )
+        with _opened(source, shard=True) as (file, _, _):
+            found = file[name] if name in file else None
+            if found is None or (found.shape, found.dtype) != (shape, data.dtype):
+                raise FeatureFileError(
+                    f"{path}: {name} of {source} are not the {shape} {data.dtype} that were merged. The shard is "
+                    "another one: merge again (delete the merged file and run snakemake)."
+                )
+        first += shape[0]
+    if first != len(data):
+        raise FeatureFileError(
+            f"{path}: {name} claims {len(data)} rows, its shards hold {first}. Damaged: merge again (delete the merged "
+            "file and run snakemake)."
+        )
 
 
 def _load_manifest(path: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from sparcl.features import resume
 from sparcl.features.resume import WorkFile
 
 CHUNKS = [b"first", b"second" * 100, b"third"]
@@ -63,6 +64,31 @@ def test_damage_inside_ends_what_is_trusted(path):
 def test_another_fingerprint_starts_anew(path):
     assert reopened(path, "other") == []
     assert reopened(path, "abc") == []
+
+
+def test_what_another_extraction_writes_in_between_is_never_taken_for_ones_own(path, monkeypatch):
+    """Two machines on a file system that keeps no locks: both work on, and a third goes on after a crash."""
+    monkeypatch.setattr(resume.fcntl, "flock", lambda *_: None)
+    path.unlink()
+    for one_is, other_is in (("abc", "abc"), ("abc", "of another library version")):
+        one, other = WorkFile(path, one_is), WorkFile(path, other_is)
+        # The second truth differs: another machine's features may, in their last bits.
+        for number in range(4):
+            one.append(b"one %d" % number)
+            other.append(b"other %d" % number)
+        assert one.chunks == [b"one %d" % number for number in range(4)]
+        assert other.chunks == [b"other %d" % number for number in range(4)]
+        for fingerprint in (one_is, other_is):
+            trusted = reopened(path, fingerprint)
+            for writer in ("one", "other"):
+                alone = [b"%s %d" % (writer.encode(), number) for number in range(4)]
+                if trusted == alone[: len(trusted)]:
+                    break
+            else:
+                pytest.fail(f"mixed: {trusted}")
+        one.close(remove=True)
+        other.close(remove=True)
+        assert not path.exists()
 
 
 def test_removed_when_done(path):

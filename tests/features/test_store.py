@@ -1,6 +1,9 @@
 """Feature files: what is written is read back, and nothing else is accepted."""
 
+import fcntl
+import itertools
 import json
+import shutil
 import subprocess
 import sys
 
@@ -176,6 +179,123 @@ def test_storage_outside_the_file_or_compressed_is_refused(tmp_path, feature_fil
             file["features"] = h5py.SoftLink("/labels")
     with pytest.raises(FeatureFileError, match=r"contiguously|not a dataset of this file"):
         store.read(feature_file)
+
+
+# --- views ------------------------------------------------------------------------------------
+
+
+def parts(content, cuts):
+    """Yield the content in consecutive parts, as shards."""
+    arrays = ("features", "labels", "ids", "blocks", "blocks_mean")
+    for k, (first, stop) in enumerate(itertools.pairwise(cuts), 1):
+        yield (
+            f"train.shards/{k}-of-{len(cuts) - 1}.h5",
+            content | {name: content[name][first:stop] for name in arrays},
+        )
+
+
+@pytest.fixture
+def view(tmp_path, content):
+    """The feature file of `content` as a view of three shards, of which the second is empty."""
+    path = tmp_path / "view" / "train.h5"
+    read = []
+    for name, part in parts(content, (0, 7, 7, 12)):
+        store.write(path.parent / name, **(part | {"meta": content["meta"] | {"shard": {}}}))
+        read.append((name, store.read(path.parent / name)))
+    store.write_view(path, read)
+    return path
+
+
+def test_a_view_is_read_as_the_file(view, feature_file, tmp_path):
+    data, expected = store.read(view), store.read(feature_file)
+    for name in store.ARRAYS:
+        np.testing.assert_array_equal(getattr(data, name), getattr(expected, name))
+    assert data.meta == expected.meta and store.header(view) == store.header(feature_file)
+    assert view.with_suffix(".json").read_bytes() == feature_file.with_suffix(".json").read_bytes()
+    for (P, y), (Q, z) in zip(store.blocks(view, 5), store.blocks(feature_file, 5), strict=True):
+        np.testing.assert_array_equal(P, Q)
+        np.testing.assert_array_equal(y, z)
+
+
+def test_a_view_is_read_while_somebody_locks_its_shards(view, content):
+    with open(view.parent / "train.shards" / "1-of-3.h5", "r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        np.testing.assert_array_equal(store.read(view).features, content["features"])
+
+
+def test_equal_views_have_equal_bytes(view):
+    shards = [f"train.shards/{k}-of-3.h5" for k in (1, 2, 3)]
+    before, read = view.read_bytes(), [(name, store.read(view.parent / name)) for name in shards]
+    store.write_view(view, read)
+    assert view.read_bytes() == before
+
+
+def test_a_view_is_written_of_shards_beside_it_alone(view, tmp_path):
+    before, data = view.read_bytes(), store.read(view.parent / "train.shards/1-of-3.h5")
+    for name in ("other.h5", "../view/train.shards/1-of-3.h5", str(view)):
+        with pytest.raises(FeatureFileError, match="out of reach"):
+            store.write_view(view, [(name, data)])
+    assert view.read_bytes() == before
+
+
+def test_a_view_of_everything_but_shards_is_refused(view, content):
+    """Other folders, other arrays, parts of arrays, gaps, other orders and views of views."""
+    shutil.copy(view.parent / "train.shards" / "1-of-3.h5", view.parent / "other.h5")
+    first, third = "train.shards/1-of-3.h5", "train.shards/3-of-3.h5"
+
+    def rewrite(*sources, n=12):
+        layout = h5py.VirtualLayout((n, 5), np.float16)
+        for rows, name, array, shape, chosen in sources:
+            source = h5py.VirtualSource(name, array, shape, np.float16)
+            layout[slice(*rows)] = source if chosen is None else source[chosen]
+        with h5py.File(view, "r+") as file:
+            del file["features"]
+            file.create_virtual_dataset("features", layout)
+
+    def refused(message, *sources, n=12):
+        rewrite(*sources, n=n)
+        for opened in (store.read, store.header, lambda path: next(store.blocks(path))):
+            with pytest.raises(FeatureFileError, match=message):
+                opened(view)
+
+    end = ((7, 12), third, "features", (5, 5), None)
+
+    def start(name=first, array="features", shape=(7, 5), rows=(0, 7), chosen=None):
+        return rows, name, array, shape, chosen
+
+    rewrite(start(), end)
+    np.testing.assert_array_equal(store.read(view).features, content["features"])
+    outside = str(view.parent / first), "../view/" + first, "other.h5", "./" + first, "/etc/passwd"
+    for name in (*outside, "..shards/../other.h5"):
+        refused("view of something else than shards", start(name), end)
+    refused("view of something else than shards", start(array="blocks_mean"), end)
+    refused("view of something else than shards", end, start(rows=(1, 7), shape=(6, 5)))
+    refused("view of something else", start(chosen=slice(0, 3), rows=(0, 3)), end)
+    refused(r"1-of-3\.h5 are not the \(3, 5\)", start(rows=(0, 3), shape=(3, 5)), n=3)
+    refused("claims 12 rows, its shards hold 7", start())
+    refused("claims 2147483648 rows", start(), n=2**31)
+    refused(r"2-of-9\.h5 is missing", start("train.shards/2-of-9.h5"), end)
+    shutil.copy(view.with_name("other.h5"), view.parent / first)
+    refused("feature rows|features have shape", start(), n=7)
+    (view.parent / "train.shards/train.shards").mkdir()
+    for name in (first, third):
+        shutil.move(view.parent / name, view.parent / "train.shards" / name)
+    shutil.copy(view, view.parent / first)
+    refused(r"1-of-3\.h5: features is not stored contiguously", start(), n=7)
+
+
+def test_only_a_shard_may_have_no_samples_or_lack_a_class(tmp_path, content):
+    nothing = next(part for _, part in parts(content, (0, 0)))
+    for part, message in (
+        (nothing, "n, d >= 1"),
+        ({"labels": content["labels"] % 2}, "no training"),
+    ):
+        with pytest.raises(FeatureFileError, match=message):
+            store.write(tmp_path / "a.h5", **(content | part))
+        marked = {"meta": content["meta"] | {"shard": {"index": 1}}}
+        store.write(tmp_path / "b.h5", **(content | part | marked))
+        assert store.read(tmp_path / "b.h5").meta["shard"] == {"index": 1}
+        assert store.header(tmp_path / "b.h5").n == len((content | part)["labels"])
 
 
 @pytest.mark.parametrize(

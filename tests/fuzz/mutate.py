@@ -104,6 +104,23 @@ def write_features(folder: Path) -> list[str]:
     return ["train.h5"]
 
 
+def write_view(folder: Path) -> list[str]:
+    """Write what `write_features` writes as a view of two shards."""
+    from sparcl.features import shards, store
+
+    write_features(folder)
+    data = store.read(folder / "train.h5")
+    meta = {k: v for k, v in data.meta.items() if k in store.TEXT_KEYS + store.JSON_KEYS}
+    files = [folder / "train.shards" / f"{k}-of-2.h5" for k in (1, 2)]
+    for k, file in enumerate(files, 1):
+        shard = shards.describe([i.decode() for i in data.ids], 3, k, 2)
+        rows = slice(shard["first"], shard["stop"])
+        arrays = data.features[rows], data.labels[rows], data.ids[rows]
+        store.write(file, *arrays, data.class_names, meta | {"shard": shard}, data.blocks[rows])
+    shards.merge(folder / "train.h5", files)
+    return ["train.h5", "train.shards/2-of-2.h5"]
+
+
 def read_features(folder: Path) -> object:
     from sparcl.features import store
 
@@ -355,6 +372,7 @@ def read_published(folder: Path) -> object:
 TARGETS = {
     "features": Target(write_features, read_features_alone),
     "manifest": Target(lambda f: [*write_features(f), "train.json"][1:], read_features),
+    "view": Target(write_view, read_features_alone),
     "params": Target(write_params, read_params),
     "cub": Target(write_cub, lambda f: read_images(f, "cub", 2, 2)),
     "grocery": Target(write_grocery, lambda f: read_images(f, "grocery", 3, 1)),

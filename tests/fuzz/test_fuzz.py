@@ -13,6 +13,7 @@ ROOT = MUTATE.parents[2]
 TARGETS = (
     "features",
     "manifest",
+    "view",
     "params",
     "cub",
     "grocery",
@@ -23,7 +24,7 @@ TARGETS = (
     "summaries",
     "published",
 )
-EACH = 91
+EACH = 84
 COUNTS = [
     pytest.param(EACH, id="1000"),
     pytest.param(20 * EACH, id="20000", marks=pytest.mark.slow),

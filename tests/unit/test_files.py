@@ -30,6 +30,20 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_processes_of_two_machines_may_have_the_same_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.getpid", lambda: 7)
+    path = tmp_path / "shared.txt"
+    with replacing(path) as one:
+        one.write_text("one")
+        with replacing(path) as other:
+            other.write_text("other")
+        assert path.read_text() == "other" and one.read_text() == "one"
+    assert path.read_text() == "one"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("content", [b"", b'{"a": 1', b"\xff\xfe"])
 def test_a_damaged_file_is_named_with_the_remedy(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "record.json"

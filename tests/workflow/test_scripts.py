@@ -13,7 +13,7 @@ from copies import ROOT
 from tiny_suite import write_split
 
 from sparcl.experiment import Split, run
-from sparcl.features import store
+from sparcl.features import shards, store
 from sparcl.selection import select
 
 SCRIPTS = ROOT / "workflow/scripts"
@@ -254,6 +254,23 @@ def test_times(tmp_path: Path, features: Callable[[str], Path]) -> None:
     call("measure_memory", inputs, [tmp_path / "memory.csv"], spec=spec)
     rows = (tmp_path / "memory.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 3 and rows[1].startswith("tiny-a,1993,acil")
+
+
+def test_shards_are_merged(tmp_path: Path, features: Callable[[str], Path]) -> None:
+    given = store.read(features("train"))
+    ids = [i.decode() for i in given.ids]
+    meta = {k: v for k, v in given.meta.items() if k in store.REQUIRED_KEYS}
+    target = tmp_path / "merged" / "train.h5"
+    parts = [target.parent / "train.shards" / f"{k}-of-2.h5" for k in (1, 2)]
+    for k, part in enumerate(parts, 1):
+        shard = shards.describe(ids, 10, k, 2)
+        rows = slice(shard["first"], shard["stop"])
+        arrays = given.features[rows], given.labels[rows], given.ids[rows]
+        store.write(part, *arrays, given.class_names, meta | {"shard": shard})
+    call("merge_shards", Files(shards=parts), Files(features=target))
+    np.testing.assert_array_equal(store.read(target).features, given.features)
+    manifests = [path.with_suffix(".json").read_bytes() for path in (target, features("train"))]
+    assert manifests[0] == manifests[1]
 
 
 def test_every_script_is_called_here() -> None:

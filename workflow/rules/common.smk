@@ -83,6 +83,8 @@ wildcard_constraints:
     backbone="|".join(config["backbones"]),
     method="|".join(config["methods"]),
     split="train|test",
+    shard=r"\d+",
+    shards=r"\d+",
     order=r"\d+",
     seed=r"\d+",
     timing="|".join(config["timings"]),
@@ -102,6 +104,15 @@ def method_code(script, module, method):
     return code(script, module, "sparcl.stress", "sparcl.features.store", learner)
 
 
+SHARDED = [d for d, block in config["datasets"].items() if block.get("shards", 1) > 1]
+WHOLE = [dataset for dataset in config["datasets"] if dataset not in SHARDED]
+
+
+def one_of(names):
+    """Return a pattern of a wildcard; without names one that nothing matches."""
+    return "|".join(names) or "(?!)"
+
+
 def is_bundled(dataset):
     return config["datasets"][dataset].get("features") == "bundle"
 
@@ -110,6 +121,20 @@ def feature_file(dataset, backbone, split):
     """Return where the features lie: in the bundle, or among the results of an extraction."""
     root = "data/features" if is_bundled(dataset) else "results/features"
     return f"{root}/{dataset}/{backbone}/{split}.h5"
+
+
+def shard_files(dataset, backbone, split, kind="h5"):
+    """Return the files that the shards of a split are extracted into."""
+    n = config["datasets"][dataset]["shards"]
+    folder = f"results/features/{dataset}/{backbone}/{split}.shards"
+    return [f"{folder}/{k}-of-{n}.{kind}" for k in range(1, n + 1)]
+
+
+def shard_inputs(dataset, backbone, *splits):
+    """Return the files that a feature file is a view of, as one more input of its readers; mostly nothing."""
+    if dataset not in SHARDED or is_bundled(dataset):
+        return {}
+    return {"shards": sum([shard_files(dataset, backbone, s) for s in splits], [])}
 
 
 def manifest(dataset, backbone, split):
@@ -122,7 +147,8 @@ def feature_inputs(wildcards, *splits):
     """Return the feature files of a job, named by split, and the manifests that vouch for them."""
     names = wildcards.dataset, wildcards.backbone
     files = {split: feature_file(*names, split) for split in splits}
-    return files | {"manifests": [manifest(*names, split) for split in splits]}
+    vouchers = {"manifests": [manifest(*names, split) for split in splits]}
+    return files | vouchers | shard_inputs(*names, *splits)
 
 
 def feature_manifests(suite=SUITE):
@@ -144,6 +170,7 @@ def split_list(dataset):
 def split_spec(wildcards):
     """Return what determines the list of a split."""
     left_out = ("label", "short", "features", "root", "url", "crop", "on_bad_image")
+    left_out += ("shards",)
     block = config["datasets"][wildcards.dataset]
     return {key: value for key, value in block.items() if key not in left_out}
 
@@ -152,9 +179,11 @@ def extraction_spec(wildcards):
     """Return all that determines the features of a data set, as one plain mapping.
 
     What leaves their bytes alone stays out, so that moving the images extracts nothing again:
-    labels, and where images and weights lie on this machine (the script reads those from config).
+    labels, the number of shards (which one is in the path), and where images and weights lie on this
+    machine (the script reads those from config).
     """
     left_out = (
+        "shards",
         "label",
         "short",
         "image_root",
@@ -208,7 +237,8 @@ def order_features(wildcards):
     if protocol(wildcards.suite)["order_rule"] == "random":
         return {}
     backbone = next(iter(members("backbones", wildcards.suite)))
-    return {"train": feature_file(wildcards.dataset, backbone, "train")}
+    names = wildcards.dataset, backbone
+    return {"train": feature_file(*names, "train")} | shard_inputs(*names, "train")
 
 
 def order_modules(suite):

@@ -2,6 +2,8 @@
 
 The two never write the same file, so a clone without images plans no extraction, and
 `snakemake results/features/cub-50/efficientnet-lite0/train.h5` makes a bundled file again.
+
+A data set with `shards: n` in its block is extracted by n jobs a split; the feature file is then a view of theirs.
 """
 
 
@@ -14,6 +16,8 @@ rule extract_features:
         manifest="results/features/{dataset}/{backbone}/{split}.json",
     log:
         "results/logs/extract_features/{dataset}/{backbone}/{split}.log",
+    wildcard_constraints:
+        dataset=one_of(WHOLE),
     conda:
         "../envs/extract.yaml"
     threads: config["extraction"]["threads"]
@@ -22,6 +26,46 @@ rule extract_features:
         images=lambda w: folder_stamp(config["datasets"][w.dataset]),
     script:
         "../scripts/extract_features.py"
+
+
+rule extract_shard:
+    input:
+        split=lambda w: split_list(w.dataset),
+        code=code("extract_features", "sparcl.features.extract"),
+    output:
+        features="results/features/{dataset}/{backbone}/{split}.shards/{shard}-of-{shards}.h5",
+        manifest="results/features/{dataset}/{backbone}/{split}.shards/{shard}-of-{shards}.json",
+    log:
+        "results/logs/extract_shard/{dataset}/{backbone}/{split}/{shard}-of-{shards}.log",
+    wildcard_constraints:
+        dataset=one_of(SHARDED),
+    conda:
+        "../envs/extract.yaml"
+    threads: config["extraction"]["threads"]
+    params:
+        spec=extraction_spec,
+        images=lambda w: folder_stamp(config["datasets"][w.dataset]),
+    script:
+        "../scripts/extract_features.py"
+
+
+rule merge_shards:
+    input:
+        shards=lambda w: shard_files(w.dataset, w.backbone, w.split),
+        manifests=lambda w: shard_files(w.dataset, w.backbone, w.split, "json"),
+        code=code("merge_shards", "sparcl.features.shards"),
+    output:
+        features="results/features/{dataset}/{backbone}/{split}.h5",
+        manifest="results/features/{dataset}/{backbone}/{split}.json",
+    log:
+        "results/logs/merge_shards/{dataset}/{backbone}/{split}.log",
+    wildcard_constraints:
+        dataset=one_of(SHARDED),
+    conda:
+        "../envs/core.yaml"
+    threads: 1
+    script:
+        "../scripts/merge_shards.py"
 
 
 rule list_split:

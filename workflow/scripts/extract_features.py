@@ -1,4 +1,4 @@
-"""Extract the features of one split of one data set from its images."""
+"""Extract the features of one split of one data set, or of a shard of it, from its images."""
 
 from sparcl import adapter
 from sparcl.features.extract import extract_split
@@ -6,6 +6,7 @@ from sparcl.features.extract import extract_split
 
 def main(snakemake) -> None:
     names, spec = snakemake.wildcards, snakemake.params.spec
+    shard = (int(names.shard), int(names.shards)) if "shard" in names.keys() else None
     extract_split(
         snakemake.output.features,
         names.dataset,
@@ -15,6 +16,7 @@ def main(snakemake) -> None:
         names.split,
         snakemake.config["extraction"] | spec["extraction"],
         *snakemake.input.split,
+        shard=shard,
     )
 
 

@@ -1,0 +1,198 @@
+"""Shards: a split of a data set, extracted by several jobs and read as one feature file.
+
+Shard k of n is a feature file of consecutive images, ``<split>.shards/<k>-of-<n>.h5``, with as many whole batches as
+the others (one more or less): on a CPU each forward pass is the one that a single job would have made, so its features
+are the same to the bit. Where there are more shards than batches, some have no images.
+
+Its attribute ``shard`` says where it belongs:
+
+============ =============================================================================
+index, of    k and n
+first, stop  the images of the split that it is made from, first <= i < stop
+total        images of the whole split
+ids_sha256   hash of the ids of the whole split, in order, each with a line feed behind it
+left_out     [i, id] of images that could not be read (``on_bad_image: skip``), if any
+============ =============================================================================
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from sparcl.errors import ConfigError, FeatureFileError
+from sparcl.features import store
+from sparcl.files import write_text
+
+# What the shards of a split agree in, of what is stated about a shard.
+COMMON = ("of", "total", "ids_sha256")
+KEYS = (*COMMON, "index", "first", "stop")
+
+
+def describe(ids: list[str], batch_size: int, index: int, of: int) -> dict[str, Any]:
+    """Return the attribute ``shard`` of one shard.
+
+    Of B batches, those from B (k - 1) // n up to B k // n are shard k.
+
+    Parameters
+    ----------
+    ids : of all images of the split, in order
+    batch_size : images of a forward pass
+    index, of : k and n
+
+    Raises
+    ------
+    ConfigError : k is not one of 1..n
+    """
+    if not 1 <= index <= of:
+        raise ConfigError(f"There is no shard {index} of {of}: they are counted from 1 to {of}.")
+    n = len(ids)
+    batches = -(-n // batch_size)
+    first, stop = (min(batches * k // of * batch_size, n) for k in (index - 1, index))
+    common = {"of": of, "total": n, "ids_sha256": _sha256(ids)}
+    return common | {"index": index, "first": first, "stop": stop}
+
+
+def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]) -> dict[str, Any]:
+    """Write the feature file that the shards of a split are together, as a view: their features are not copied.
+
+    Array hashes, ids, their order and the manifest are those of a single job. Every shard is read once, one at a time,
+    and compared with its manifest. The images that shards have left out are listed in ``<split>.skipped.txt``.
+
+    Parameters
+    ----------
+    path : of the HDF5 file
+    shards : paths of all shards, in any order, in the folder ``<split>.shards`` beside `path`
+
+    Returns
+    -------
+    dict : the manifest
+
+    Raises
+    ------
+    FeatureFileError : a shard is damaged, missing, there twice or overlaps another, they were made from different
+        images or with different settings (the message names files and difference), or `store.read` would refuse the
+        whole. Nothing is written then
+    """
+    path = Path(path)
+    headers = {Path(shard): store.header(shard) for shard in shards}
+    if not headers:
+        raise FeatureFileError(f"{path}: no shards to merge.")
+    for file, header in headers.items():
+        stated = header.meta.get("shard")
+        if not isinstance(stated, dict) or not all(key in stated for key in KEYS):
+            raise FeatureFileError(
+                f"{file}: not a shard but a feature file of its own. Take it out of the merge."
+            )
+    _agree(headers)
+    files = _in_order(path, {file: header.meta["shard"] for file, header in headers.items()})
+    manifest = store.write_view(path, _contents(path, files))
+    _list_skipped(path, files)
+    return manifest
+
+
+def _list_skipped(path: Path, files: list[Path]) -> None:
+    """Join the lists of what was left out; files that are no images are in all of them."""
+    lists = [file.with_suffix(".skipped.txt") for file in files]
+    texts = [file.read_text(encoding="utf-8") for file in lists if file.is_file()]
+    lines = {line for text in texts for line in text.splitlines(keepends=True)}
+    skipped = path.with_suffix(".skipped.txt")
+    if lines:
+        write_text(skipped, "".join(sorted(lines)))
+    else:
+        skipped.unlink(missing_ok=True)
+
+
+def _sha256(ids: Iterable[str]) -> str:
+    found = hashlib.sha256()
+    for identifier in ids:
+        found.update(f"{identifier}\n".encode())
+    return found.hexdigest()
+
+
+def _terms(header: store.Header) -> dict[str, Any]:
+    """Return all that the shards of a split have in common; settings one by one, for the message."""
+    terms = {key: value for key, value in header.meta.items() if key in store.TEXT_KEYS}
+    for key in ("preprocessing", "extraction"):
+        terms |= {f"{key}.{name}": value for name, value in header.meta.get(key, {}).items()}
+    terms["block_indices"] = header.meta.get("block_indices")
+    terms |= {"dtype": header.dtype, "features of a sample": header.d}
+    terms |= {f"shard.{key}": header.meta["shard"].get(key) for key in COMMON}
+    names = dict(enumerate(header.class_names))
+    return terms | {"classes": len(names)} | {f"class {label}": names[label] for label in names}
+
+
+def _agree(headers: dict[Path, store.Header]) -> None:
+    first, *others = headers
+    wanted = _terms(headers[first])
+    for file in others:
+        found = _terms(headers[file])
+        differ = [key for key in wanted | found if wanted.get(key) != found.get(key)]
+        if differ:
+            said = "; ".join(
+                f"{key} is {found.get(key)!r} here, {wanted.get(key)!r} there" for key in differ[:5]
+            )
+            raise FeatureFileError(
+                f"{file} and {first} are not shards of the same features: {said}. Delete those of other settings or "
+                "images and run snakemake: it makes the missing ones again."
+            )
+
+
+def _in_order(path: Path, shards: dict[Path, dict[str, Any]]) -> list[Path]:
+    """Return the files in the order of their images, which they hold without gap or overlap."""
+    of, total = next(iter(shards.values()))["of"], next(iter(shards.values()))["total"]
+    by_index: dict[int, Path] = {}
+    for file, shard in shards.items():
+        other = by_index.setdefault(shard["index"], file)
+        if other != file:
+            raise FeatureFileError(
+                f"{file} and {other} are both shard {shard['index']} of {of}: one is a copy under another name. Delete "
+                "it and run snakemake: it makes the shard of that name again."
+            )
+    missing = [index for index in range(1, of + 1) if index not in by_index]
+    if missing or len(by_index) != of:
+        raise FeatureFileError(
+            f"{path}: {len(by_index)} of {of} shards, without number {missing}. Make them: snakemake --cores 1 {path}"
+        )
+    files = [by_index[index] for index in range(1, of + 1)]
+    reached = 0
+    for file in files:
+        first, stop = shards[file]["first"], shards[file]["stop"]
+        if first != reached:
+            raise FeatureFileError(
+                f"{file}: begins with image {first}, the shard before it ends with {reached} (of {total}). They "
+                f"{'overlap' if first < reached else 'leave a gap'}: delete both and run snakemake."
+            )
+        reached = stop
+    if reached != total:
+        raise FeatureFileError(
+            f"{path}: the shards hold images up to {reached} of {total}. Delete them and run snakemake."
+        )
+    return files
+
+
+def _contents(path: Path, files: list[Path]) -> Iterator[tuple[str, store.FeatureSet]]:
+    """Yield what `store.write_view` takes; the ids, with those left out, must be those of the whole split."""
+    ids: list[str] = []
+    for file in files:
+        part = store.read(file)
+        shard = part.meta["shard"]
+        left_out = dict(shard.get("left_out", []))
+        count = shard["stop"] - shard["first"] - len(left_out)
+        if len(part.ids) != count:
+            raise FeatureFileError(
+                f"{file}: {len(part.ids)} samples, but its images {shard['first']} to {shard['stop']} less "
+                f"{len(left_out)} left out make {count}. Delete it and run snakemake."
+            )
+        kept = iter(part.ids)
+        rows = range(shard["first"], shard["stop"])
+        ids += [left_out[row] if row in left_out else next(kept).decode() for row in rows]
+        yield os.path.relpath(file, path.parent), part
+    if _sha256(ids) != shard["ids_sha256"]:
+        raise FeatureFileError(
+            f"{path}: the {len(ids)} ids of the shards are not those of the split that they were cut from (sha256 "
+            f"{_sha256(ids)}, stated {shard['ids_sha256']}). Delete the shards and run snakemake."
+        )

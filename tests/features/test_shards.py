@@ -1,0 +1,365 @@
+"""Shards of scikit-learn's digits, through an untrained network: together they are what one job gives."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from own_data import write_network
+
+from sparcl.errors import ConfigError, FeatureFileError
+from sparcl.features import shards, store
+from sparcl.features.extract import extract_split
+
+BATCH = 512  # 3 batches of the 1,258 images for training
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    path = tmp_path_factory.mktemp("network") / "network.pth"
+    return path, write_network(path)
+
+
+@pytest.fixture
+def job(params, network):
+    """The arguments of `extract_split`, but for path and shard."""
+    path, digest = network
+    weights = {"source": "file", "path": str(path), "sha256": digest, "keys": "name"}
+    return {
+        "dataset": "digits",
+        "dataset_block": params["datasets"]["digits"],
+        "backbone": "my-net",
+        "backbone_block": params["backbones"]["efficientnet-lite0"]
+        | {"timm_id": "test_efficientnet", "size": 32, "weights": weights},
+        "split": "train",
+        "extraction": params["extraction"] | {"device": "cpu", "batch_size": BATCH},
+    }
+
+
+def place(path, k, n):
+    return path.parent / f"{path.stem}.shards" / f"{k}-of-{n}.h5"
+
+
+def extract(path, job, n):
+    """Extract all shards and return their paths."""
+    found = [place(path, k, n) for k in range(1, n + 1)]
+    for k, shard in enumerate(found, 1):
+        extract_split(shard, **job, shard=(k, n))
+    return found
+
+
+def content(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    return tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("shards")
+
+
+@pytest.fixture
+def whole(places, job):
+    """What one job extracts, made once."""
+    path = places[0] / "train.h5"
+    if not path.exists():
+        extract_split(path, **job)
+    return path
+
+
+@pytest.fixture
+def merged(places, job, tmp_path):
+    """Three shards and their view in a folder of the test's own, made once."""
+    path = places[1] / "train.h5"
+    if not path.exists():
+        shards.merge(path, extract(path, job, 3))
+    return Path(shutil.copytree(path.parent, tmp_path / "merged")) / "train.h5"
+
+
+def three(path):
+    return [place(path, k, 3) for k in (1, 2, 3)]
+
+
+def rewrite(path, **changes):
+    """Write a shard again with other content: fields of `store.FeatureSet`, the rest goes into its attributes."""
+    data = store.read(path)
+    fields = {k: v for k, v in changes.items() if k in ("features", "labels", "ids", "class_names")}
+    data = dataclasses.replace(data, **fields)
+    meta = {k: v for k, v in data.meta.items() if k in store.TEXT_KEYS + store.JSON_KEYS}
+    for key in changes.keys() - fields.keys():
+        old = meta.get(key)
+        meta[key] = old | changes[key] if isinstance(old, dict) else changes[key]
+    store.write(path, data.features, data.labels, data.ids, data.class_names, meta)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_the_view_is_what_one_job_gives(tmp_path, whole, job, n):
+    path = tmp_path / "train.h5"
+    parts = extract(path, job, n)
+    before = content(path.parent)
+    manifest = shards.merge(path, reversed(parts))
+    expected, data = store.read(whole), store.read(path)
+    np.testing.assert_array_equal(data.features, expected.features)
+    np.testing.assert_array_equal(data.labels, expected.labels)
+    assert data.ids.tolist() == expected.ids.tolist() and data.ids.dtype == expected.ids.dtype
+    assert data.meta == expected.meta and data.class_names == expected.class_names
+    assert path.with_suffix(".json").read_bytes() == whole.with_suffix(".json").read_bytes()
+    assert manifest == store.verify(path)
+    read = [features for features, _ in store.blocks(path, 100)]
+    np.testing.assert_array_equal(np.concatenate(read), expected.features)
+    assert store.header(path) == store.header(whole)
+    # nothing was copied, and nothing was done to the shards
+    with h5py.File(path) as file:
+        assert file["features"].is_virtual
+    assert path.stat().st_size < whole.stat().st_size - expected.features.nbytes + 10_000
+    after = content(path.parent)
+    assert before.items() <= after.items()
+    assert {str(p) for p in after.keys() - before.keys()} == {"train.h5", "train.json"}
+
+
+def test_a_shard_is_whole_batches_and_says_which(merged):
+    stated = [store.header(path).meta["shard"] for path in three(merged)]
+    assert [(s["first"], s["stop"]) for s in stated] == [(0, 512), (512, 1024), (1024, 1258)]
+    assert {(s["of"], s["total"]) for s in stated} == {(3, 1258)}
+    ids = b"".join(i + b"\n" for i in store.read(merged).ids)
+    assert {s["ids_sha256"] for s in stated} == {hashlib.sha256(ids).hexdigest()}
+
+
+@pytest.mark.parametrize(("n", "batch_size", "of"), [(0, 4, 3), (1, 4, 3), (18, 4, 7), (20, 4, 2)])
+def test_ranges_tile_the_split(n, batch_size, of):
+    ids = [str(i) for i in range(n)]
+    stated = [shards.describe(ids, batch_size, k, of) for k in range(1, of + 1)]
+    rows = [i for s in stated for i in range(s["first"], s["stop"])]
+    assert rows == list(range(n))
+    assert all(s["first"] % batch_size == 0 or s["first"] == n for s in stated)
+    sizes = [-(-(s["stop"] - s["first"]) // batch_size) for s in stated]
+    assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("shard", [(0, 3), (4, 3), (1, 0)])
+def test_there_is_no_such_shard(tmp_path, job, shard):
+    with pytest.raises(ConfigError, match="counted from 1"):
+        extract_split(tmp_path / "a.h5", **job, shard=shard)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_shard_is_redone_alone(merged, job):
+    before = content(merged.parent)
+    second = place(merged, 2, 3)
+    second.unlink()
+    with pytest.raises(
+        FeatureFileError, match=r"2-of-3\.h5 is missing, .*512 of its samples.*snak"
+    ):
+        store.read(merged)
+    extract_split(second, **job, shard=(2, 3))
+    assert content(merged.parent) == before
+    store.verify(merged)
+
+
+def test_a_view_moves_with_its_shards_and_not_without(merged, tmp_path, monkeypatch):
+    expected = store.read(merged)
+    moved = Path(shutil.move(merged.parent, tmp_path / "elsewhere")) / "train.h5"
+    np.testing.assert_array_equal(store.read(moved).features, expected.features)
+    # HDF5 would look in the current folder too
+    alone = tmp_path / "alone" / "train.h5"
+    alone.parent.mkdir()
+    for suffix in (".h5", ".json"):
+        shutil.copy(moved.with_suffix(suffix), alone.with_suffix(suffix))
+    monkeypatch.chdir(moved.parent)
+    with pytest.raises(FeatureFileError, match=r"alone/train\.shards/1-of-3\.h5 is missing"):
+        store.read(alone)
+
+
+def test_no_damage_to_a_shard_goes_unnoticed(merged):
+    third = place(merged, 3, 3)
+    with h5py.File(third) as file:
+        at = file["features"].id.get_offset()
+    damaged = bytearray(third.read_bytes())
+    damaged[at] ^= 1
+    third.write_bytes(damaged)
+    with pytest.raises(FeatureFileError, match=r"3-of-3\.json|does not match .* array features"):
+        shards.merge(merged, three(merged))
+    with pytest.raises(FeatureFileError, match=r"train\.h5: does not match .* array features"):
+        store.read(merged)
+    third.write_bytes(damaged[: len(damaged) // 2])
+    with pytest.raises(FeatureFileError, match=r"3-of-3\.h5: .*truncated"):
+        store.read(merged)
+
+
+# --- what does not belong together ------------------------------------------------------------
+
+NAMES = [str(i) for i in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"backbone": "other-net"}, "backbone is 'other-net' here, 'my-net' there"),
+        ({"timm_id": "resnet18"}, "timm_id is 'resnet18'"),
+        ({"weights_sha256": "f" * 64}, "weights_sha256 is 'fff"),
+        ({"dataset": "other"}, "dataset is 'other'"),
+        ({"split": "test"}, "split is 'test' here, 'train' there"),
+        ({"split_sha256": "e" * 64}, "split_sha256 is 'eee.*None there"),
+        ({"torch_version": "0.1"}, "torch_version is '0.1'"),
+        ({"preprocessing": {"crop": 0.5}}, r"preprocessing\.crop is 0\.5 here, 1\.0 there"),
+        ({"extraction": {"precision": "bfloat16"}}, r"extraction\.precision is 'bfloat16'"),
+        ({"extraction": {"batch_size": 4}}, r"extraction\.batch_size is 4 here, 512 there"),
+        ({"block_indices": [3]}, r"block_indices is \[3\] here, None there"),
+        ({"class_names": [*NAMES[:9], "zehn"]}, "class 9 is 'zehn' here, '9' there"),
+        ({"class_names": [*NAMES, "10"]}, "classes is 11 here, 10 there"),
+        ({"features": np.ones((512, 256), np.float32)}, "dtype is 'float32' here, 'float16' there"),
+        ({"features": np.ones((512, 9), np.float16)}, "features of a sample is 9 here"),
+        ({"shard": {"of": 4}}, r"shard\.of is 4 here, 3 there"),
+        ({"shard": {"total": 5}}, r"shard\.total is 5 here, 1258 there"),
+        ({"shard": {"ids_sha256": "a"}}, r"shard\.ids_sha256 is 'a' here"),
+    ],
+)
+def test_shards_of_different_features_are_refused_by_difference(merged, changes, said):
+    rewrite(place(merged, 2, 3), **changes)
+    before = content(merged.parent)
+    with pytest.raises(FeatureFileError, match=rf"2-of-3\.h5 and \S*1-of-3\.h5 are not .*{said}"):
+        shards.merge(merged, three(merged))
+    assert content(merged.parent) == before
+
+
+def test_a_shard_that_was_extracted_otherwise_is_refused(merged, job):
+    second = place(merged, 2, 3)
+    extract_split(
+        second, **(job | {"extraction": job["extraction"] | {"dtype": "float32"}}), shard=(2, 3)
+    )
+    with pytest.raises(FeatureFileError, match="dtype is 'float32' here, 'float16' there"):
+        shards.merge(merged, three(merged))
+    with pytest.raises(
+        FeatureFileError, match=r"2-of-3\.h5 are not the .*float16 that were merged"
+    ):
+        store.read(merged)
+
+
+def test_a_missing_shard(merged):
+    with pytest.raises(FeatureFileError, match=r"2 of 3 shards, without number \[2\]"):
+        shards.merge(merged, [place(merged, 1, 3), place(merged, 3, 3)])
+    place(merged, 2, 3).unlink()
+    with pytest.raises(FeatureFileError, match=r"2-of-3\.h5: no such feature file"):
+        shards.merge(merged, three(merged))
+    with pytest.raises(FeatureFileError, match="no shards"):
+        shards.merge(merged, [])
+
+
+def test_a_shard_that_is_there_twice(merged):
+    for suffix in (".h5", ".json"):
+        first, second = (place(merged, k, 3).with_suffix(suffix) for k in (1, 2))
+        shutil.copy(first, second)
+    with pytest.raises(
+        FeatureFileError, match=r"2-of-3\.h5 and \S*1-of-3\.h5 are both shard 1 of 3"
+    ):
+        shards.merge(merged, three(merged))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"first": 500}, "begins with image 500, .*ends with 512 .*They overlap"),
+        ({"first": 520}, "They leave a gap"),
+        ({"stop": 1000}, "3-of-3.h5: begins with image 1024, .*ends with 1000 .*leave a gap"),
+        ({"stop": 1030}, "3-of-3.h5: begins with image 1024, .*They overlap"),
+        ({"index": 7}, r"3 of 3 shards, without number \[2\]"),
+        ({"left_out": [[600, "a"]]}, r"2-of-3.h5: 512 samples, .* less 1 left out make 511"),
+    ],
+)
+def test_shards_that_overlap_or_leave_a_gap(merged, changes, said):
+    rewrite(place(merged, 2, 3), shard=changes)
+    before = content(merged.parent)
+    with pytest.raises(FeatureFileError, match=said):
+        shards.merge(merged, three(merged))
+    assert content(merged.parent) == before
+
+
+def test_images_of_another_shard_under_the_right_range(merged):
+    """Numbers and counts are right; ids tell."""
+    other = store.read(place(merged, 1, 3))
+    rewrite(place(merged, 2, 3), ids=other.ids, labels=other.labels, features=other.features)
+    with pytest.raises(
+        FeatureFileError, match="the 1258 ids of the shards are not those of the sp"
+    ):
+        shards.merge(merged, three(merged))
+    rewrite(place(merged, 2, 3), ids=other.ids[::-1])
+    with pytest.raises(FeatureFileError, match="ids of the shards are not those of the split"):
+        shards.merge(merged, three(merged))
+
+
+def test_a_whole_feature_file_is_no_shard(merged, whole):
+    with pytest.raises(FeatureFileError, match=r"train\.h5: not a shard"):
+        shards.merge(merged, [whole, place(merged, 2, 3)])
+
+
+# --- images that cannot be read -------------------------------------------------------------------
+
+
+def test_left_out_images(tmp_path, job, save_image):
+    """One job and three shards leave out and list the same; one shard has no image left."""
+    for i in range(12):
+        save_image(tmp_path / f"data/train/{'ab'[i % 2]}/{i:02d}.png", i)
+        save_image(tmp_path / f"data/test/{'ab'[i % 2]}/{i:02d}.png", 50 + i)
+    (tmp_path / "data/train/a/notes.txt").write_text("no image")
+    # shard 2 of 3 has images 4 to 7 of a/00, a/02, ... a/10, b/01, ...
+    for name in ("a/08", "a/10", "b/01", "b/03", "b/07"):
+        (tmp_path / f"data/train/{name}.png").write_bytes(b"")
+    block = {"reader": "folder", "root": str(tmp_path / "data"), "on_bad_image": "skip"}
+    job |= {"dataset": "mine", "dataset_block": block}
+    job |= {"extraction": job["extraction"] | {"batch_size": 2}}
+    extract_split(tmp_path / "one" / "train.h5", **job)
+    path = tmp_path / "three" / "train.h5"
+    shards.merge(path, extract(path, job, 3))
+    assert [store.header(p).n for p in three(path)] == [4, 0, 3]
+    for name in ("train.json", "train.skipped.txt"):
+        assert (path.with_name(name)).read_bytes() == (tmp_path / "one" / name).read_bytes()
+    assert path.with_suffix(".skipped.txt").read_text().count("\n") == 6
+    data = store.read(path)
+    np.testing.assert_array_equal(data.features, store.read(tmp_path / "one/train.h5").features)
+
+
+# --- two at once ------------------------------------------------------------------------------------
+
+WORKER = """
+import fcntl, json, os, sys, time
+from pathlib import Path
+from sparcl.features.extract import extract_split
+path, job, locks, together = Path(sys.argv[1]), *map(json.loads, sys.argv[2:])
+if not locks:  # two machines on one disk: no lock reaches the other, and process ids may be equal
+    fcntl.flock = lambda *_: None
+    os.getpid = lambda: 4711
+(path.parent / f"{together}.ready").touch()
+while len(list(path.parent.glob("*.ready"))) < 2:
+    time.sleep(0.001)
+extract_split(path, **job, shard=(1, 2))
+"""
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_two_processes_write_one_shard_at_once(tmp_path, job, locks):
+    job |= {"extraction": job["extraction"] | {"batch_size": 16, "threads": 1}}
+    expected = tmp_path / "alone" / "1-of-2.h5"
+    extract_split(expected, **job, shard=(1, 2))
+    path = tmp_path / "both" / "1-of-2.h5"
+    path.parent.mkdir()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(path), *map(json.dumps, (job, locks, number))],
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in (1, 2)
+    ]
+    for process in processes:
+        _, said = process.communicate(timeout=300)
+        assert process.returncode == 0, said[-3000:]
+    for ready in path.parent.glob("*.ready"):
+        ready.unlink()
+    assert content(path.parent) == content(expected.parent)
