@@ -1,6 +1,7 @@
 # make all       everything in paper/, and report.html: an hour and a half on two cores
 # make results   the paper's tables and figures from the bundled features
 # make test      lint and the tests, at most 20 minutes on two cores; `make test-all` adds the slow ones
+# make test-slurm  the suite `toy` on a SLURM cluster of one node: Debian or Ubuntu, as root; installs slurm-wlm and munge
 # make verify    compute everything again in a temporary clone and compare with the committed numbers
 # make paper     paper/report.pdf from what lies in paper/, with pdflatex
 # make report    report.html: captions, tables that can be sorted, figures, how long each job took
@@ -26,7 +27,7 @@ COMPILE := $(or $(UV),uv) pip compile --universal --fork-strategy fewest --pytho
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 .DELETE_ON_ERROR:
-.PHONY: all results test test-all verify paper report features timings touch lint lock unlock clean
+.PHONY: all results test test-all test-slurm verify paper report features timings touch lint lock unlock clean
 
 results: $(VENV)/core
 	@$(SNAKEMAKE) all --config suite=$(SUITE)
@@ -46,6 +47,9 @@ test: lint
 
 test-all: lint
 	$(ONE_THREAD) $(RUN) pytest -n $(WORKERS) --dist loadfile
+
+test-slurm: $(VENV)/all
+	tests/cluster/slurm.sh $(RUN) pytest tests/cluster/toy_on_slurm.py
 
 # The last commit, not the working tree. ACROSS=1 allows the differences that another platform may show.
 verify: $(VENV)/core
