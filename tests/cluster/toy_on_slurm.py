@@ -167,7 +167,7 @@ def scontrol(*arguments: str) -> str:
 
 
 def test_extraction_asks_for_the_gpu(pristine: Path, tmp_path: Path) -> None:
-    """SLURM's own record of the jobs: partition and what was granted; HDF5 locks no file."""
+    """SLURM's own record of the jobs: partition and GPU; HDF5 locks no file."""
     folder = duplicate(pristine, tmp_path / "project")
     add_own_data(folder, tmp_path / "images")
     run = snakemake(folder, *PROFILE, "runs", "--config", "suite=my-suite")
@@ -176,7 +176,8 @@ def test_extraction_asks_for_the_gpu(pristine: Path, tmp_path: Path) -> None:
     for _, slurm, _, of in SUBMITTED.findall(run.stdout):
         record = scontrol("show", "job", slurm)
         partition = re.search(r"Partition=(\w+)", record).group(1)
-        kinds[of == "rule_extract_features"].add((partition, "gres/gpu=1" in record))
+        gpu = re.search(r"TresPerJob=gres[:/]gpu:1\b", record) is not None
+        kinds[of == "rule_extract_features"].add((partition, gpu))
         script = scontrol("write", "batch_script", slurm, "-")
         assert "export HDF5_USE_FILE_LOCKING=FALSE &&" in script
     assert kinds == {True: {("gpu", True)}, False: {("cpu", False)}}

@@ -120,7 +120,7 @@ def plan_on_kubernetes(folder: Path, bucket: Bucket) -> CompletedProcess[str]:
     """Plan the suite `toy`; what differs from the profile is where the storage is."""
     host, port = bucket.server_address
     place = ("--storage-s3-endpoint-url", f"http://{host}:{port}")
-    return snakemake(folder, "--dry-run", *KUBERNETES, *place, *TOY, **CREDENTIALS)
+    return snakemake(folder, "--dry-run", *KUBERNETES, *TOY, *place, **CREDENTIALS)
 
 
 def test_slurm_asks_for_a_gpu_for_extraction_alone(pristine: Path) -> None:
