@@ -1,6 +1,7 @@
 # make all       everything in paper/, and report.html of all of it: more than an hour on two cores
 # make results   the paper's tables and figures from the bundled features
 # make test      lint and the tests, at most 20 minutes on two cores; `make test-all` adds the slow ones
+# make test-slurm  the suite `toy` on a SLURM cluster of one node: Debian or Ubuntu, as root; installs slurm-wlm and munge
 # make verify    compute everything again in a temporary clone and compare with the committed numbers
 # make paper     paper/report.pdf from what lies in paper/, with pdflatex
 # make report    report.html: captions, tables that can be sorted, figures, how long each job took
@@ -30,7 +31,7 @@ TIMED := $(addprefix paper/matched/,tables/tau-post.md tables/memory.md figures/
   $(addprefix paper/claims/claims,.md .png)
 
 .DELETE_ON_ERROR:
-.PHONY: all results test test-all verify paper report features timings touch lint lock unlock clean
+.PHONY: all results test test-all test-slurm verify paper report features timings touch lint lock unlock clean
 
 results: $(VENV)/core
 	@$(SNAKEMAKE) all --config suite=$(SUITE)
@@ -50,6 +51,9 @@ test: lint
 
 test-all: lint
 	$(ONE_THREAD) $(RUN) pytest -n $(WORKERS) --dist loadfile
+
+test-slurm: $(VENV)/all
+	tests/cluster/slurm.sh $(RUN) pytest tests/cluster/toy_on_slurm.py
 
 # The last commit, not the working tree. ACROSS=1 allows the differences that another platform may show.
 verify: $(VENV)/core

@@ -1,0 +1,171 @@
+"""Plans for engines that this machine lacks: profiles/slurm, and profiles/kubernetes on an object storage.
+
+The SLURM profile is run for real by `make test-slurm`. The storage here is a server that answers as S3 does where a
+plan asks: is there such a bucket, such an object, and what lies below a prefix.
+"""
+
+import re
+import threading
+from collections.abc import Iterator
+from email.utils import formatdate
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from subprocess import CompletedProcess
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+import pytest
+import yaml
+from copies import ROOT, TOY, snakemake
+
+BUCKET = "my-bucket"
+SLURM = ("--profile", "profiles/slurm")
+KUBERNETES = ("--profile", "profiles/kubernetes")
+CREDENTIALS = {
+    "SNAKEMAKE_STORAGE_S3_ACCESS_KEY": "somebody",
+    "SNAKEMAKE_STORAGE_S3_SECRET_KEY": "secret",
+}
+
+
+class Bucket(ThreadingHTTPServer):
+    """A bucket with the files of a folder, below the prefix ``sparcl/``."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.objects = {
+            f"sparcl/{path.relative_to(folder).as_posix()}": path.stat()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and ".snakemake" not in path.parts
+        }
+        self.changed: list[str] = []
+
+
+class Answers(BaseHTTPRequestHandler):
+    """HEAD of the bucket and of objects, and the list below a prefix; anything else is noted."""
+
+    server: Bucket
+
+    def do_HEAD(self) -> None:
+        bucket, _, key = unquote(urlsplit(self.path).path).lstrip("/").partition("/")
+        stat = self.server.objects.get(key)
+        found = bucket == BUCKET and (not key or stat is not None)
+        self.send_response(HTTPStatus.OK if found else HTTPStatus.NOT_FOUND)
+        if stat is not None:
+            self.send_header("Last-Modified", formatdate(stat.st_mtime, usegmt=True))
+            self.send_header("Content-Length", str(stat.st_size))
+            self.send_header("ETag", '"0"')
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        prefix = parse_qs(urlsplit(self.path).query).get("prefix", [""])[0]
+        entries = "".join(
+            f"<Contents><Key>{escape(key)}</Key><Size>{stat.st_size}</Size>"
+            f'<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>"0"</ETag></Contents>'
+            for key, stat in self.server.objects.items()
+            if key.startswith(prefix)
+        )
+        body = (
+            f"<ListBucketResult><Name>{BUCKET}</Name><IsTruncated>false</IsTruncated>"
+            f"{entries}</ListBucketResult>"
+        ).encode()
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "application/xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_PUT(self) -> None:
+        self.server.changed.append(self.path)
+        self.send_error(HTTPStatus.FORBIDDEN)
+
+    do_POST = do_DELETE = do_PUT
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def bucket(pristine: Path) -> Iterator[Bucket]:
+    """Serve a bucket that holds what docs/cluster.md says to upload: the project as git has it."""
+    with Bucket(pristine) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def resources(plan: str) -> dict[str, str]:
+    """Return the resources that a plan prints, one job a rule."""
+    found = re.findall(
+        r"^ *(?:local)?rule (\w+):\n(?: .*\n)*? +resources: (.*)\n", plan, re.MULTILINE
+    )
+    return dict(found)
+
+
+def jobs(plan: str) -> dict[str, int]:
+    """Return how many jobs a plan has, by rule."""
+    return {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", plan, re.MULTILINE)}
+
+
+def local_jobs(folder: Path) -> dict[str, int]:
+    """Return what the suite `toy` takes on this machine."""
+    plan = snakemake(folder, "--dry-run", "--cores", "1", *TOY)
+    assert jobs(plan.stdout)["run_method"] == 6
+    return jobs(plan.stdout)
+
+
+def plan_on_kubernetes(folder: Path, bucket: Bucket) -> CompletedProcess[str]:
+    """Plan the suite `toy`; what differs from the profile is where the storage is."""
+    host, port = bucket.server_address
+    place = ("--storage-s3-endpoint-url", f"http://{host}:{port}")
+    return snakemake(folder, "--dry-run", *KUBERNETES, *TOY, *place, **CREDENTIALS)
+
+
+def test_slurm_asks_for_a_gpu_for_extraction_alone(pristine: Path) -> None:
+    plan = snakemake(pristine, "--dry-run", *SLURM, "all", "--config", "suite=digits")
+    assert plan.returncode == 0, plan.stdout
+    asked = resources(plan.stdout)
+    assert {"extract_features", "run_method", "select_hyper", "write_table"} <= set(asked)
+    on_gpu = {rule for rule, text in asked.items() if re.search(r"\bgpu=1\b", text)}
+    assert on_gpu == {"extract_features"}
+    assert "slurm_partition=gpu" in asked["extract_features"]
+    assert all("slurm_partition=cpu" in asked[rule] for rule in set(asked) - on_gpu)
+
+
+def test_slurm_plans_what_a_local_run_does(pristine: Path) -> None:
+    plan = snakemake(pristine, "--dry-run", *SLURM, *TOY)
+    assert plan.returncode == 0, plan.stdout
+    assert jobs(plan.stdout) == local_jobs(pristine)
+
+
+def test_every_rule_that_a_profile_names_exists(pristine: Path) -> None:
+    rules = set(
+        re.findall(
+            r"^rule (\w+):",
+            "".join(p.read_text(encoding="utf-8") for p in (ROOT / "workflow/rules").glob("*.smk")),
+            re.MULTILINE,
+        )
+    )
+    for name in ("slurm", "kubernetes"):
+        profile = yaml.safe_load((ROOT / f"profiles/{name}/config.yaml").read_text("utf-8"))
+        assert set(profile["set-resources"]) | set(profile.get("groups", {})) <= rules
+
+
+def test_kubernetes_plans_what_a_local_run_does(pristine: Path, bucket: Bucket) -> None:
+    plan = plan_on_kubernetes(pristine, bucket)
+    assert plan.returncode == 0, plan.stdout
+    assert jobs(plan.stdout) == local_jobs(pristine)
+    assert f"s3://{BUCKET}/sparcl/data/features/cub-50/efficientnet-lite0/train.h5" in plan.stdout
+    assert f"s3://{BUCKET}/sparcl/paper/toy/tables/main.csv" in plan.stdout
+    assert bucket.changed == []
+
+
+def test_kubernetes_says_what_the_bucket_lacks(pristine: Path, bucket: Bucket) -> None:
+    """The plan rests on the storage: what was not uploaded is named."""
+    lost = "sparcl/data/features/cub-50/efficientnet-lite0/train.h5"
+    del bucket.objects[lost]
+    plan = plan_on_kubernetes(pristine, bucket)
+    assert plan.returncode != 0
+    assert "MissingInputException" in plan.stdout and lost in plan.stdout
