@@ -1,4 +1,4 @@
-"""The command line: fit, evaluate and merge learners on feature files, and sweep sums of classes."""
+"""The command line: fit, evaluate and merge learners on feature files, cut those, and sweep sums of classes."""
 
 import argparse
 import json
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import methods, metrics, shards, stream, sweep
+from sparcl import methods, metrics, stream, sums, sweep
 from sparcl.errors import InputError, SparclError
+from sparcl.features import shards
 from sparcl.files import read_json, write_json
 from sparcl.model import Model, Split, terms
 
@@ -78,19 +79,18 @@ def merge(chosen: argparse.Namespace) -> None:
     print(_described(chosen.out, first))
 
 
-def sums(chosen: argparse.Namespace) -> None:
-    """Sum feature files class by class and save the sums."""
-    files = [(str(path), shards.Sums.of_file(path, not chosen.raw)) for path in chosen.features]
-    _save_sums(chosen.out, files)
+def sum_up(chosen: argparse.Namespace) -> None:
+    """Sum feature files, class by class or session by session, and save the sums."""
+    sessions = None if chosen.order_file is None else _sessions(chosen.order_file)
+    _save_sums(chosen.out, sums.merge_files(chosen.features, not chosen.raw, sessions))
 
 
 def merge_sums(chosen: argparse.Namespace) -> None:
     """Add up sums of shards and save the total."""
-    _save_sums(chosen.out, [(str(path), shards.Sums.load(path)) for path in chosen.sums])
+    _save_sums(chosen.out, sums.merge_saved(chosen.sums))
 
 
-def _save_sums(path: Path, parts: list[tuple[str, shards.Sums]]) -> None:
-    total = shards.merge(parts)
+def _save_sums(path: Path, total: sums.Sums) -> None:
     total.save(path)
     print(
         f"{path}: {len(total.ids)} samples of {np.count_nonzero(total.sums.counts)} classes, "
@@ -98,9 +98,17 @@ def _save_sums(path: Path, parts: list[tuple[str, shards.Sums]]) -> None:
     )
 
 
+def cut(chosen: argparse.Namespace) -> None:
+    """Cut a feature file into shards and a view of them."""
+    manifest = shards.cut(chosen.features, chosen.out, chosen.shards)
+    print(
+        f"{chosen.out}: {manifest['n']} samples in {chosen.shards} shards, {chosen.out.with_suffix('.shards')}"
+    )
+
+
 def sweep_grid(chosen: argparse.Namespace) -> None:
     """Print the accuracy of every class order, ridge and tau, from sums."""
-    summed = shards.Sums.load(chosen.sums)
+    summed = sums.Sums.load(chosen.sums)
     Phi, y = summed.rows(chosen.features)
     grid = dict(chosen.set)
     if grid.keys() & {"ridge", "tau"}:
@@ -195,7 +203,8 @@ def _parser() -> argparse.ArgumentParser:
         "sums. docs/command-line.md has examples.",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (_add_fit, _add_evaluate, _add_merge, _add_sums, _add_merge_sums, _add_sweep):
+    adding = (_add_fit, _add_evaluate, _add_merge, _add_cut, _add_sums, _add_merge_sums, _add_sweep)
+    for add in adding:
         add(commands)
     return parser
 
@@ -263,6 +272,25 @@ def _add_merge(commands: Any) -> None:
     parser.set_defaults(run=merge)
 
 
+def _add_cut(commands: Any) -> None:
+    parser = commands.add_parser(
+        "cut",
+        help="cut a feature file into shards",
+        description="Cut a feature file into shards of consecutive samples and write a view of them, which is read as "
+        "the file is. The manifest stays the same.",
+    )
+    parser.add_argument("features", type=Path, metavar="FILE.h5")
+    parser.add_argument("--shards", type=_whole, required=True, metavar="N")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="VIEW.h5",
+        help="where the view is written; the shards get a folder beside it",
+    )
+    parser.set_defaults(run=cut)
+
+
 def _add_sums(commands: Any) -> None:
     parser = commands.add_parser(
         "sums",
@@ -272,8 +300,15 @@ def _add_sums(commands: Any) -> None:
     )
     _add_features(parser)
     _add_raw(parser)
+    parser.add_argument(
+        "--order-file",
+        type=Path,
+        metavar="FILE.json",
+        help="keep the second moments of each session of this class order in place of each class's: less memory, and "
+        "no other order follows",
+    )
     _add_out(parser, "SUMS.npz", "where the sums are written")
-    parser.set_defaults(run=sums)
+    parser.set_defaults(run=sum_up)
 
 
 def _add_merge_sums(commands: Any) -> None:

@@ -94,6 +94,42 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
     return manifest
 
 
+def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -> dict[str, Any]:
+    """Cut a feature file into shards and write the view of them at `path`, which may be the file itself.
+
+    Shards have ceil(n / of) samples; the last ones have fewer, or none. The features are in memory as a whole.
+
+    Parameters
+    ----------
+    source : path of the feature file
+    path : of the view; the shards get the folder ``<name>.shards`` beside it
+    of : number of shards
+
+    Returns
+    -------
+    dict : the manifest, which is that of `source`
+
+    Raises
+    ------
+    ConfigError : there are to be no shards
+    FeatureFileError : `source` is damaged
+    """
+    whole, path = store.read(source), Path(path)
+    ids = [identifier.decode() for identifier in whole.ids]
+    meta = {key: whole.meta[key] for key in store.TEXT_KEYS + store.JSON_KEYS if key in whole.meta}
+    size = -(-len(ids) // max(of, 1))
+    parts = [describe(ids, size, k, of) for k in range(1, max(of, 1) + 1)]
+    files = [path.with_suffix(".shards") / f"{part['index']}-of-{of}.h5" for part in parts]
+    for file, part in zip(files, parts, strict=True):
+        rows = slice(part["first"], part["stop"])
+        tokens = [
+            None if array is None else array[rows] for array in (whole.blocks, whole.blocks_mean)
+        ]
+        arrays = whole.features[rows], whole.labels[rows], whole.ids[rows], whole.class_names
+        store.write(file, *arrays, meta | {"shard": part}, *tokens)
+    return merge(path, files)
+
+
 def _list_skipped(path: Path, files: list[Path]) -> None:
     """Join the lists of what was left out; files that are no images are in all of them."""
     lists = [file.with_suffix(".skipped.txt") for file in files]

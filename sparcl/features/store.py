@@ -320,6 +320,24 @@ def blocks(
     _compare(path, _manifest(meta, class_names, entries), manifest)
 
 
+def ids(path: str | os.PathLike[str]) -> np.ndarray:
+    """Return the ids (n,) of a feature file in file order, as plain fixed-length bytes.
+
+    Raises
+    ------
+    FeatureFileError : as `header`, or when they are not those of the manifest
+    """
+    path = Path(path)
+    with _opened(path) as (file, class_names, meta):
+        manifest = _load_manifest(manifest_path(path))
+        entries = _check_header(path, file, class_names, meta, manifest)
+        # h5py's note on the dtype would not go into an npz file
+        found = file["ids"][()].astype(f"S{file['ids'].dtype.itemsize}")
+    entries["ids"]["sha256"] = _sha256(found)
+    _compare(path, _manifest(meta, class_names, entries), manifest)
+    return found
+
+
 def verify(
     path: str | os.PathLike[str], manifest: str | os.PathLike[str] | None = None
 ) -> dict[str, Any]:

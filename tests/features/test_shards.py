@@ -363,3 +363,42 @@ def test_two_processes_write_one_shard_at_once(tmp_path, job, locks):
     for ready in path.parent.glob("*.ready"):
         ready.unlink()
     assert content(path.parent) == content(expected.parent)
+
+
+@pytest.fixture
+def tokens(tmp_path):
+    """A feature file of 7 samples with CLS tokens of two blocks."""
+    rng = np.random.default_rng(0)
+    arrays = [rng.random(shape, dtype=np.float32) for shape in ((7, 3), (7, 2, 3), (7, 3))]
+    meta = {
+        **{"dataset": "toy", "split": "train", "backbone": "net", "timm_id": "net"},
+        **{"weights_sha256": "0" * 64, "preprocessing": {"size": 1}, "block_indices": [0, 1]},
+    }
+    path, ids = tmp_path / "whole" / "train.h5", [f"bird {i}" for i in range(7)]
+    store.write(path, arrays[0], np.arange(7) % 2, ids, ["a", "b"], meta, *arrays[1:])
+    return path
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 9])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_file_that_is_cut_is_read_as_it_was(tokens, tmp_path, of, in_place):
+    before, manifest = store.read(tokens), tokens.with_suffix(".json").read_bytes()
+    path = tokens if in_place else tmp_path / "cut" / "train.h5"
+    shards.cut(tokens, path, of)
+    after = store.read(path)
+    assert path.with_suffix(".json").read_bytes() == manifest
+    assert after.meta == before.meta
+    for name in ("features", "labels", "ids", "blocks", "blocks_mean"):
+        np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+    sizes = [store.header(place(path, k, of)).n for k in range(1, of + 1)]
+    assert sum(sizes) == 7 and max(sizes) == -(-7 // of)
+    assert store.ids(path).tolist() == before.ids.tolist()
+
+
+def test_a_cut_into_nothing_and_a_damaged_file(tokens, tmp_path):
+    with pytest.raises(ConfigError, match="no shard 1 of 0"):
+        shards.cut(tokens, tmp_path / "cut.h5", 0)
+    tokens.with_suffix(".json").write_text("{}")
+    with pytest.raises(FeatureFileError, match=r"train\.json"):
+        shards.cut(tokens, tmp_path / "cut.h5", 2)
+    assert not (tmp_path / "cut.shards").exists()

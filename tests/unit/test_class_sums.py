@@ -63,7 +63,10 @@ def test_a_class_is_kept_as_the_smaller_of_rows_and_triangle() -> None:
     y = np.repeat([0, 1], [few, many])
     sums = summed(np.random.default_rng(0).standard_normal((len(y), d)), y, 2, block=2)
     shapes = {name: array.shape for name, array in sums.state().items()}
-    assert shapes == {"counts": (2,), "sums": (2, d), "rows/0": (5, 9), "triangle/1": (45,)}
+    assert shapes == {
+        **{"counts": (2,), "sums": (2, d), "groups": (2,)},
+        **{"rows/0": (5, 9), "triangle/1": (45,)},
+    }
     assert sums.nbytes == 8 * (2 + 2 * 9 + 45 + 45)
     more = np.random.default_rng(1).standard_normal((500, d))
     sums.accumulate(more, np.arange(500) % 2)
@@ -123,6 +126,70 @@ def test_a_sweep_is_the_learner_on_its_own(method: str, hyper: dict) -> None:
             same(fitted.statistics.R, alone.statistics.R)
             same(fitted._weights[i, j], alone.weights, 1e-9)
             assert np.array_equal(fitted.classes, alone.classes)
+
+
+@pytest.mark.parametrize(
+    ("method", "hyper"),
+    [("acil", {"ridge": 0.1}), ("sparcl", {"ridge": 0.1, "tau": 0.5, "refresh": 2})],
+)
+def test_a_run_from_sums_has_the_record_of_one_from_samples(method: str, hyper: dict) -> None:
+    d, classes = 24, 9
+    (Phi, y), (probe, labels) = drawn(5, 500, d, classes), drawn(6, 200, d, classes)
+    sessions = stream.split_sessions(stream.class_order(1993, classes), 4)
+    splits = experiment.Split(Phi, y), experiment.Split(probe, labels)
+    # the recursive update, which runs may take, counts as another way to the same weights
+    wanted = experiment.run(
+        *splits, sessions, method, hyper | ({"update": "direct"} if "tau" in hyper else {})
+    )
+    groups = np.empty(classes, dtype=np.int64)
+    for t, session in enumerate(sessions):
+        groups[session] = t
+    for by in (None, groups):
+        sums = ClassSums(d, classes, by)
+        sums.accumulate(Phi, y)
+        found = sweep.run(sums, splits[1], sessions, method, hyper)
+        assert found.keys() == wanted.keys()
+        for name in ("correct", "classes", "last_hits", "session_of_class", "test_counts"):
+            assert found[name] == wanted[name]
+        for name in ("drift", "drift_scaled"):
+            assert found[name][0] is None
+            assert found[name][1:] == pytest.approx(wanted[name][1:], rel=1e-8)
+        assert [set(row) for row in found["diagnostics"]] == [set(r) for r in wanted["diagnostics"]]
+        assert found["hyper"] == methods.hyperparameters(method) | hyper
+    narrow = experiment.Split(probe[:, 1:], labels)
+    with pytest.raises(InputError, match=r"9 classes of 24 features .* 9 classes of 23 features"):
+        sweep.run(sums, narrow, sessions, method, hyper)
+    fewer = experiment.Split(probe[labels < 8], labels[labels < 8])
+    with pytest.raises(InputError, match="but the test split has 8 classes"):
+        sweep.run(sums, fewer, sessions, method, hyper)
+    with pytest.raises(InputError, match="'ncm' does not follow from sums"):
+        sweep.run(sums, splits[1], sessions, "ncm", {})
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(0, 200), cut=st.integers(1, 5))
+def test_groups_have_the_sums_of_their_classes(seed: int, n: int, cut: int) -> None:
+    d, classes = 12, 6
+    Phi, y = drawn(seed, n, d, classes)
+    groups = np.random.default_rng(seed).permutation(np.arange(classes) % cut)
+    parts = [ClassSums(d, classes, groups) for _ in range(2)]
+    for i, part in enumerate(parts):
+        part.accumulate(Phi[i::2], y[i::2])
+    parts[0].merge(parts[1])
+    sums = ClassSums.from_state(parts[0].state())
+    for group in range(cut):
+        labels = np.flatnonzero(groups == group)
+        found, rows = sums.of(labels), np.isin(y, labels)
+        same(found.R, Phi[rows].T @ Phi[rows])
+        same(found.C, Phi[rows].T @ (y[rows, None] == labels))
+
+
+def test_groups_that_are_none_are_refused() -> None:
+    with pytest.raises(InputError, match="of 3 classes: give each class the number"):
+        ClassSums(4, 3, np.array([0, -1, 1]))
+    with pytest.raises(InputError, match="of 3 classes"):
+        ClassSums(4, 3, np.array([0, 1]))
+    with pytest.raises(InputError, match="class 1 is in group 0, but in 1 here"):
+        ClassSums(4, 2).merge(ClassSums(4, 2, np.array([0, 0])))
 
 
 def test_one_decomposition_serves_many_ridges(monkeypatch: pytest.MonkeyPatch) -> None:

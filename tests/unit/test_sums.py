@@ -10,11 +10,12 @@ import h5py
 import numpy as np
 import pytest
 
-from sparcl import experiment, shards, stream, sweep
+from sparcl import experiment, stream, sums, sweep
+from sparcl.class_sums import ClassSums
 from sparcl.cli import main
 from sparcl.errors import FeatureFileError, InputError
 from sparcl.features import store
-from sparcl.shards import Sums
+from sparcl.sums import Sums
 
 CIFAR = Path(__file__).resolve().parents[2] / "data/features/cifar-100-150/efficientnet-lite0"
 META = {
@@ -85,7 +86,7 @@ def test_shards_of_cifar_have_the_counts_of_one_pass(
 ) -> None:
     train, test = cifar
     files = cut(tmp_path, train, parts, d)
-    total = shards.merge([(path.name, Sums.of_file(path)) for path in files])
+    total = sums.merge_files(files)
     R = total.sums.of(range(100)).R
     assert np.abs(R - records[d, "R"]).max() <= 1e-12 * np.abs(R).max()
     assert np.array_equal(total.ids, np.sort(train.ids))
@@ -98,28 +99,99 @@ def test_shards_of_cifar_have_the_counts_of_one_pass(
 
 
 def test_the_order_of_finishing_is_nothing(written: Callable[..., str]) -> None:
-    named = [(name, Sums.of_file(written(name, i, n=20))) for i, name in enumerate("abc")]
+    files = [written(f"{i}.h5", i, n=20) for i in range(3)]
+    saved = [file.replace("h5", "npz") for file in files]
+    for file, to in zip(files, saved, strict=True):
+        Sums.of_file(file).save(to)
     written_bytes = set()
-    for order in permutations(named):
-        shards.merge(order).save("total.npz")
-        written_bytes.add(Path("total.npz").read_bytes())
+    for order in permutations(range(3)):
+        sums.merge_saved([saved[i] for i in order]).save("total.npz")
+        sums.merge_files([files[i] for i in order]).save("whole.npz")
+        written_bytes |= {Path(name).read_bytes() for name in ("total.npz", "whole.npz")}
     assert len(written_bytes) == 1
     # with rows and triangles in it, and a reader's blocks
     assert {name.split("/")[0] for name in np.load("total.npz")} >= {"triangle", "counts", "ids"}
-    nested = shards.merge([("ab", shards.merge(named[:2])), named[2]])
-    whole = shards.merge(named)
-    assert np.abs(nested.sums.of([0, 1, 2]).R - whole.sums.of([0, 1, 2]).R).max() < 1e-12
+    sums.merge_saved(saved[:2]).save("two.npz")
+    nested = sums.merge_saved(["two.npz", saved[2]]).sums.of([0, 1, 2]).R
+    assert np.abs(nested - Sums.load("total.npz").sums.of([0, 1, 2]).R).max() < 1e-12
+
+
+def test_shards_are_held_one_at_a_time() -> None:
+    alive = 0
+
+    class Counted(Sums):
+        def __del__(self) -> None:
+            nonlocal alive
+            alive -= 1
+
+    def shards() -> Any:
+        nonlocal alive
+        for i in range(4):
+            assert alive == 0
+            alive += 1
+            part = ClassSums(2, 1)
+            part.accumulate(np.ones((1, 2)), np.array([0]))
+            yield f"{i}", Counted(part, {}, ["ant"], np.array([f"{i}".encode()]))
+
+    total = sums.merge(shards())
+    assert total.sums.counts.tolist() == [4] and total.ids.tolist() == [b"0", b"1", b"2", b"3"]
+
+
+def test_sums_by_session_are_those_of_the_samples(written: Callable[..., str]) -> None:
+    files, sessions = [written(f"{i}.h5", i, n=20) for i in range(3)], [[2, 0], [1]]
+    total = sums.merge_files(files, True, sessions)
+    total.save("sessions.npz")
+    total = Sums.load("sessions.npz")
+    by_class = sums.merge_files(files)
+    assert total.sums.nbytes < by_class.sums.nbytes
+    for labels in sessions:
+        found, wanted = total.sums.of(labels), by_class.sums.of(labels)
+        assert np.abs(found.R - wanted.R).max() <= 1e-12 * np.abs(wanted.R).max()
+        assert np.array_equal(found.C, wanted.C) and found.counts.tolist() == wanted.counts.tolist()
+    with pytest.raises(InputError, match="come without class 2"):
+        total.sums.of([0, 1])
+    parts = [("classes", by_class), ("more", Sums.of_file(written("3.h5", 3), True, sessions))]
+    with pytest.raises(
+        InputError, match=r"more: Cannot merge sums of other groups: class 2 .* 2 here"
+    ):
+        sums.merge(parts)
+
+
+@pytest.mark.parametrize("sessions", [[[0], [1]], [[0, 1], [1, 2]], [[0, 1, 2, 3]]])
+def test_sessions_of_other_classes_are_refused(
+    sessions: list[list[int]], written: Callable[..., str]
+) -> None:
+    with pytest.raises(InputError, match=r"a\.h5: the sessions name . classes .*name each once"):
+        Sums.of_file(written("a.h5", 1), True, sessions)
+
+
+def test_a_shard_that_is_missing_or_foreign_is_found_by_its_ids(
+    written: Callable[..., str],
+) -> None:
+    files = [written(f"{i}.h5", i, n=20) for i in range(2)]
+    data = [store.read(file) for file in files]
+    arrays = [np.concatenate([getattr(d, name) for d in data]) for name in ("features", "labels")]
+    ids = np.concatenate([d.ids for d in data])
+    store.write("whole.h5", *arrays, ids, NAMES, META)
+    sums.merge_files(files).complete("whole.h5")
+    with pytest.raises(InputError, match=r"its 40 samples .* 20 are missing and 0 are others.*1/0"):
+        sums.merge_files(files[:1]).complete("whole.h5")
+    with pytest.raises(InputError, match=r"0 are missing and 20 are others.*'2/0'"):
+        sums.merge_files([*files, written("2.h5", 2, n=20)]).complete("whole.h5")
+    store.write("whole.h5", *arrays, ids, NAMES, META | {"backbone": "other"})
+    with pytest.raises(InputError, match=r"whole\.h5: backbone is 'other'"):
+        sums.merge_files(files).complete("whole.h5")
 
 
 def test_saved_sums_go_on_to_the_bit(written: Callable[..., str]) -> None:
     for raw, n in ((False, 15), (True, 200)):
-        sums = Sums.of_file(written("a.h5", 1, n=n), normalize=not raw)
-        sums.save("a.npz")
+        kept = Sums.of_file(written("a.h5", 1, n=n), normalize=not raw)
+        kept.save("a.npz")
         again = Sums.load("a.npz")
-        assert (again.terms, again.class_names) == (sums.terms, sums.class_names)
+        assert (again.terms, again.class_names) == (kept.terms, kept.class_names)
         assert again.terms["normalisation"] == ("none" if raw else "unit norm")
-        assert np.array_equal(again.ids, sums.ids)
-        assert np.array_equal(again.sums.of([2, 0]).R, sums.sums.of([2, 0]).R)
+        assert np.array_equal(again.ids, kept.ids)
+        assert np.array_equal(again.sums.of([2, 0]).R, kept.sums.of([2, 0]).R)
         data = store.read("a.h5")
         Phi = experiment.prepared(data.features, not raw)
         R = again.sums.of([0, 1, 2]).R
@@ -164,32 +236,31 @@ def test_unlike_shards_are_refused(
     differing: dict[str, Any], message: str, written: Callable[..., str]
 ) -> None:
     parts = [(written("a.h5", 1)), written("b.h5", 2, **differing)]
-    named = [(path, Sums.of_file(path)) for path in parts]
-    for order in (named, named[::-1]):
+    for order in (parts, parts[::-1]):
         with pytest.raises(InputError, match=message):
-            shards.merge(order)
+            sums.merge_files(order)
 
 
 def test_another_normalisation_is_refused(written: Callable[..., str]) -> None:
     raw = Sums.of_file(written("b.h5", 2), normalize=False)
     with pytest.raises(InputError, match="raw: normalisation is 'none', but 'unit norm'"):
-        shards.merge([("unit", Sums.of_file(written("a.h5", 1))), ("raw", raw)])
+        sums.merge([("unit", Sums.of_file(written("a.h5", 1))), ("raw", raw)])
 
 
 def test_a_sample_in_two_shards_is_refused(written: Callable[..., str]) -> None:
     a, b = (Sums.of_file(written(f"{i}.h5", i)) for i in (1, 2))
     with pytest.raises(InputError, match=r"again: 40 samples are in two.*'1/0', in once too"):
-        shards.merge([("once", a), ("b", b), ("again", a)])
+        sums.merge([("once", a), ("b", b), ("again", a)])
     ids = [f"2/{i}" if i == 39 else f"3/{i}" for i in range(40)]
     data = store.read("1.h5")
     store.write("3.h5", data.features, data.labels, ids, NAMES, META)
     with pytest.raises(InputError, match=r"1 samples are in two shards \(first: '2/39'"):
-        shards.merge([("a", a), ("b", b), ("c", Sums.of_file("3.h5"))])
+        sums.merge([("a", a), ("b", b), ("c", Sums.of_file("3.h5"))])
 
 
 def test_nothing_to_merge_is_refused() -> None:
     with pytest.raises(InputError, match="No sums"):
-        shards.merge([])
+        sums.merge([])
 
 
 def test_damaged_files_are_refused(written: Callable[..., str]) -> None:
@@ -238,11 +309,15 @@ def test_the_commands_are_the_library(
     assert main(["merge-sums", "2.npz", "1.npz", "--out", "c.npz"]) == 0
     assert main(["sums", "--features", "1.h5", "2.h5", "--out", "whole.npz"]) == 0
     assert Path("c.npz").read_bytes() == Path("whole.npz").read_bytes()
+    Path("order.json").write_text('{"sessions": [[1, 0], [2]]}')
+    assert main(["sums", "--features", "1.h5", "--order-file", "order.json", "--out", "s.npz"]) == 0
+    assert Sums.load("s.npz").sums.groups.tolist() == [0, 0, 1]
     assert capsys.readouterr().out.splitlines() == [
         "1.npz: 40 samples of 3 classes, 12 features",
         "2.npz: 40 samples of 3 classes, 12 features",
         "c.npz: 80 samples of 3 classes, 12 features",
         "whole.npz: 80 samples of 3 classes, 12 features",
+        "s.npz: 40 samples of 3 classes, 12 features",
     ]
     written("test.h5", 3, split="test")
     grid = ["--method", "sparcl", "--ridge", "0.1", "1", "--tau", "0.5", "--set", "refresh=1"]
