@@ -1,5 +1,6 @@
 """The session loop: features, order and method in, one run record out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from sparcl import methods, metrics, old_classes, stream
 from sparcl.errors import InputError, SparclError
+from sparcl.learner import Learner
 
 DIGITS = 12  # significant digits of a recorded float
 
@@ -87,8 +89,25 @@ def run(
         From the learner; the message names the session.
     """
     learner = methods.build(method, **hyper)
+    check_splits(train, test, int(np.concatenate(sessions).max()) + 1, "run")
+
+    def fit(classes: NDArray[np.integer]) -> None:
+        data = train.rows(classes)
+        learner.fit_session(data.features, data.labels)
+
+    return followed(learner, fit, test, sessions, method, hyper)
+
+
+def followed(
+    learner: Learner,
+    fit: Callable[[NDArray[np.integer]], None],
+    test: Split,
+    sessions: list[NDArray[np.integer]],
+    method: str,
+    hyper: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the record (:func:`run`) of a new learner that ``fit`` gives the classes of a session at a time."""
     order = np.concatenate(sessions)
-    check_splits(train, test, int(order.max()) + 1, "run")
     test_counts = np.array([np.count_nonzero(test.labels == label) for label in order])
     correct = np.zeros((len(sessions), len(order)), dtype=np.int64)
     drifts: list[tuple[float, float]] = [(np.nan, np.nan)]
@@ -96,9 +115,8 @@ def run(
     before: NDArray[np.floating] | None = None
     W_before: NDArray[np.floating] | None = None
     for t, classes in enumerate(sessions):
-        data = train.rows(classes)
         try:
-            learner.fit_session(data.features, data.labels)
+            fit(classes)
         except SparclError as error:
             raise type(error)(f"{method}, {len(sessions)} sessions: {error}") from error
         reports.append(_rounded(learner.report()))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import linalg, methods
+from sparcl import experiment, linalg, methods
 from sparcl.class_sums import ClassSums
 from sparcl.errors import InputError, NumericalError
 from sparcl.partition import empty
@@ -145,9 +145,13 @@ def learner(method: str, **grid: Any) -> SummedRidge:
         if hasattr(module, "build_grid")
         else None
     )
+    return _of_sums(method, built)
+
+
+def _of_sums(method: str, built: object) -> SummedRidge:
     if not isinstance(built, SpectralRidge):
         raise InputError(
-            f"Method {method!r} does not follow from sums of classes: sweep acil, sparcl or sparcl-alg1."
+            f"Method {method!r} does not follow from sums of classes: acil, sparcl and sparcl-alg1 do."
         )
     return SummedRidge(built.settings)
 
@@ -188,3 +192,37 @@ def correct(
             counts = result.setdefault(point, np.zeros((len(sessions), len(order)), dtype=np.int64))
             counts[t] = np.bincount(hit, minlength=len(order))
     return result
+
+
+def run(
+    sums: ClassSums,
+    test: experiment.Split,
+    sessions: Sequence[NDArray[np.integer]],
+    method: str,
+    hyper: dict[str, Any],
+) -> dict[str, Any]:
+    """Run one method over one stream from sums; the record is that of :func:`sparcl.experiment.run`.
+
+    Parameters
+    ----------
+    sums : of the training samples; test : prepared as those were
+    sessions : classes of each session
+    method, hyper : for :func:`sparcl.methods.build`
+
+    Raises
+    ------
+    SparclError
+        When the method or a hyper-parameter needs samples, or from the learner.
+    """
+    sessions = [np.asarray(classes, dtype=np.int64) for classes in sessions]
+    fitted = _of_sums(method, methods.build(method, **hyper))
+    counts = np.bincount(test.labels, minlength=sums.classes)
+    if len(counts) > sums.classes or test.features.shape[1] != sums.d or not counts.all():
+        raise InputError(
+            f"{sums.classes} classes of {sums.d} features were summed, but the test split has "
+            f"{np.count_nonzero(counts)} classes of {test.features.shape[1]} features: extract both splits of one data "
+            "set with the same backbone."
+        )
+    return experiment.followed(
+        fitted, lambda classes: fitted.fit_sums(classes, sums), test, sessions, method, hyper
+    )

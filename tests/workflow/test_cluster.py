@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 import yaml
-from copies import ROOT, TOY, snakemake
+from copies import ROOT, TOY, edit_params, snakemake
 
 BUCKET = "my-bucket"
 SLURM = ("--profile", "profiles/slurm")
@@ -132,6 +132,16 @@ def test_slurm_asks_for_a_gpu_for_extraction_alone(pristine: Path) -> None:
     assert on_gpu == {"extract_features"}
     assert "slurm_partition=gpu" in asked["extract_features"]
     assert all("slurm_partition=cpu" in asked[rule] for rule in set(asked) - on_gpu)
+
+
+def test_a_shard_of_an_extraction_asks_for_a_gpu_too(clone: Path) -> None:
+    edit_params(clone, lambda params: params["datasets"]["digits"].update(shards=3))
+    plan = snakemake(clone, "--dry-run", *SLURM, "features", "--config", "suite=digits")
+    assert plan.returncode == 0, plan.stdout
+    asked = resources(plan.stdout)
+    on_gpu = {rule for rule, text in asked.items() if re.search(r"\bgpu=1\b", text)}
+    assert on_gpu == {"extract_shard"} and "merge_shards" in asked
+    assert "slurm_partition=gpu" in asked["extract_shard"]
 
 
 def test_slurm_plans_what_a_local_run_does(pristine: Path) -> None:

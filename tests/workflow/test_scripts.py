@@ -12,9 +12,12 @@ import pytest
 from copies import ROOT
 from tiny_suite import write_split
 
-from sparcl.experiment import Split, run
+from sparcl import stream
+from sparcl.errors import InputError
+from sparcl.experiment import Split, run, unit_norm
 from sparcl.features import shards, store
 from sparcl.selection import select
+from sparcl.sums import Sums
 
 SCRIPTS = ROOT / "workflow/scripts"
 NAMES = {
@@ -43,6 +46,9 @@ class Files(SimpleNamespace):
 
     def __len__(self) -> int:
         return len(vars(self))
+
+    def get(self, key: str) -> Any:
+        return vars(self).get(key)
 
 
 class Names(SimpleNamespace):
@@ -271,6 +277,49 @@ def test_shards_are_merged(tmp_path: Path, features: Callable[[str], Path]) -> N
     np.testing.assert_array_equal(store.read(target).features, given.features)
     manifests = [path.with_suffix(".json").read_bytes() for path in (target, features("train"))]
     assert manifests[0] == manifests[1]
+
+
+def test_sums_of_shards_and_a_run_from_them(
+    tmp_path: Path, features: Callable[[str], Path]
+) -> None:
+    given = store.read(features("train"))
+    half, meta = len(given.ids) // 2, {k: given.meta[k] for k in store.REQUIRED_KEYS}
+    K = len(given.class_names)
+    sessions = stream.split_sessions(stream.class_order(1993, K), 3)
+    order = tmp_path / "order.json"
+    parts = [session.tolist() for session in sessions]
+    order.write_text(json.dumps({"sessions": parts, "order": 1993, "sha256": "0" * 64}))
+    wildcards, saved = {"scale": "unit"}, []
+    for k, rows in enumerate((slice(half), slice(half, None))):
+        part = tmp_path / f"{k}.h5"
+        arrays = given.features[rows], given.labels[rows], given.ids[rows]
+        shard = {"index": k}  # a part may lack classes
+        store.write(part, *arrays, given.class_names, meta | {"shard": shard})
+        saved.append(tmp_path / f"{k}.npz")
+        inputs = Files(features=part, order=order)
+        call("sum_shard", inputs, [saved[-1]], wildcards=wildcards)
+    total, record = tmp_path / "total.npz", tmp_path / "record.json"
+    call("merge_sums", Files(sums=saved[::-1], train=features("train")), [total])
+    assert Sums.load(total).sums.counts.sum() == len(given.ids)
+    with pytest.raises(InputError, match="are missing and 0 are others"):
+        call("merge_sums", Files(sums=saved[:1], train=features("train")), [tmp_path / "part.npz"])
+    inputs = Files(
+        train=features("train").with_suffix(".json"),
+        test=features("test"),
+        order=order,
+        selection=[],
+        sums=total,
+    )
+    spec = {"learner": "acil", "hyper": {"ridge": 0.1}, "normalize": True, "stress": "none"}
+    names = {"method": "acil", "seed": 0}
+    call("run_from_sums", inputs, [record], spec=spec, wildcards=names)
+    got = json.loads(record.read_text(encoding="utf-8"))
+    splits = [
+        Split(unit_norm(data.features), data.labels)
+        for data in (given, store.read(features("test")))
+    ]
+    assert got["correct"] == run(*splits, sessions, "acil", {"ridge": 0.1})["correct"]
+    assert got["train_sha256"] == given.meta["features_sha256"]
 
 
 def test_every_script_is_called_here() -> None:

@@ -85,6 +85,8 @@ wildcard_constraints:
     split="train|test",
     shard=r"\d+",
     shards=r"\d+",
+    scale="unit|raw",
+    by="classes|(?:" + "|".join(config["suites"]) + r")-\d+",
     order=r"\d+",
     seed=r"\d+",
     timing="|".join(config["timings"]),
@@ -106,6 +108,8 @@ def method_code(script, module, method):
 
 SHARDED = [d for d, block in config["datasets"].items() if block.get("shards", 1) > 1]
 WHOLE = [dataset for dataset in config["datasets"] if dataset not in SHARDED]
+SUMMED = [m for m, block in config["methods"].items() if "sums" in block]
+FITTED = [method for method in config["methods"] if method not in SUMMED]
 
 
 def one_of(names):
@@ -124,15 +128,15 @@ def feature_file(dataset, backbone, split):
 
 
 def shard_files(dataset, backbone, split, kind="h5"):
-    """Return the files that the shards of a split are extracted into."""
+    """Return the files that the shards of a split lie in."""
     n = config["datasets"][dataset]["shards"]
-    folder = f"results/features/{dataset}/{backbone}/{split}.shards"
+    folder = feature_file(dataset, backbone, split).removesuffix(".h5") + ".shards"
     return [f"{folder}/{k}-of-{n}.{kind}" for k in range(1, n + 1)]
 
 
 def shard_inputs(dataset, backbone, *splits):
     """Return the files that a feature file is a view of, as one more input of its readers; mostly nothing."""
-    if dataset not in SHARDED or is_bundled(dataset):
+    if dataset not in SHARDED:
         return {}
     return {"shards": sum([shard_files(dataset, backbone, s) for s in splits], [])}
 

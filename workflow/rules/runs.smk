@@ -54,6 +54,8 @@ rule run_method:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
     log:
         "results/logs/run_method/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.log",
+    wildcard_constraints:
+        method=one_of(FITTED),
     conda:
         "../envs/core.yaml"
     threads: 1

@@ -1,0 +1,118 @@
+"""Runs that start from sums of shards: the bundled CIFAR-100 cache, cut in three, gives the table of one pass."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from copies import duplicate, edit_params, snakemake
+
+from sparcl.cli import main
+
+CIFAR = "data/features/cifar-100-150/efficientnet-lite0"
+METHODS = ["acil-paper", "sparcl", "sparcl-paper"]  # fixed settings, and selected ones
+SUMS = "results/sums/cifar-100-150/efficientnet-lite0/unit"
+
+
+@pytest.fixture
+def cifar(clone: Path) -> Path:
+    """Return a copy whose suite `toy` is one class order of CIFAR-100."""
+
+    def change(params: dict[str, Any]) -> None:
+        params["suites"]["toy"] |= {
+            **{"datasets": ["cifar-100-150"], "methods": METHODS, "sessions": 10},
+            **{"pairs": [[1993, 0]], "traces": 0, "figures": []},
+        }
+
+    edit_params(clone, change)
+    return clone
+
+
+def summed(folder: Path, **by: str) -> None:
+    """Let methods start from sums of three shards."""
+
+    def change(params: dict[str, Any]) -> None:
+        params["datasets"]["cifar-100-150"]["shards"] = 3
+        for method, what in by.items():
+            params["methods"][method.replace("_", "-")]["sums"] = what
+
+    edit_params(folder, change)
+
+
+def cut(folder: Path) -> None:
+    for split in ("train", "test"):
+        file = f"{folder}/{CIFAR}/{split}.h5"
+        manifest = Path(file).with_suffix(".json").read_bytes()
+        assert main(["cut", file, "--shards", "3", "--out", file]) == 0
+        assert Path(file).with_suffix(".json").read_bytes() == manifest
+
+
+def run(folder: Path, *arguments: str) -> str:
+    done = snakemake(folder, "--cores", "2", *arguments, "--config", "suite=toy")
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_the_table_is_that_of_one_pass(cifar: Path, tmp_path: Path) -> None:
+    sharded = duplicate(cifar, tmp_path / "sharded")
+    cut(sharded)
+    summed(sharded, acil_paper="classes", sparcl="classes", sparcl_paper="sessions")
+    plan = snakemake(sharded, "--dry-run", "--cores", "1", "tables", "--config", "suite=toy").stdout
+    jobs = dict(re.findall(r"^(\w+) +(\d+)$", plan, flags=re.MULTILINE))
+    assert [jobs.get(rule) for rule in ("sum_shard", "merge_sums", "run_from_sums")] == list("623")
+    assert "run_method" not in jobs
+    for folder in (cifar, sharded):
+        run(folder, "tables", "runs")
+    for kind in ("csv", "md", "tex"):
+        tables = [folder / f"paper/toy/tables/main.{kind}" for folder in (cifar, sharded)]
+        assert tables[0].read_bytes() == tables[1].read_bytes()
+    for method in METHODS:
+        name = f"results/runs/toy/cifar-100-150/efficientnet-lite0/{method}/1993-0.json"
+        one, other = (json.loads((folder / name).read_text()) for folder in (cifar, sharded))
+        assert one["correct"] == other["correct"] and one["last_hits"] == other["last_hits"]
+        assert {key: one[key] for key in one if key.endswith("sha256")} == {
+            key: other[key] for key in other if key.endswith("sha256")
+        }
+
+    # sums of one shard, made again, are the same bytes: nothing else runs
+    one = sharded / SUMS / "classes/2-of-3.npz"
+    before = one.read_bytes()
+    one.unlink()
+    run(sharded, str(one.relative_to(sharded)))
+    assert one.read_bytes() == before
+
+
+def test_sums_that_lack_a_shard_stop_the_run(cifar: Path) -> None:
+    cut(cifar)
+    summed(cifar, acil_paper="classes")
+    run(cifar, f"{SUMS}/classes.npz")
+    # one shard in the place of another
+    parts = [cifar / SUMS / f"classes/{k}-of-3.npz" for k in (1, 2)]
+    parts[1].write_bytes(parts[0].read_bytes())
+    (cifar / SUMS / "classes.npz").unlink()
+    done = snakemake(cifar, "--cores", "1", f"{SUMS}/classes.npz", "--config", "suite=toy")
+    assert done.returncode != 0
+    assert re.search(r"InputError: \S+-of-3\.npz: \d+ samples are in two shards", done.stdout)
+
+
+def test_what_cannot_start_from_sums_is_named(cifar: Path) -> None:
+    def stressed(params: dict[str, Any]) -> None:
+        params["suites"]["toy"]["stress"] = "saturated"
+        params["methods"]["acil-paper"]["sums"] = "classes"
+
+    edit_params(cifar, stressed)
+    done = snakemake(cifar, "--dry-run", "--cores", "1", "runs", "--config", "suite=toy")
+    assert done.returncode != 0
+    assert re.search(r"Suite 'toy', method 'acil-paper': its key `sums` wants", done.stdout)
+
+    def project(params: dict[str, Any]) -> None:
+        params["suites"]["toy"]["stress"] = "none"
+        params["methods"]["sparcl-paper"] |= {"sums": "classes"}
+        params["methods"]["sparcl-paper"]["hyper"]["project"] = True
+
+    edit_params(cifar, project)
+    record = "results/runs/toy/cifar-100-150/efficientnet-lite0/sparcl-paper/1993-0.json"
+    done = snakemake(cifar, "--cores", "1", record, "--config", "suite=toy")
+    assert done.returncode != 0
+    assert "Sums of classes do not hold what these settings need: project" in done.stdout

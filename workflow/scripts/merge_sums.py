@@ -1,0 +1,14 @@
+"""Add up the sums of all shards, which must be those of all training samples."""
+
+from sparcl import adapter, sums
+
+
+def main(snakemake) -> None:
+    total = sums.merge_saved(snakemake.input.sums)
+    total.complete(snakemake.input.train)
+    total.save(snakemake.output[0])
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821

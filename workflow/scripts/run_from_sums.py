@@ -1,0 +1,32 @@
+"""Run one method over one class order from the sums of the training samples and write the record."""
+
+from sparcl import adapter, experiment, methods, sweep
+from sparcl.features import store
+from sparcl.files import read_json, write_json
+from sparcl.sums import Sums, terms
+
+
+def main(snakemake) -> None:
+    spec, names = snakemake.params.spec, dict(snakemake.wildcards)
+    order, seed = read_json(snakemake.input.order), int(names["seed"])
+    train, summed = read_json(snakemake.input.train), Sums.load(snakemake.input.sums)
+    data = store.read(snakemake.input.test)
+    own = terms(store.header(snakemake.input.test), spec["normalize"])
+    summed.agree(snakemake.input.test, own, data.class_names)
+    test = experiment.Split(experiment.prepared(data.features, spec["normalize"]), data.labels)
+    chosen = read_json(snakemake.input.selection)["chosen"] if snakemake.input.selection else {}
+    hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)
+    record = sweep.run(summed.sums, test, order["sessions"], spec["learner"], hyper)
+    names |= {"order": order["order"], "seed": seed, "learner": spec["learner"]}
+    hashes = {
+        "train_sha256": train["arrays"]["features"]["sha256"],
+        "test_sha256": data.meta["features_sha256"],
+        "order_sha256": order["sha256"],
+        "weights_sha256": train["weights_sha256"],
+    }
+    write_json(snakemake.output[0], record | names | hashes)
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821

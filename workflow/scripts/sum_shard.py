@@ -1,0 +1,17 @@
+"""Sum one shard of the training features, class by class or by the sessions of a class order."""
+
+from sparcl import adapter
+from sparcl.files import read_json
+from sparcl.sums import Sums
+
+
+def main(snakemake) -> None:
+    order = snakemake.input.get("order")
+    sessions = read_json(order)["sessions"] if order else None
+    summed = Sums.of_file(snakemake.input.features, snakemake.wildcards.scale == "unit", sessions)
+    summed.save(snakemake.output[0])
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821
