@@ -1,5 +1,8 @@
-"""The benchmarks of the methods and of the sweep at small sizes: same outcomes, right counts; times are not judged."""
+"""The benchmarks of methods, sweep and scaling at small sizes: same outcomes, right counts; times are not judged."""
 
+import csv
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -115,3 +118,102 @@ def test_other_counts_stop_the_sweep(sweep, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sweep.sweep.SummedRidge, "_solved", turned)
     with pytest.raises(SystemExit, match="counts differ"):
         sweep.compare("acil", sweep.SMALL, runs=1)
+
+
+# --- scaling.py -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def scaling(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.delitem(sys.modules, "scaling", raising=False)
+    import scaling
+
+    return scaling
+
+
+def planted(scaling, sizes) -> list[dict]:
+    """Measurements that obey the stated exponents, and coefficients that are 2."""
+    rows = []
+    for quantity in scaling.QUANTITIES:
+        for x in quantity.xs(sizes):
+            held = 7e4 * float(x) ** (quantity.memory or 0)
+            if quantity.unit is not None:
+                held = 2 * quantity.unit(x, sizes) + 1e3 * float(x) ** (quantity.memory - 1)
+            seconds = 3e-7 * float(x) ** quantity.time
+            row = {"axis": quantity.axis, "quantity": quantity.name, "x": x, "seconds": seconds}
+            rows.append(row | {"bytes": held, "flops": 1e9, "threads": 1})
+    return rows
+
+
+def test_every_small_point_has_the_right_outcome_and_a_finite_time(scaling) -> None:
+    measured = [
+        scaling.point(quantity, x, scaling.SMALL)
+        for quantity in scaling.QUANTITIES
+        for x in quantity.xs(scaling.SMALL)
+    ]
+    assert {row["axis"] for row in measured} == set(scaling.NAMES)
+    assert len(measured) == 3 * len(scaling.QUANTITIES)
+    assert all(0 < row["seconds"] < np.inf and row["bytes"] >= 0 for row in measured)
+    times = [row["fitted"] for row in scaling.fit(measured, scaling.SMALL) if row["of"] == "time"]
+    assert len(times) == len(scaling.QUANTITIES) and np.isfinite(times).all()
+
+
+def test_planted_exponents_and_coefficients_are_found(scaling) -> None:
+    rows = scaling.fit(planted(scaling, scaling.FULL), scaling.FULL)
+    assert len(rows) > len(scaling.QUANTITIES)
+    for row in rows:
+        if row["of"].startswith("memory, multiple"):
+            assert row["fitted"] == pytest.approx(2, rel=1e-9)
+        elif row["of"] == "time":
+            assert row["fitted"] == pytest.approx(row["stated"], abs=1e-9)
+
+
+def test_an_exponent_of_the_upper_part_only(scaling) -> None:
+    xs = [10, 20, 40, 80]
+    assert scaling.exponent(xs, [5 * x**1.5 for x in xs]) == pytest.approx(1.5)
+    assert np.isnan(scaling.exponent(xs, [0, 1, 2, 3]))  # no memory beyond that of a warm process
+    rows = planted(scaling, scaling.FULL)
+    rows[0]["seconds"] = 1e9  # the smallest n
+    assert scaling.fit(rows, scaling.FULL)[0]["fitted"] == pytest.approx(1)
+
+
+def test_wrong_sums_stop_the_scaling(scaling, monkeypatch: pytest.MonkeyPatch) -> None:
+    added = scaling.linalg.Gram.add
+    monkeypatch.setattr(
+        scaling.linalg.Gram, "add", lambda self, Phi: added(self, Phi * (1 + 1e-10))
+    )
+    with pytest.raises(SystemExit, match="R of blocks and of one pass differ"):
+        scaling.point(scaling.QUANTITIES[0], 100, scaling.SMALL)
+
+
+def test_the_arithmetic_of_fourteen_million_images(scaling) -> None:
+    rates = dict.fromkeys(["map", "R and C", "solve", "sums of classes"], 1e9)
+    rates["reading a file"] = 1e5
+    work = scaling.WORKS[0]
+    found = {what: (value, unit) for what, _, value, unit in scaling.needs(work, rates)}
+    assert found["features, float16"] == (pytest.approx(21.504), "GB")
+    assert found["sums of classes, at most"][0] == pytest.approx(51.595, rel=1e-4)
+    assert found["R, class order"] == (pytest.approx(14e6 * 1e8 / 1e9 / 3600), "core hours")
+    flops = sum(1e12 / 3 + 2e8 * work.K * t / 10 for t in range(1, 11))  # session by session
+    assert found["solves, T = 10"][0] == pytest.approx(flops / 1e9 / 3600)
+
+
+def test_the_command_measures_in_processes_of_their_own_and_draws(tmp_path: Path) -> None:
+    command = [sys.executable, str(ROOT / "benchmarks/scaling.py"), "--out", str(tmp_path)]
+    done = subprocess.run(
+        [*command, "--small", "--axis", "T"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "SPARCL_BENCH_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    with open(tmp_path / "measured.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["axis"], row["x"]) for row in rows] == [("T", x) for x in "234"] * 2
+    drawn = (tmp_path / "T.png").read_bytes()
+    subprocess.run(
+        [*command, "--draw"], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True
+    )
+    assert (tmp_path / "T.png").read_bytes() == drawn

@@ -1,0 +1,913 @@
+"""Time and memory against rows, features, width, classes and sessions: python benchmarks/scaling.py.
+
+    scaling.py [--axis n d M K T] [--out docs/scaling] [--small]      measure, print, write, draw
+    scaling.py --draw [--out docs/scaling]                            draw again from measured.csv
+    scaling.py --arithmetic [--out docs/scaling]                      what 14 million images need
+
+One axis changes, the others stay at ``Sizes``.  Every point is a process of its own: its memory is
+the peak of its resident memory above that of imports and a warm BLAS, its time the best of up to
+five runs, as many as fit into a second or so.  Features are generated block by block and their
+generation is not timed.  A point that does not have the right outcome ends the benchmark.
+
+An exponent is the least-squares slope of log time (or bytes) over log x, over the last three points,
+where the largest term counts; beside it stands the one that the docstring named in ``source``
+states.  Where memory has a stated coefficient, bytes are fitted by a multiple of the stated term and
+a next smaller power of x.
+
+--out writes measured.csv, fitted.csv and <axis>.png.  SPARCL_BENCH_THREADS gives the number of BLAS
+threads (default 2).  --small shrinks everything, for a test of outcomes.
+"""
+
+import argparse
+import csv
+import ctypes
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparcl import linalg, methods, stream
+from sparcl.class_sums import ClassSums
+from sparcl.experiment import prepared
+from sparcl.features import store
+from sparcl.memory import peak
+from sparcl.partition import Rule, Spectrum
+from sparcl.statistics import Statistics
+
+THREADS = "SPARCL_BENCH_THREADS"
+ROWS = 4096  # of a block of features, as feature files are read
+BUDGET, RUNS = 1.0, 5  # seconds after which no further run of a point is begun; runs at most
+LAST = 3  # points of the upper end that an exponent is fitted to
+RIDGE = (
+    1e4  # of a map of unit-norm rows by a normal matrix: within RanPAC's grid, solvable in float32
+)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What stays while one axis changes, and the values of each axis."""
+
+    n: int = 8192
+    d: int = 768
+    K: int = 100
+    T: int = 10
+    total: int = 20_000  # rows of a whole stream, whatever T
+    per_class: int = 400  # rows of a class where sums of classes are kept as triangles
+    axes: Mapping[str, Sequence[int]] = field(
+        default_factory=lambda: {
+            "n": (10_000, 30_000, 100_000, 300_000, 1_000_000),
+            "d": (384, 768, 1024, 1536, 2048),
+            "M": (1000, 2000, 4000, 7000, 10_000),
+            "K": (10, 30, 100, 300, 1000),
+            "T": (5, 10, 20, 50, 100),
+        }
+    )
+
+
+FULL = Sizes()
+SMALL = Sizes(
+    n=256,
+    d=24,
+    K=6,
+    T=3,
+    total=240,
+    per_class=20,
+    axes={
+        "n": (100, 200, 400),
+        "d": (16, 24, 32),
+        "M": (20, 40, 80),
+        "K": (4, 8, 16),
+        "T": (2, 3, 4),
+    },
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A point that is set up.
+
+    run : does the work from its start and returns the seconds that count
+    check : ends the benchmark unless the outcome of the last run is right
+    flops : of a run, the terms that the docstring states; 0 where none are
+    """
+
+    run: Callable[[], float]
+    check: Callable[[], None]
+    flops: float = 0.0
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What is measured along an axis, and what is stated about it.
+
+    time, memory : stated exponents; None where nothing is stated
+    source : whose docstring states them
+    unit : bytes at (x, sizes) of which memory is stated to be one multiple
+    """
+
+    axis: str
+    name: str
+    prepare: Callable[[int, Sizes], Task]
+    time: float | None
+    source: str
+    memory: float | None = None
+    unit: Callable[[int, Sizes], float] | None = None
+    most: int | None = None  # largest x that is measured
+
+    def xs(self, sizes: Sizes) -> list[int]:
+        """Return the values of the axis."""
+        return [x for x in sizes.axes[self.axis] if self.most is None or x <= self.most]
+
+
+def timed(call: Callable[[], object]) -> float:
+    """Return the seconds that a call takes."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def close(what: str, a: np.ndarray, b: np.ndarray, limit: float) -> None:
+    """Stop where two outcomes differ by more than ``limit``, relative to the largest entry."""
+    error = np.abs(a - b).max() / np.abs(b).max()
+    if not error < limit:
+        raise SystemExit(f"{what} differ by {error:.1e}: no time is worth printing")
+
+
+# --- features, and the check of sums ----------------------------------------------------------------
+
+
+def rows(rng: np.random.Generator, n: int, d: int) -> np.ndarray:
+    """Return unit-norm rows (n, d) about a common mean, with a decaying spectrum."""
+    Phi = rng.standard_normal((n, d), dtype=np.float32)
+    Phi *= np.arange(1, d + 1, dtype=np.float32) ** -0.25
+    Phi += 0.5
+    Phi /= np.linalg.norm(Phi, axis=1, keepdims=True)
+    return Phi.astype(np.float64)
+
+
+def blocks(
+    n: int, d: int, classes: int, *, shuffled: bool = False
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield n rows and labels in blocks; in class order, as extraction writes them, or shuffled."""
+    rng = np.random.default_rng(0)
+    for start in range(0, n, ROWS):
+        stop = min(start + ROWS, n)
+        y = np.arange(start, stop) * classes // n
+        if shuffled:
+            y = rng.integers(classes, size=stop - start)
+        yield rows(rng, stop - start, d), y
+
+
+class Probe:
+    """R v and C u of one pass over all rows, without R and C: 4 n d flops.
+
+    Sums that agree with it on random v and u agree with Phi^T Phi and Phi^T Y, but for a set of
+    vectors of measure zero.  Its products are of the BLAS that the sums use: two take turns badly.
+    """
+
+    def __init__(self, d: int, classes: int) -> None:
+        rng = np.random.default_rng(1)
+        self.v, self.u = rng.standard_normal((d, 1)), rng.standard_normal((classes, 1))
+        self.Rv, self.Cu, self.n = np.zeros((d, 1)), np.zeros((d, 1)), 0
+
+    def add(self, Phi: np.ndarray, y: np.ndarray) -> None:
+        """Add rows Phi (n, d) with labels y (n,)."""
+        Phi = np.asarray(Phi, dtype=np.float64)
+        right = np.hstack([linalg.product(Phi, self.v), self.u[y]])
+        turned = linalg.product(Phi.T, right)
+        self.Rv, self.Cu, self.n = self.Rv + turned[:, :1], self.Cu + turned[:, 1:], self.n + len(y)
+
+    def judge(self, sums: Statistics, limit: float = 1e-12) -> None:
+        """Stop unless the sums are those of the rows added."""
+        close("R of blocks and of one pass", linalg.product(sums.R, self.v), self.Rv, limit)
+        close("C of blocks and of one pass", linalg.product(sums.C, self.u), self.Cu, limit)
+        if sums.n != self.n:
+            raise SystemExit(f"{sums.n} rows were summed, not {self.n}")
+
+
+# --- tasks --------------------------------------------------------------------------------------------
+
+
+def sums_of(n: int, d: int, classes: int, *, shuffled: bool = False) -> Task:
+    """Accumulate R and C of n rows."""
+    kept: dict[str, Any] = {}
+
+    def run() -> float:
+        kept.update(sums=Statistics(d), probe=Probe(d, classes))
+        kept["sums"].grow(classes)
+        seconds = 0.0
+        for Phi, y in blocks(n, d, classes, shuffled=shuffled):
+            seconds += timed(lambda: kept["sums"].accumulate(Phi, y))  # noqa: B023
+            kept["probe"].add(Phi, y)
+        return seconds
+
+    return Task(run, lambda: kept["probe"].judge(kept["sums"]), float(n) * d * d)
+
+
+def class_sums_of(n: int, d: int, classes: int) -> Task:
+    """Accumulate the sums of each class apart, of n rows."""
+    kept: dict[str, Any] = {}
+
+    def run() -> float:
+        kept.update(sums=ClassSums(d, classes), probe=Probe(d, classes))
+        seconds = 0.0
+        for Phi, y in blocks(n, d, classes):
+            seconds += timed(lambda: kept["sums"].accumulate(Phi, y))  # noqa: B023
+            kept["probe"].add(Phi, y)
+        return seconds
+
+    return Task(
+        run, lambda: kept["probe"].judge(kept["sums"].of(np.arange(classes))), float(n) * d * d
+    )
+
+
+def read_file(n: int, sizes: Sizes) -> Task:
+    """Read a feature file of float16 in blocks, compare its hashes, and divide rows by their norm."""
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name, "train.h5")
+    # by another process, since writing holds all rows
+    command = [sys.executable, __file__, "--write", str(path), str(n), str(sizes.d), str(sizes.K)]
+    subprocess.run(command, check=True)
+    kept: dict[str, Any] = {"folder": folder}
+
+    def run() -> float:
+        kept["total"] = np.zeros(sizes.d)
+
+        def read() -> None:
+            for Phi, _ in store.blocks(path):
+                kept["total"] += prepared(Phi, True).sum(axis=0)
+
+        return timed(read)
+
+    def check() -> None:
+        total = sum(rows_.sum(axis=0) for rows_, _ in blocks(n, sizes.d, sizes.K))
+        close("features read and written", kept["total"], total, 1e-3)  # float16
+
+    return Task(run, check)
+
+
+def write(path: str, n: int, d: int, classes: int) -> None:
+    """Write a feature file of n rows in class order."""
+    parts = [(Phi.astype(np.float16), y) for Phi, y in blocks(n, d, classes)]
+    Phi, y = map(np.concatenate, zip(*parts, strict=True))
+    meta = dict.fromkeys(store.REQUIRED_KEYS, "invented") | {"split": "train"}
+    meta |= {"weights_sha256": "0" * 64, "preprocessing": {}}
+    names = [f"{i:05d}" for i in range(classes)]
+    ids = np.array([f"{i:010d}" for i in range(n)], dtype=np.bytes_)
+    store.write(path, Phi, y, ids, names, meta)
+
+
+def gram(d: int) -> linalg.Gram:
+    """Return R of 2 d rows, added in blocks so small that they do not count for memory."""
+    R, rng = linalg.Gram(d), np.random.default_rng(2)
+    for _ in range(0, 2 * d, 128):
+        R.add(rows(rng, 128, d))
+    return R
+
+
+def factor(d: int, sizes: Sizes) -> Task:
+    """Cholesky factor of R + I."""
+    R = gram(d)
+    v = np.random.default_rng(3).standard_normal((d, 1))
+
+    def run() -> float:
+        def call() -> None:
+            with R.factored(1.0):
+                pass
+
+        return timed(call)
+
+    def check() -> None:
+        b = R.times(v) + v
+        with R.factored(1.0) as A:
+            close("solutions", A.solve(b), v, 1e-8)
+
+    return Task(run, check, d**3 / 3)
+
+
+def eigenvectors(d: int, sizes: Sizes) -> Task:
+    """All eigenvectors of R."""
+    R = gram(d).full
+    kept: dict[str, Any] = {}
+
+    def run() -> float:
+        return timed(lambda: kept.update(pairs=linalg.descending_eigh(R)))
+
+    def check() -> None:
+        values, vectors = kept["pairs"]
+        close("R U and U diag(s)", linalg.product(R, vectors), vectors * values, 1e-10)
+
+    return Task(run, check)
+
+
+def renewal(d: int, sizes: Sizes) -> Task:
+    """Core that holds tau = 0.95 of the trace of R."""
+    R = gram(d).full
+    kept: dict[str, Any] = {}
+
+    def run() -> float:
+        return timed(lambda: kept.update(part=Spectrum(R).split(Rule(tau=0.95))))
+
+    def check() -> None:
+        U = kept["part"].U_core
+        close("U^T U and I", linalg.product(U.T, U), np.eye(U.shape[1]), 1e-10)
+        held = np.sum(U * linalg.product(R, U)) / np.trace(R)
+        if not 0.95 - 1e-12 <= held <= 1:
+            raise SystemExit(f"the core holds {held:.3f} of the trace")
+
+    return Task(run, check)
+
+
+def mapped(M: int, sizes: Sizes) -> Task:
+    """Map a block of rows."""
+    learner = methods.build("ranpac", ridge=RIDGE, width=M)
+    Phi = rows(np.random.default_rng(4), ROWS, sizes.d)
+    phi = learner.settings.random_map(sizes.d)
+    W = phi.weights
+    kept: dict[str, Any] = {}
+
+    def check() -> None:
+        close("outputs of the map", kept["H"][:8], np.maximum(Phi[:8] @ W, 0), 1e-12)
+
+    return Task(lambda: timed(lambda: kept.update(H=phi(Phi))), check, 2.0 * ROWS * sizes.d * M)
+
+
+def mapped_sums(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
+    """Accumulate R and C of a mapped block."""
+    learner = methods.build("ranpac", ridge=RIDGE, width=M, dtype=dtype)
+    ((Phi, y),) = blocks(ROWS, sizes.d, sizes.K)
+    H = learner.settings.random_map(sizes.d)(Phi)
+    kept: dict[str, Any] = {}
+
+    def run() -> float:
+        kept["sums"] = Statistics(M, dtype)
+        kept["sums"].grow(sizes.K)
+        return timed(lambda: kept["sums"].accumulate(H, y))
+
+    def check() -> None:
+        probe = Probe(M, sizes.K)
+        probe.add(H, y)
+        probe.judge(kept["sums"], 1e-12 if dtype == "float64" else 1e-4)
+
+    return Task(run, check, float(ROWS) * M * M)
+
+
+def session(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
+    """Learn a session of one block with RanPAC's map and a fixed ridge; the solve counts as time."""
+    ((Phi, y),) = blocks(ROWS, sizes.d, sizes.K)
+    kept: dict[str, Any] = {}
+
+    def run() -> float:
+        learner = kept["learner"] = methods.build("ranpac", ridge=RIDGE, width=M, dtype=dtype)
+        learner.accumulate(Phi, y)
+        return timed(learner.solve)
+
+    def check() -> None:
+        learner = kept["learner"]
+        u = np.random.default_rng(5).standard_normal((sizes.K, 1)).astype(dtype)
+        w = linalg.product(learner.weights, u)
+        left = learner.statistics.gram.times(w) + learner.statistics.C.dtype.type(RIDGE) * w
+        right = linalg.product(learner.statistics.C, u)
+        close("(R + ridge I) W and C", left, right, 1e-12 if dtype == "float64" else 1e-4)
+
+    return Task(run, check, M**3 / 3 + 2.0 * M * M * sizes.K)
+
+
+def weights(K: int, sizes: Sizes) -> Task:
+    """Solve for the weights of K classes with a factor that is there."""
+    R, d = gram(sizes.d), sizes.d
+    C = np.asfortranarray(np.random.default_rng(6).standard_normal((d, K)))
+    kept: dict[str, Any] = {}
+
+    def run() -> float:
+        with R.factored(1.0) as A:
+            return timed(lambda: kept.update(W=A.solve(C)))
+
+    def check() -> None:
+        close("(R + I) W and C", R.times(kept["W"]) + kept["W"], C, 1e-8)
+
+    return Task(run, check, 2.0 * d * d * K)
+
+
+def scores(K: int, sizes: Sizes) -> Task:
+    """Score a block of rows for K classes."""
+    rng = np.random.default_rng(7)
+    Phi, W = rows(rng, ROWS, sizes.d), np.asfortranarray(rng.standard_normal((sizes.d, K)))
+    kept: dict[str, Any] = {}
+
+    def check() -> None:
+        close("scores", kept["S"][:8], Phi[:8] @ W, 1e-12)
+
+    return Task(
+        lambda: timed(lambda: kept.update(S=linalg.product(Phi, W))),
+        check,
+        2.0 * ROWS * sizes.d * K,
+    )
+
+
+def learned(T: int, sizes: Sizes, method: str, **hyper: Any) -> Task:
+    """Learn a stream of T sessions with a fixed total of rows and classes."""
+    classes = max(sizes.K, T)
+    Phi, y = map(np.concatenate, zip(*blocks(sizes.total, sizes.d, classes), strict=True))
+    sessions = [
+        (Phi[chosen], y[chosen])
+        for part in stream.split_sessions(np.arange(classes), T)
+        for chosen in [stream.rows_of(y, part)]
+    ]
+    kept: dict[str, Any] = {}
+
+    def run() -> float:
+        learner = kept["learner"] = methods.build(method, **hyper)
+
+        def call() -> None:
+            for part in sessions:
+                kept["before"] = learner.weights if learner.session else None
+                learner.fit_session(*part)
+
+        return timed(call)
+
+    def check() -> None:
+        learner, before, probe = kept["learner"], kept["before"], Probe(sizes.d, classes)
+        probe.add(Phi, y)
+        probe.judge(learner.statistics)
+        if method == "acil":
+            with learner.statistics.gram.factored(hyper["ridge"]) as A:
+                close("weights", learner.weights, A.solve(learner.statistics.C), 1e-9)
+        else:
+            U = learner.core
+            now = linalg.product(U.T, learner.weights[:, : before.shape[1]])
+            close("core coordinates of old classes", now, linalg.product(U.T, before), 1e-9)
+
+    return Task(run, check)
+
+
+STATISTICS = "Statistics.accumulate"
+QUANTITIES = [
+    Quantity("n", "R and C", lambda x, s: sums_of(x, s.d, s.K), 1, STATISTICS, memory=0),
+    Quantity(
+        "n", "sums of classes", lambda x, s: class_sums_of(x, s.d, s.K), 1, "ClassSums", memory=0
+    ),
+    Quantity("n", "reading a file", read_file, 1, "store.blocks", memory=0, most=300_000),
+    Quantity("d", "R and C", lambda x, s: sums_of(s.n, x, s.K), 2, STATISTICS),
+    Quantity(
+        "d",
+        "Cholesky factor",
+        factor,
+        3,
+        "Gram.factored",
+        memory=2,
+        unit=lambda x, s: 8.0 * x * x,
+    ),
+    Quantity("d", "all eigenvectors", eigenvectors, 3, "linalg.descending_eigh"),
+    Quantity("d", "renewing the core", renewal, 3, "Spectrum"),
+    Quantity("M", "map", mapped, 1, "RandomMap"),
+    Quantity("M", "R and C", mapped_sums, 2, STATISTICS),
+    Quantity("M", "R and C, float32", lambda x, s: mapped_sums(x, s, "float32"), 2, STATISTICS),
+    Quantity("M", "solve", session, 3, "MappedRidge", memory=2, unit=lambda x, s: 8.0 * x * x),
+    Quantity(
+        "M",
+        "solve, float32",
+        lambda x, s: session(x, s, "float32"),
+        3,
+        "MappedRidge",
+        memory=2,
+        unit=lambda x, s: 4.0 * x * x,
+    ),
+    Quantity("K", "weights", weights, 1, "Factor.solve"),
+    Quantity("K", "scores", scores, 1, "linalg.product"),
+    Quantity("K", "R and C, class order", lambda x, s: sums_of(s.n, s.d, x), 0, STATISTICS),
+    Quantity(
+        "K", "R and C, shuffled", lambda x, s: sums_of(s.n, s.d, x, shuffled=True), 0, STATISTICS
+    ),
+    Quantity(
+        "K",
+        "sums of classes",
+        lambda x, s: class_sums_of(s.per_class * x, s.d, x),
+        1,
+        "ClassSums",
+        memory=1,
+        unit=lambda x, s: 4.0 * s.d * (s.d + 1) * x,
+    ),
+    Quantity("T", "joint ridge", lambda x, s: learned(x, s, "acil", ridge=0.1), 1, "SpectralRidge"),
+    Quantity(
+        "T",
+        "SPARCL",
+        lambda x, s: learned(x, s, "sparcl", ridge=0.1, tau=0.95, refresh=2),
+        1,
+        "SpectralRidge",
+    ),
+]
+
+
+# --- points -------------------------------------------------------------------------------------------
+
+
+def warm() -> None:
+    """Let BLAS, LAPACK and HDF5 take the memory that they keep."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "train.h5")
+        write(str(path), 1, 1, 1)
+        list(store.blocks(path))
+    A = np.asfortranarray(np.eye(1024) + 1.0)
+    linalg.product(A, A)
+    linalg.descending_eigh(A[:256, :256])
+    with linalg.Gram.wrap(A).factored(1.0) as factored:
+        factored.solve(np.asfortranarray(A[:, :64] + 0.0))
+
+
+def start() -> int:
+    """Return the resident memory from which on a peak counts.
+
+    On Linux that of now, with what was freed given back; elsewhere the peak so far, below which
+    nothing is seen.
+    """
+    reset = Path("/proc/self/clear_refs")
+    if reset.is_file():
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc alone
+        if trim is not None:
+            trim(0)
+        reset.write_text("5", encoding="ascii")  # the peak becomes what is resident (man proc)
+    return peak()
+
+
+def point(quantity: Quantity, x: int, sizes: Sizes) -> Row:
+    """Measure one point in this process."""
+    before = start()
+    task = quantity.prepare(x, sizes)
+    seconds = [task.run()]
+    used = peak() - before  # before the check, which may hold more, and further runs
+    task.check()
+    while len(seconds) < RUNS and sum(seconds) < BUDGET:
+        seconds.append(task.run())
+    return {
+        "axis": quantity.axis,
+        "quantity": quantity.name,
+        "x": x,
+        "seconds": min(seconds),
+        "bytes": used,
+        "flops": task.flops,
+        "threads": int(os.environ.get(THREADS, "2")),
+    }
+
+
+def apart(quantity: Quantity, x: int, small: bool) -> Row:
+    """Measure one point in a process of its own, since a peak never falls."""
+    command = [sys.executable, __file__, "--point", str(QUANTITIES.index(quantity)), str(x)]
+    done = subprocess.run([*command, *["--small"] * small], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{quantity.axis} = {x}, {quantity.name}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+# --- exponents ----------------------------------------------------------------------------------------
+
+
+def exponent(xs: Sequence[float], values: Sequence[float]) -> float:
+    """Return the least-squares slope of log value over log x; NaN unless all are positive."""
+    if min(values) <= 0 or len(xs) < 2:
+        return float("nan")
+    return float(np.polyfit(np.log(xs), np.log(values), 1)[0])
+
+
+def coefficient(
+    xs: Sequence[float], units: Sequence[float], values: Sequence[float], power: float
+) -> float:
+    """Return a of ``value = a unit + b x^(power - 1)``, by least squares of the relative error."""
+    values = np.asarray(values, dtype=float)
+    if values.min() <= 0 or len(xs) < 2:
+        return float("nan")
+    columns = np.stack([units, np.asarray(xs, dtype=float) ** (power - 1)], axis=1)
+    return float(np.linalg.lstsq(columns / values[:, None], np.ones(len(values)))[0][0])
+
+
+def fit(measured: Iterable[Row], sizes: Sizes) -> list[Row]:
+    """Return a row for each quantity and what is stated of it, in the order of ``QUANTITIES``."""
+    measured, found = list(measured), []
+    for quantity in QUANTITIES:
+        own = [r for r in measured if (r["axis"], r["quantity"]) == (quantity.axis, quantity.name)]
+        last = sorted(own, key=lambda row: row["x"])[-LAST:]
+        if not last:
+            continue
+        xs = [row["x"] for row in last]
+        stated = {"time": (quantity.time, [row["seconds"] for row in last])}
+        stated["memory"] = (quantity.memory, [row["bytes"] for row in last])
+        results = [
+            (name, value, exponent(xs, values))
+            for name, (value, values) in stated.items()
+            if value is not None
+        ]
+        if quantity.unit is not None:
+            units = [quantity.unit(x, sizes) for x in xs]
+            multiple = coefficient(xs, units, stated["memory"][1], quantity.memory)
+            results.append(("memory, multiple of the stated term", 1.0, multiple))
+        found += [
+            {
+                "axis": quantity.axis,
+                "quantity": quantity.name,
+                "of": name,
+                "stated": value,
+                "fitted": result,
+                "from": xs[0],
+                "to": xs[-1],
+                "source": quantity.source,
+            }
+            for name, value, result in results
+        ]
+    return found
+
+
+def print_measured(row: Row) -> None:
+    """Print a measured row."""
+    rate = f"{row['flops'] / row['seconds'] / 1e9:8.1f} GFLOP/s" if row["flops"] else ""
+    print(
+        f"{row['axis']:<3}{row['quantity']:<22}{row['x']:>9,}{row['seconds']:>12.5f} s"
+        f"{row['bytes'] / 1e6:>10.1f} MB{rate}",
+        flush=True,
+    )
+
+
+def print_fitted(rows_: Iterable[Row]) -> None:
+    """Print the fitted rows."""
+    print(f"\n{'':<3}{'':<22}{'of':<37}{'stated':>7}{'fitted':>8}   over")
+    for row in rows_:
+        print(
+            f"{row['axis']:<3}{row['quantity']:<22}{row['of']:<37}{row['stated']:>7g}"
+            f"{row['fitted']:>8.2f}   {row['from']:,} to {row['to']:,} ({row['source']})"
+        )
+
+
+def write_csv(path: Path, rows_: Sequence[Row]) -> None:
+    """Write rows of equal keys."""
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows_[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows_)
+
+
+def read_csv(path: Path) -> list[Row]:
+    """Read measured.csv."""
+    kinds = {"axis": str, "quantity": str, "x": int, "bytes": int, "threads": int}
+    with open(path, encoding="utf-8", newline="") as file:
+        return [
+            {key: kinds.get(key, float)(value) for key, value in row.items()}
+            for row in csv.DictReader(file)
+        ]
+
+
+# --- figures ------------------------------------------------------------------------------------------
+
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000")
+NAMES = {
+    "n": "rows n",
+    "d": "features d",
+    "M": "outputs of the map M",
+    "K": "classes K",
+    "T": "sessions T",
+}
+
+
+def draw(measured: Sequence[Row], folder: Path) -> None:
+    """Draw a figure an axis: time and memory, and dashed lines of the stated slopes (in brackets)."""
+    from matplotlib.figure import Figure
+
+    from figures import style
+
+    for axis in dict.fromkeys(row["axis"] for row in measured):
+        quantities = [quantity for quantity in QUANTITIES if quantity.axis == axis]
+        panels = [("seconds", 1.0, "time (s)"), ("bytes", 1e6, "peak of memory (MB)")]
+        if all(quantity.memory is None for quantity in quantities):
+            del panels[1]  # what is held there are the features
+        with style.settings():
+            figure = Figure(figsize=(style.PAGE, 2.5))
+            for i, (key, scale, name) in enumerate(panels):
+                ax = figure.add_axes((0.07 + 0.5 * i, 0.16, 0.28, 0.76))
+                curves(ax, measured, quantities, key, scale)
+                ax.set_xlabel(NAMES[axis])
+                ax.set_title(name, loc="left")
+            style.save(figure, folder / f"{axis}.png")
+
+
+def curves(
+    ax: Any, measured: Sequence[Row], quantities: Sequence[Quantity], key: str, scale: float
+) -> None:
+    """Draw the curves of one panel with their names."""
+    from figures import style
+
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ends, lines = [], []
+    for quantity, color in zip(quantities, COLORS, strict=False):
+        own = sorted(
+            (row["x"], row[key] / scale)
+            for row in measured
+            if (row["axis"], row["quantity"]) == (quantity.axis, quantity.name) and row[key] > 0
+        )
+        if not own:
+            continue
+        xs, values = map(np.array, zip(*own, strict=True))
+        ax.plot(xs, values, color=color, marker="o")
+        stated = quantity.time if key == "seconds" else quantity.memory
+        if stated is not None:
+            lines.append((xs, values[-1] * (xs / xs[-1]) ** stated, color))
+        exponent_ = f" ({stated:g})" if stated is not None else ""
+        ends.append((quantity.name + exponent_, xs[-1], values[-1], color))
+    if not ends:
+        return
+    furthest = max(x for _, x, _, _ in ends)
+    low, high = ax.get_ylim()  # of the curves: a decade at least, or noise looks like a slope
+    ax.set_ylim(min(low, high / 10), high)
+    for xs, values, color in lines:
+        ax.plot(xs, values, color=color, ls="--", lw=0.7, alpha=0.6, zorder=1)
+    ticks = [row["x"] for row in measured if row["axis"] == quantities[0].axis]
+    ax.set_xticks(sorted(set(ticks)), [short(x) for x in sorted(set(ticks))])
+    ax.minorticks_off()
+    style.label_ends(ax, [(text, furthest, y, color) for text, _, y, color in ends])
+
+
+def short(x: int) -> str:
+    """Return a number for a tick."""
+    return f"{x / 1e6:g}M" if x >= 10**6 else f"{x / 1000:g}k" if x >= 10**4 else f"{x:,}"
+
+
+# --- what 14 million images need ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Work:
+    """A data set and a stream: rows, features, width, classes, sessions, bytes of an id."""
+
+    name: str
+    n: int
+    K: int
+    d: int = 768
+    M: int = 10_000
+    T: int = 10
+    id_bytes: int = 30  # "n01440764/n01440764_10026.JPEG"
+    shards: int = 14
+
+
+# Images and classes of the two releases: from memory of their publications, not counted here.
+WORKS = [
+    Work("all classes", 14_000_000, 21_841),
+    Work("processed, winter 2021", 11_060_223, 10_450),
+]
+# docs/performance.md: ViT-B/16, float16 on one H200, 16 cores decoding, 500 px JPEG and 32 px in memory
+JPEG_RATE, MEMORY_RATE = 2496, 8142
+
+
+def needs(work: Work, rates: Mapping[str, float]) -> list[tuple[str, str, float, str]]:
+    """Return what, by which formula, how much and in what unit.
+
+    Parameters
+    ----------
+    rates : a second and thread, as `rates_of` gives them: flops of ``map``, ``R and C``, ``solve`` and
+        ``sums of classes``, rows of ``reading a file``
+    """
+    n, d, M, K, T = work.n, work.d, work.M, work.K, work.T
+    p = K * (1 - (1 - 1 / K) ** ROWS)  # classes expected in a block of shuffled rows
+    hour = 3600.0
+    gigabytes = [
+        ("features, float16", "2 n d", 2 * n * d),
+        ("features, float32", "4 n d", 4 * n * d),
+        ("labels and ids", "(4 + 30) n", (4 + work.id_bytes) * n),
+        (
+            f"one of {work.shards} shards, float16",
+            "(2 d + 34) n / shards",
+            (2 * d + 4 + work.id_bytes) * n / work.shards,
+        ),
+        ("all rows as float64", "8 n d", 8 * n * d),
+        ("rows of a session as float64", "8 d n / T", 8 * d * n / T),
+        ("R at d", "8 d^2", 8 * d * d),
+        ("sums of sessions, one class order", "4 d (d + 1) T", 4 * d * (d + 1) * T),
+        ("sums of classes, at most", "4 d (d + 1) K", 4 * d * (d + 1) * K),
+        ("R at M", "8 M^2", 8 * M * M),
+        ("C at M, and W as much", "8 M K", 8 * M * K),
+        # C, the old and the new W, and W twice more while its columns are put in order
+        ("R, C, W, map: peak of a solve", "8 (M^2 + 5 M K + d M)", 8 * (M * M + 5 * M * K + d * M)),
+        ("map W", "8 d M", 8 * d * M),
+        ("a mapped block", "8 x 4096 M", 8 * ROWS * M),
+        ("a session mapped at once", "8 M n / T", 8 * M * n / T),
+        ("scores of a block", "8 x 4096 K", 8 * ROWS * K),
+        ("C update of a shuffled block", "8 M p", 8 * M * p),
+    ]
+    hours = [
+        ("extraction, 500 px JPEG", f"n / {JPEG_RATE:,}", n / JPEG_RATE, "GPU hours"),
+        ("extraction, 32 px in memory", f"n / {MEMORY_RATE:,}", n / MEMORY_RATE, "GPU hours"),
+        ("reading, hashes and unit norm", "n / rate", n / rates["reading a file"], "core hours"),
+        ("sums of classes", "n d^2", n * d * d / rates["sums of classes"], "core hours"),
+        ("map", "2 n d M", 2 * n * d * M / rates["map"], "core hours"),
+        ("R, class order", "n M^2", n * M * M / rates["R and C"], "core hours"),
+        ("C, shuffled rows, besides", "2 n M p", 2 * n * M * p / rates["map"], "core hours"),
+    ] + [
+        (
+            f"solves, T = {t}",
+            "T M^3 / 3 + M^2 K (T + 1)",  # sum over t of 2 M^2 K t / T
+            (t * M**3 / 3 + M * M * K * (t + 1)) / rates["solve"],
+            "core hours",
+        )
+        for t in (10, 50)
+    ]
+    return [(what, formula, value / 1e9, "GB") for what, formula, value in gigabytes] + [
+        (what, formula, seconds / hour, unit) for what, formula, seconds, unit in hours
+    ]
+
+
+def rates_of(measured: Sequence[Row]) -> dict[str, float]:
+    """Return the rates that `needs` takes, each at the largest x measured, over its threads."""
+    wanted = {
+        "reading a file": "n",
+        "sums of classes": "n",
+        "map": "M",
+        "R and C": "M",
+        "solve": "M",
+    }
+    rates = {}
+    for name, axis in wanted.items():
+        own = [row for row in measured if (row["axis"], row["quantity"]) == (axis, name)]
+        if not own:
+            raise SystemExit(f"axis {axis}, {name} was not measured: run the benchmark with --out")
+        last = max(own, key=lambda row: row["x"])
+        rates[name] = (last["flops"] or last["x"]) / last["seconds"] / last["threads"]
+    return rates
+
+
+def print_needs(measured: Sequence[Row]) -> None:
+    """Print the rates and the needs of all works as tables in Markdown."""
+    rates = rates_of(measured)
+    print(f"| a thread, {measured[0]['threads']} at work | |\n|---|--:|")
+    for name, rate in rates.items():
+        value = f"{rate:,.0f} rows/s" if name == "reading a file" else f"{rate / 1e9:.1f} GFLOP/s"
+        print(f"| {name} | {value} |")
+    heads = [f"{w.name}: n = {w.n:,}, K = {w.K:,}" for w in WORKS]
+    print(f"\n| what | how | {' | '.join(heads)} | |\n|---|---|{'--:|' * len(WORKS)}---|")
+    for lines in zip(*(needs(work, rates) for work in WORKS), strict=True):
+        what, how, _, unit = lines[0]
+        print(f"| {what} | {how} | {' | '.join(f'{line[2]:,.3g}' for line in lines)} | {unit} |")
+
+
+# --- command line -------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Measure, print, write and draw; or one of the smaller things that the options name."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--axis", nargs="+", choices=list(NAMES), default=list(NAMES))
+    parser.add_argument("--out", type=Path, help="folder of measured.csv, fitted.csv and figures")
+    parser.add_argument("--small", action="store_true")
+    parser.add_argument("--draw", action="store_true", help="draw again from measured.csv")
+    parser.add_argument("--arithmetic", action="store_true", help="what 14 million images need")
+    parser.add_argument("--point", nargs=2, type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--write", nargs=4, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    folder = chosen.out or Path("docs/scaling")
+    sizes = SMALL if chosen.small else FULL
+    if chosen.draw or chosen.arithmetic:
+        measured = read_csv(folder / "measured.csv")
+        if chosen.draw:
+            draw(measured, folder)
+        if chosen.arithmetic:
+            print_needs(measured)
+        return
+    if chosen.write:
+        write(chosen.write[0], *map(int, chosen.write[1:]))
+        return
+    count = os.environ.get(THREADS, "2")
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", THREADS)
+    if any(os.environ.get(name) != count for name in names):  # OpenBLAS fixes them at import
+        environment = os.environ | dict.fromkeys(names, count)
+        raise SystemExit(subprocess.run([sys.executable, *sys.argv], env=environment).returncode)
+    if chosen.point:
+        warm()
+        print(json.dumps(point(QUANTITIES[chosen.point[0]], chosen.point[1], sizes)))
+        return
+    began = time.perf_counter()
+    fixed = {k: v for k, v in dataclasses.asdict(sizes).items() if k != "axes"}
+    print(f"{fixed}, {count} BLAS thread(s)")
+    measured = []
+    for quantity in QUANTITIES:
+        if quantity.axis in chosen.axis:
+            for x in quantity.xs(sizes):
+                measured.append(apart(quantity, x, chosen.small))
+                print_measured(measured[-1])
+    fitted = fit(measured, sizes)
+    print_fitted(fitted)
+    print(f"\n{time.perf_counter() - began:.0f} s in all")
+    if chosen.out:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_csv(folder / "measured.csv", measured)
+        write_csv(folder / "fitted.csv", fitted)
+        draw(measured, folder)
+
+
+if __name__ == "__main__":
+    main()
