@@ -130,6 +130,7 @@ def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
         What `rows` returned.
     options : mapping
         ``caption``, with ``{suite}``, ``{backbone}``, ``{sessions}``, ``{orders}`` to be filled in;
+        ``notes``: sentences behind it (``text``), each where one of its methods (``of``) has a row;
         ``blocks``: measures side by side, block under block (all, one a block, if left out);
         ``id``: of the table, for its LaTeX label.
 
@@ -144,6 +145,9 @@ def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
         sessions=" or ".join(dict.fromkeys(map(str, cells["sessions"]))),
         orders=cells["n"].max(),
     )
+    shown = set(cells["method"])
+    notes = [note["text"] for note in options.get("notes", []) if shown & set(note["of"])]
+    caption = " ".join([caption, *notes])
     blocks = options.get("blocks", [[measure] for measure in MEASURES])
     if unknown := [m for block in blocks for m in block if m not in MEASURES]:
         raise ConfigError(

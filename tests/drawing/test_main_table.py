@@ -91,6 +91,17 @@ def test_cells(frames, settings):
     assert drift.query("best").index.tolist() == ["ncm"]
 
 
+def test_a_note_needs_a_method_of_the_table(frames, settings):
+    settings["notes"] = [
+        {"of": ["absent", "sparcl"], "text": "Of SPARCL."},
+        {"of": ["absent"], "text": "Of nothing."},
+        {"of": ["acil"], "text": "Of ACIL."},
+    ]
+    texts = main_table.texts(main_table.rows(frames, settings), settings)
+    assert r"orders, $\pm$ 50\% Of SPARCL. Of ACIL.}" in texts[".tex"]
+    assert "orders, ± 50% Of SPARCL. Of ACIL." in texts[".md"]
+
+
 def test_latex(frames, settings):
     frames["runs"].loc[frames["runs"]["method"].eq("acil"), "A_bar"] = [
         70.0,

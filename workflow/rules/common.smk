@@ -348,6 +348,7 @@ def display(block, name, suite):
         named.get("underline", []),
         named.get("expanding", []),
         list(named.get("quoted_as", [])),
+        *[note["of"] for note in named.get("notes", [])],
     ]
     listed = sum([*lists, *named.get("groups", {}).values()], [])
     blocks = {method: pick("methods", method) for method in listed}
