@@ -36,10 +36,13 @@ class ClassSums:
         self.counts = np.zeros(classes, dtype=np.int64)
         self.sums = np.zeros((classes, d))
         self.groups = np.array(np.arange(classes) if groups is None else groups, dtype=np.int64)
-        if self.groups.shape != (classes,) or (self.groups < 0).any():
+        if (
+            self.groups.shape != (classes,)
+            or not ((0 <= self.groups) & (self.groups < classes)).all()
+        ):
             raise InputError(
                 f"Groups {self.groups.tolist()} of {classes} classes: give each class the number of its "
-                "group, from 0. Usual cause: a class order that leaves classes out."
+                f"group, 0..{classes - 1}. Usual cause: a class order that leaves classes out."
             )
         self.most = (d + 1) // 2
         number = int(self.groups.max(initial=-1)) + 1

@@ -106,18 +106,10 @@ def write_features(folder: Path) -> list[str]:
 
 def write_view(folder: Path) -> list[str]:
     """Write what `write_features` writes as a view of two shards."""
-    from sparcl.features import shards, store
+    from sparcl.features import shards
 
     write_features(folder)
-    data = store.read(folder / "train.h5")
-    meta = {k: v for k, v in data.meta.items() if k in store.TEXT_KEYS + store.JSON_KEYS}
-    files = [folder / "train.shards" / f"{k}-of-2.h5" for k in (1, 2)]
-    for k, file in enumerate(files, 1):
-        shard = shards.describe([i.decode() for i in data.ids], 3, k, 2)
-        rows = slice(shard["first"], shard["stop"])
-        arrays = data.features[rows], data.labels[rows], data.ids[rows]
-        store.write(file, *arrays, data.class_names, meta | {"shard": shard}, data.blocks[rows])
-    shards.merge(folder / "train.h5", files)
+    shards.cut(folder / "train.h5", folder / "train.h5", 2)
     return ["train.h5", "train.shards/2-of-2.h5"]
 
 
@@ -131,6 +123,22 @@ def read_features_alone(folder: Path) -> object:
     from sparcl.features import store
 
     return store.read(folder / "train.h5", verify=False)
+
+
+def write_sums(folder: Path) -> list[str]:
+    from sparcl.sums import Sums
+
+    write_features(folder)
+    Sums.of_file(folder / "train.h5", sessions=[[2, 0], [1]]).save(folder / "sums.npz")
+    return ["sums.npz"]
+
+
+def read_sums(folder: Path) -> object:
+    from sparcl.sums import merge_saved
+
+    total = merge_saved([folder / "sums.npz"])
+    total.complete(folder / "train.h5")
+    return total.sums.of([0, 2])
 
 
 # --- params.yaml ----------------------------------------------------------------------------------
@@ -373,6 +381,7 @@ TARGETS = {
     "features": Target(write_features, read_features_alone),
     "manifest": Target(lambda f: [*write_features(f), "train.json"][1:], read_features),
     "view": Target(write_view, read_features_alone),
+    "sums": Target(write_sums, read_sums),
     "params": Target(write_params, read_params),
     "cub": Target(write_cub, lambda f: read_images(f, "cub", 2, 2)),
     "grocery": Target(write_grocery, lambda f: read_images(f, "grocery", 3, 1)),

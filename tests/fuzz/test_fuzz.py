@@ -14,6 +14,7 @@ TARGETS = (
     "features",
     "manifest",
     "view",
+    "sums",
     "params",
     "cub",
     "grocery",

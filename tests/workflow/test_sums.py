@@ -116,3 +116,6 @@ def test_what_cannot_start_from_sums_is_named(cifar: Path) -> None:
     done = snakemake(cifar, "--cores", "1", record, "--config", "suite=toy")
     assert done.returncode != 0
     assert "Sums of classes do not hold what these settings need: project" in done.stdout
+    done = snakemake(cifar, "--dry-run", "--cores", "1", f"{SUMS}/classes/2-of-3.npz")
+    assert done.returncode != 0
+    assert "No shard 2 of 3: data set 'cifar-100-150' has 1" in done.stdout

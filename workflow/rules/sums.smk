@@ -27,20 +27,25 @@ def summed_order(wildcards):
 
 def summed_features(wildcards):
     """Return one shard of the training features, or all of them, and the manifest that vouches for it."""
-    names, k = (wildcards.dataset, wildcards.backbone, "train"), int(wildcards.shard)
-    if wildcards.dataset not in SHARDED:
+    dataset, k, n = wildcards.dataset, int(wildcards.shard), int(wildcards.shards)
+    names = dataset, wildcards.backbone, "train"
+    if n != number_of_shards(dataset) or not 1 <= k <= n:
+        raise WorkflowError(
+            f"No shard {k} of {n}: data set '{dataset}' has {number_of_shards(dataset)} (params.yaml, `shards`)."
+        )
+    if dataset not in SHARDED:
         return {"features": feature_file(*names), "manifest": manifest(*names)}
-    file = shard_files(*names)[k - 1]
-    voucher = (
-        manifest(*names)
-        if is_bundled(wildcards.dataset)
-        else shard_files(*names, "json")[k - 1]
-    )
-    return {"features": file, "manifest": voucher}
+    kind = {kind: shard_files(*names, kind)[k - 1] for kind in ("h5", "json")}
+    voucher = manifest(*names) if is_bundled(dataset) else kind["json"]
+    return {"features": kind["h5"], "manifest": voucher}
+
+
+def number_of_shards(dataset):
+    return config["datasets"][dataset].get("shards", 1)
 
 
 def sums_of_shards(wildcards):
-    n = config["datasets"][wildcards.dataset].get("shards", 1)
+    n = number_of_shards(wildcards.dataset)
     return [
         "results/sums/{dataset}/{backbone}/{scale}/{by}/".format(**wildcards)
         + f"{k}-of-{n}.npz"
