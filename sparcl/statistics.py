@@ -43,7 +43,10 @@ class Statistics:
             self.counts = np.concatenate([self.counts, np.zeros(extra, dtype=np.int64)])
 
     def accumulate(self, Phi: NDArray, columns: NDArray[np.integer]) -> None:
-        """Add the samples Phi (n, d) whose one-hot column is ``columns`` (n,): n d^2 flops."""
+        """Add the samples Phi (n, d) whose one-hot column is ``columns`` (n,).
+
+        n d^2 flops, and 2 n d p where a block of ``ROWS`` samples has p classes.
+        """
         for start in range(0, len(Phi), ROWS):
             block = np.ascontiguousarray(Phi[start : start + ROWS], dtype=self.C.dtype)
             label = columns[start : start + ROWS]
