@@ -5,54 +5,6 @@ of T matrices instead of K.
 """
 
 
-def sums_file(wildcards):
-    """Return the total that a method starts from."""
-    block, suite = pick("methods", wildcards.method), wildcards.suite
-    if protocol(suite)["stress"] != "none" or block.get("features", "last") != "last":
-        raise WorkflowError(
-            f"Suite '{suite}', method '{wildcards.method}': its key `sums` wants the features as they were extracted, "
-            "but the suite's `stress` or the method's `features` changes them. Leave out one of the two."
-        )
-    scale = "unit" if protocol(suite)["normalize"] else "raw"
-    by = {"classes": "classes", "sessions": f"{suite}-{wildcards.order}"}[block["sums"]]
-    return f"results/sums/{wildcards.dataset}/{wildcards.backbone}/{scale}/{by}.npz"
-
-
-def summed_order(wildcards):
-    """Return the class order by whose sessions is summed, as an input, or nothing."""
-    suite, _, order = wildcards.by.rpartition("-")
-    path = f"results/orders/{suite}/{wildcards.dataset}/{order}.json"
-    return {"order": path} if suite else {}
-
-
-def summed_features(wildcards):
-    """Return one shard of the training features, or all of them, and the manifest that vouches for it."""
-    dataset, k, n = wildcards.dataset, int(wildcards.shard), int(wildcards.shards)
-    names = dataset, wildcards.backbone, "train"
-    if n != number_of_shards(dataset) or not 1 <= k <= n:
-        raise WorkflowError(
-            f"No shard {k} of {n}: data set '{dataset}' has {number_of_shards(dataset)} (params.yaml, `shards`)."
-        )
-    if dataset not in SHARDED:
-        return {"features": feature_file(*names), "manifest": manifest(*names)}
-    kind = {kind: shard_files(*names, kind)[k - 1] for kind in ("h5", "json")}
-    voucher = manifest(*names) if is_bundled(dataset) else kind["json"]
-    return {"features": kind["h5"], "manifest": voucher}
-
-
-def number_of_shards(dataset):
-    return config["datasets"][dataset].get("shards", 1)
-
-
-def sums_of_shards(wildcards):
-    n = number_of_shards(wildcards.dataset)
-    return [
-        "results/sums/{dataset}/{backbone}/{scale}/{by}/".format(**wildcards)
-        + f"{k}-of-{n}.npz"
-        for k in range(1, n + 1)
-    ]
-
-
 rule sum_shard:
     input:
         unpack(summed_features),
