@@ -27,18 +27,6 @@ class Split:
         return Split(self.features[rows], self.labels[rows])
 
 
-def unit_norm(Phi: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the rows of Phi (n, d) divided by their Euclidean norm; a zero row stays zero."""
-    Phi = np.asarray(Phi, dtype=np.float64)
-    norm = np.linalg.norm(Phi, axis=1, keepdims=True)
-    return Phi / np.where(norm > 0, norm, 1)
-
-
-def prepared(features: NDArray[np.floating], normalize: bool) -> NDArray[np.floating]:
-    """Return the features as the learners see them."""
-    return unit_norm(features) if normalize else np.asarray(features, dtype=np.float64)
-
-
 def check_splits(train: Split, test: Split, classes: int, where: str) -> None:
     """Raise InputError unless every class 0..classes-1 has training and test samples."""
     for name, split in (("train", train), ("test", test)):

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from sparcl import methods
 from sparcl.errors import InputError
-from sparcl.experiment import prepared
 from sparcl.features import store
 from sparcl.learner import Array, Learner, read_state
+from sparcl.unit import NORMALISATION, prepared
 
-SOURCE = ("backbone", "timm_id", "weights_sha256", "preprocessing")  # features that may be mixed
-UNIT, RAW = "unit norm", "none"
 Files = Mapping[Path, store.Header]
 Split = Callable[[int], Sequence[NDArray[np.integer]]]
 
@@ -30,7 +28,7 @@ class Model:
     ----------
     learner : its labels are positions in ``class_names``
     terms : method and all its hyper-parameters, normalisation and, once there are features,
-        :data:`SOURCE`
+        :data:`store.SOURCE`
     class_names : of all files seen, in order of appearance; files are matched by these names
     fitted : labels that were fitted from each file, by the sha256 of its features
     """
@@ -189,7 +187,7 @@ class Model:
         """Return the files' headers; their features must be the model's."""
         files = {Path(path): store.header(path) for path in paths}
         for path, header in files.items():
-            source = {key: header.meta[key] for key in SOURCE}
+            source = {key: header.meta[key] for key in store.SOURCE}
             self.agree({"features": header.d} | source, str(path))
         return files
 
@@ -209,7 +207,7 @@ class Model:
         self, files: Files, classes: NDArray[np.integer]
     ) -> Iterator[tuple[Array, NDArray[np.int64]]]:
         """Yield features as the learner sees them and labels, block by block, of some classes."""
-        unit = self.terms["normalisation"] == UNIT
+        unit = self.terms["normalisation"] == NORMALISATION[True]
         for path, header in files.items():
             labels = self._labels(header)
             wanted = np.isin(labels, classes)
@@ -232,7 +230,7 @@ class Model:
 
 def terms(method: str, hyper: Mapping[str, Any], normalize: bool) -> dict[str, Any]:
     """Return the terms that the user chooses, as JSON would give them back."""
-    normalisation = UNIT if normalize else RAW
+    normalisation = NORMALISATION[normalize]
     chosen = {"method": method, "hyper": dict(hyper), "normalisation": normalisation}
     return json.loads(json.dumps(chosen))
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.errors import InputError
-from sparcl.experiment import Split, prepared
+from sparcl.experiment import Split
+from sparcl.unit import prepared
 
 DUPLICATE = 0.9
 SATURATION = 10.0

@@ -1,7 +1,9 @@
-"""Rows of unit norm, for methods that normalise by themselves."""
+"""Features as the learners see them: rows of unit norm, or as they are."""
 
 import numpy as np
 from numpy.typing import NDArray
+
+NORMALISATION = {True: "unit norm", False: "none"}  # whether rows are divided by their norms
 
 
 def unit(Phi: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -9,3 +11,8 @@ def unit(Phi: NDArray[np.floating]) -> NDArray[np.float64]:
     Phi = np.asarray(Phi, dtype=np.float64)
     norm = np.linalg.norm(Phi, axis=1, keepdims=True)
     return Phi / np.where(norm > 0, norm, 1)
+
+
+def prepared(features: NDArray[np.floating], normalize: bool) -> NDArray[np.float64]:
+    """Return the features as the learners see them, in float64."""
+    return unit(features) if normalize else np.asarray(features, dtype=np.float64)
