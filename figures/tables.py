@@ -55,8 +55,9 @@ def compare(values: pd.DataFrame, higher_is_better: bool, level: float = 0.95) -
     Raises
     ------
     InputError
-        A value is missing or infinite.
+        A value is missing, infinite or no number.
     """
+    values = values.apply(pd.to_numeric, errors="coerce")
     if not np.isfinite(values.to_numpy(dtype=float)).all():
         bad = values.columns[~np.isfinite(values.to_numpy(dtype=float)).all(axis=0)]
         raise InputError(

@@ -50,6 +50,11 @@ class TestCompare:
         )
         assert result["best"].tolist() == [True, False]
 
+    def test_text_is_no_number(self):
+        values = pd.DataFrame({"a": [10.0, 10, 10], "b": ["9.0", "62.5:00", "7"]})
+        with pytest.raises(InputError, match="no finite value in some repetition of b"):
+            tables.compare(values, higher_is_better=True)
+
     def test_smaller_can_be_better(self):
         result = tables.compare(
             pd.DataFrame({"a": [1.0, 1, 1], "b": [5.0, 5, 5]}), higher_is_better=False
