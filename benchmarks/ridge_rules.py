@@ -14,6 +14,7 @@ import numpy as np
 from sparcl import experiment, metrics, selection, stream
 from sparcl.features import store
 from sparcl.randomness import generator
+from sparcl.unit import unit
 
 ORDERS = (2001, 2002, 2003)
 RULES = ("base", "newest", "all", "gaussian")
@@ -40,7 +41,7 @@ def development(
 def accuracies(dataset: str, order: int) -> dict[str, tuple[float, float]]:
     """Return (A_bar, A_last) in percent of every rule on one class order."""
     data = store.read(f"data/features/{dataset}/efficientnet-lite0/train.h5")
-    fitted, judge = development(experiment.unit_norm(data.features), data.labels, order)
+    fitted, judge = development(unit(data.features), data.labels, order)
     sessions = stream.split_sessions(stream.class_order(order, len(data.class_names)), 10)
     options = {"sub_sessions": 5, "fit_share": 0.8, "prefer_ridge": 1.0, "seed": 0}
     base = selection.select(fitted, sessions[0], "sparcl-plus", HYPER, GRID, **options)

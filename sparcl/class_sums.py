@@ -100,7 +100,9 @@ class ClassSums:
             self._add(group, samples[group], [rows])
 
     def merge(self, other: "ClassSums") -> None:
-        """Add other sums of the same features, classes and groups: O(d^2) a group.
+        """Add other sums of the same features, classes and groups.
+
+        Cost: O(d^2) a group that is kept as a triangle, n_g d^2 flops where rows turn into one.
 
         In exact arithmetic the order of merging is nothing; in this one it is a few last bits.
 
@@ -180,24 +182,25 @@ class ClassSums:
             if triangle is not None:
                 state[f"triangle/{group}"] = triangle
             else:
-                state[f"rows/{group}"] = np.concatenate(self._rows[group])
+                rows = self._rows[group]
+                state[f"rows/{group}"] = rows[0] if len(rows) == 1 else np.concatenate(rows)
         return state
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Return the sums that :meth:`state` gave; KeyError or ValueError where it is no such state."""
+        """Return sums on the arrays that :meth:`state` gave; KeyError or ValueError where it is no such state."""
         counts, sums = state["counts"], state["sums"]
         result = cls(sums.shape[1], len(sums), state["groups"])
         result.counts, result.sums = np.array(counts, dtype=np.int64), np.array(sums)
         samples = result._samples()
         for group in np.flatnonzero(samples):
             if samples[group] > result.most:
-                triangle = np.array(state[f"triangle/{group}"], dtype=np.float64)
+                triangle = np.asarray(state[f"triangle/{group}"], dtype=np.float64)
                 if triangle.shape != (result.d * (result.d + 1) // 2,):
                     raise ValueError(f"triangle/{group} has shape {triangle.shape}")
                 result._triangles[group] = triangle
             else:
-                rows = np.array(state[f"rows/{group}"], dtype=np.float64, order="C")
+                rows = np.ascontiguousarray(state[f"rows/{group}"], dtype=np.float64)
                 if rows.shape != (samples[group], result.d):
                     raise ValueError(f"rows/{group} have shape {rows.shape}")
                 result._rows[group] = [rows]

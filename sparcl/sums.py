@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from sparcl.class_sums import ClassSums
 from sparcl.errors import InputError
-from sparcl.experiment import prepared
 from sparcl.features import store
 from sparcl.files import replacing
 from sparcl.learner import read_state
-from sparcl.model import RAW, SOURCE, UNIT
+from sparcl.unit import NORMALISATION, prepared
 
 KIND = "sums of classes, 1"
 
@@ -29,15 +28,17 @@ class Sums:
     Attributes
     ----------
     sums : labels are positions in ``class_names``
-    terms : what shards must agree in: features, normalisation and ``model.SOURCE``
+    terms : what shards must agree in: data set, split, features, normalisation and ``store.SOURCE``
     class_names : K names
     ids : (n,) bytes, ascending: every sample counts once
+    parts : ascending, for each file that was summed the hashes of its features, labels and ids
     """
 
     sums: ClassSums
     terms: dict[str, Any]
     class_names: list[str]
     ids: NDArray[np.bytes_]
+    parts: list[list[str]]
 
     @classmethod
     def of_file(
@@ -45,6 +46,7 @@ class Sums:
         path: str | Path,
         normalize: bool = True,
         sessions: Sequence[Sequence[int]] | None = None,
+        manifest: str | Path | None = None,
     ) -> Self:
         """Sum one feature file: one pass in blocks of ``store.ROWS``; n d^2 flops at most.
 
@@ -55,6 +57,7 @@ class Sums:
         path : feature file, perhaps a shard
         normalize : whether rows are divided by their norms first
         sessions : classes of each session of one class order: second moments are those of sessions then
+        manifest : of the file; by default the one beside it
 
         Raises
         ------
@@ -63,17 +66,22 @@ class Sums:
         InputError
             When the sessions are not the file's classes, each once.
         """
-        header = store.header(path)
+        header = store.header(path, manifest)
         classes = len(header.class_names)
         groups = None if sessions is None else _groups(path, classes, sessions)
         sums = ClassSums(header.d, classes, groups)
-        for Phi, y in store.blocks(path):
+        for Phi, y in store.blocks(path, manifest=manifest):
             sums.accumulate(prepared(Phi, normalize), y)
-        return cls(sums, terms(header, normalize), header.class_names, np.sort(store.ids(path)))
+        parts = [[header.meta[f"{array}_sha256"] for array in ("features", "labels", "ids")]]
+        ids = np.sort(store.ids(path, manifest))
+        return cls(sums, terms(header, normalize), header.class_names, ids, parts)
 
     def save(self, path: str | Path) -> None:
         """Write an npz file, whole or not at all; equal sums give equal bytes."""
-        card = {"kind": KIND, "terms": self.terms, "class_names": self.class_names}
+        card = {
+            **{"kind": KIND, "terms": self.terms, "class_names": self.class_names},
+            "parts": self.parts,
+        }
         content = {"card": json.dumps(card, sort_keys=True), "ids": self.ids} | self.sums.state()
         with replacing(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, allow_pickle=False, **content)
@@ -89,7 +97,7 @@ class Sums:
             sums, ids = ClassSums.from_state(state), state["ids"]
             if len(ids) != sums.counts.sum() or len(card["class_names"]) != sums.classes:
                 raise ValueError("samples, ids and class names differ in number")
-            return cls(sums, card["terms"], card["class_names"], ids)
+            return cls(sums, card["terms"], card["class_names"], ids, card["parts"])
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, InputError) as error:
             raise _foreign(path, error) from error
 
@@ -99,12 +107,11 @@ class Sums:
         Raises
         ------
         SparclError
-            When a file is damaged, differs in a term or the class list, or a class has no sample.
+            When a file is damaged, :meth:`check_test` refuses it, or a class has no sample.
         """
-        normalize = self.terms["normalisation"] == UNIT
+        normalize = self.terms["normalisation"] == NORMALISATION[True]
         for path in paths:
-            header = store.header(path)
-            self.agree(str(path), terms(header, normalize), header.class_names)
+            self.check_test(path)
         parts = [part for path in paths for part in store.blocks(path)]
         Phi = np.concatenate([prepared(features, normalize) for features, _ in parts])
         y = np.concatenate([labels for _, labels in parts]).astype(np.int64)
@@ -116,12 +123,22 @@ class Sums:
             )
         return Phi, y
 
-    def complete(self, path: str | Path) -> None:
-        """Raise InputError unless these are the sums of all samples of a feature file, and no others."""
-        header = store.header(path)
-        normalize = self.terms["normalisation"] == UNIT
-        self.agree(str(path), terms(header, normalize), header.class_names)
-        wanted = store.ids(path)
+    def check_test(self, path: str | Path, manifest: str | Path | None = None) -> None:
+        """Raise InputError unless a feature file is of this data set and holds no sample that was summed."""
+        own = self._terms_of(path, manifest) | {"split": self.terms["split"]}
+        self.agree(str(path), own, store.header(path, manifest).class_names)
+        known = np.intersect1d(store.ids(path, manifest), self.ids)
+        if len(known):
+            raise InputError(
+                f"{path}: {len(known)} of its samples are in the sums (first: {known[0].decode(errors='replace')!r}). "
+                "A test on what was learned measures nothing: give the test split."
+            )
+
+    def complete(self, path: str | Path, manifest: str | Path | None = None) -> None:
+        """Raise InputError unless these are the sums of a feature file, or of all shards that a view was made of."""
+        names = store.header(path, manifest).class_names
+        self.agree(str(path), self._terms_of(path, manifest), names)
+        wanted = store.ids(path, manifest)
         missing, foreign = np.setdiff1d(wanted, self.ids), np.setdiff1d(self.ids, wanted)
         if len(missing) or len(foreign):
             first = next(iter([*missing, *foreign])).decode(errors="replace")
@@ -130,6 +147,15 @@ class Sums:
                 f"missing and {len(foreign)} are others (first: {first!r}). Usual cause: a shard that was left out, or "
                 "sums of an older extraction; delete the sums and run snakemake."
             )
+        if self.parts != sorted(store.parts(path, manifest)):
+            raise InputError(
+                f"{path}: its samples were summed, but with other features or labels, or cut in another way. Usual "
+                "cause: a shard that was changed after the merge; merge the shards again, then delete the sums."
+            )
+
+    def _terms_of(self, path: str | Path, manifest: str | Path | None) -> dict[str, Any]:
+        normalize = self.terms["normalisation"] == NORMALISATION[True]
+        return terms(store.header(path, manifest), normalize)
 
     def agree(self, where: str, given: Mapping[str, Any], class_names: Sequence[str]) -> None:
         """Raise InputError, naming the difference, unless terms and class list are these sums'."""
@@ -155,13 +181,15 @@ class Sums:
 
 def terms(header: store.Header, normalize: bool) -> dict[str, Any]:
     """Return what sums of a feature file must agree in with others, as JSON would give it back."""
-    own = {"features": header.d, "normalisation": UNIT if normalize else RAW}
-    return json.loads(json.dumps(own | {key: header.meta[key] for key in SOURCE}))
+    own = {"features": header.d, "normalisation": NORMALISATION[normalize]}
+    keys = ("dataset", "split", *store.SOURCE)
+    return json.loads(json.dumps(own | {key: header.meta[key] for key in keys}))
 
 
 def merge(shards: Iterable[tuple[str, Sums]]) -> Sums:
     """Add up shards, given with their names, one after the other: one and the total are in memory.
 
+    Cost: that of :meth:`sparcl.class_sums.ClassSums.merge`, and a sort of all ids so far, for each shard.
     In another order the last bits differ: :func:`merge_saved` and :func:`merge_files` fix it.
 
     Raises
@@ -175,7 +203,7 @@ def merge(shards: Iterable[tuple[str, Sums]]) -> Sums:
         names.append(name)
         if total is None:
             sums = ClassSums(shard.sums.d, shard.sums.classes, shard.sums.groups)
-            total = Sums(sums, shard.terms, shard.class_names, shard.ids[:0])
+            total = Sums(sums, shard.terms, shard.class_names, shard.ids[:0], [])
             owner = np.zeros(0, dtype=np.int64)
         total.agree(name, shard.terms, shard.class_names)
         ids = np.concatenate([total.ids, shard.ids])
@@ -193,7 +221,7 @@ def merge(shards: Iterable[tuple[str, Sums]]) -> Sums:
             total.sums.merge(shard.sums)
         except InputError as error:
             raise InputError(f"{name}: {error}") from error
-        total.ids = ids
+        total.ids, total.parts = ids, sorted(total.parts + shard.parts)
         del shard  # before the next one is loaded
     if total is None:
         raise InputError("No sums to add up: give one file or more.")
@@ -221,7 +249,7 @@ def merge_files(
 
 def _least(ids: NDArray[np.bytes_]) -> bytes:
     """Return the smallest id; an empty shard has none and goes first."""
-    return min(ids.tolist(), default=b"")
+    return bytes(np.sort(ids)[0]) if len(ids) else b""
 
 
 def _least_saved(path: str | Path) -> bytes:
@@ -238,12 +266,11 @@ def _foreign(path: str | Path, error: Exception) -> InputError:
 
 def _groups(path: str | Path, classes: int, sessions: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     """Return the session of each class."""
-    order = np.concatenate([np.asarray(session, dtype=np.int64) for session in sessions])
+    order = np.array([label for session in sessions for label in session], dtype=np.int64)
     if not np.array_equal(np.sort(order), np.arange(classes)):
         raise InputError(
-            f"{path}: the sessions name {len(order)} classes ({len(np.unique(order))} different ones, "
-            f"{order.min()}..{order.max()}), the file has 0..{classes - 1}. They must name each once: was the "
-            "class order made for another data set?"
+            f"{path}: the sessions name {len(order)} classes, {len(np.unique(order))} different ones, the file has "
+            f"0..{classes - 1}. They must name each once: was the class order made for another data set?"
         )
     groups = np.empty(classes, dtype=np.int64)
     groups[order] = np.repeat(np.arange(len(sessions)), [len(session) for session in sessions])

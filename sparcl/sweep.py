@@ -148,6 +148,11 @@ def learner(method: str, **grid: Any) -> SummedRidge:
     return _of_sums(method, built)
 
 
+def summed(method: str, hyper: dict[str, Any]) -> SummedRidge:
+    """Return a method that learns from sums; InputError when it, or a hyper-parameter, needs samples."""
+    return _of_sums(method, methods.build(method, **hyper))
+
+
 def _of_sums(method: str, built: object) -> SummedRidge:
     if not isinstance(built, SpectralRidge):
         raise InputError(
@@ -215,7 +220,7 @@ def run(
         When the method or a hyper-parameter needs samples, or from the learner.
     """
     sessions = [np.asarray(classes, dtype=np.int64) for classes in sessions]
-    fitted = _of_sums(method, methods.build(method, **hyper))
+    fitted = summed(method, hyper)
     counts = np.bincount(test.labels, minlength=sums.classes)
     if len(counts) > sums.classes or test.features.shape[1] != sums.d or not counts.all():
         raise InputError(

@@ -11,6 +11,7 @@ process hands on is its own list `chunks`, never what the file has become.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -25,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 HASH_BYTES = 32
 LENGTH_BYTES = 8
+# What a shared file system answers that keeps no locks.
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 class WorkFile:
@@ -115,6 +118,11 @@ def _open_locked(path: Path) -> BinaryIO:
         except BlockingIOError:
             logger.warning("Another process is at work on %s: waiting until it ends.", path)
             fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+            logger.warning("%s lies on a file system without locks: going on without one.", path)
+            return file
         # The holder may have finished and removed the file meanwhile: then lock the one that has its name now.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):

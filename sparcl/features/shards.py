@@ -97,12 +97,12 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
 def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -> dict[str, Any]:
     """Cut a feature file into shards and write the view of them at `path`, which may be the file itself.
 
-    Shards have ceil(n / of) samples; the last ones have fewer, or none. The features are in memory as a whole.
+    Shards have ceil(n / of) samples at most, some of them fewer or none. The features are in memory as a whole.
 
     Parameters
     ----------
     source : path of the feature file
-    path : of the view; the shards get the folder ``<name>.shards`` beside it
+    path : of the view; the shards get the folder ``<name>.shards`` beside it, which must not exist
     of : number of shards
 
     Returns
@@ -111,15 +111,24 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
 
     Raises
     ------
-    ConfigError : there are to be no shards
-    FeatureFileError : `source` is damaged
+    ConfigError : there are to be no shards, or their folder exists
+    FeatureFileError : `source` is damaged, or a shard itself
     """
     whole, path = store.read(source), Path(path)
+    folder = path.with_suffix(".shards")
+    if "shard" in whole.meta:
+        raise FeatureFileError(f"{source}: a shard is not cut again. Cut the view of all of them.")
+    if (
+        folder.exists()
+    ):  # an interrupted cut would leave shards of two kinds, and a view of them its only copy
+        raise ConfigError(
+            f"{folder} exists. Delete it if nothing reads it, or cut into another folder."
+        )
     ids = [identifier.decode() for identifier in whole.ids]
     meta = {key: whole.meta[key] for key in store.TEXT_KEYS + store.JSON_KEYS if key in whole.meta}
     size = -(-len(ids) // max(of, 1))
     parts = [describe(ids, size, k, of) for k in range(1, max(of, 1) + 1)]
-    files = [path.with_suffix(".shards") / f"{part['index']}-of-{of}.h5" for part in parts]
+    files = [folder / f"{part['index']}-of-{of}.h5" for part in parts]
     for file, part in zip(files, parts, strict=True):
         rows = slice(part["first"], part["stop"])
         tokens = [

@@ -16,7 +16,8 @@ blocks_mean (n, d)  as features, optional mean of these tokens before the final 
 
 Attributes hold what is needed to make the file again (`TEXT_KEYS`, `JSON_KEYS`, ``class_names``).
 
-The rows of a view (`write_view`) lie in other feature files, its shards, in a folder ``<name>.shards`` beside it.
+The rows of a view (`write_view`) lie in other feature files, its shards, in a folder ``<name>.shards`` beside it; its
+attribute ``parts`` has the hashes of each (`parts`).
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ TEXT_KEYS = (
 )
 JSON_KEYS = ("preprocessing", "extraction", "block_indices", "shard")
 REQUIRED_KEYS = ("dataset", "split", "backbone", "timm_id", "weights_sha256", "preprocessing")
+# Features that agree in these may be mixed.
+SOURCE = ("backbone", "timm_id", "weights_sha256", "preprocessing")
 ARRAYS = ("features", "labels", "ids", "blocks", "blocks_mean")
 FEATURE_DTYPES = ("float16", "float32")
 ROWS = 4096  # samples that `blocks` reads at a time
@@ -203,6 +206,7 @@ def write_view(
     """
     path = Path(path)
     rows: list[tuple[str, int]] = []
+    parts: list[list[str]] = []
     listed: dict[str, list[np.ndarray]] = {"labels": [], "ids": []}
     hashes = {name: hashlib.sha256() for name in KINDS.values()}
     for name, part in shards:
@@ -212,6 +216,7 @@ def write_view(
                 "move it there."
             )
         rows.append((name, len(part.labels)))
+        parts.append([part.meta[f"{array}_sha256"] for array in ARRAYS[:3]])
         listed["labels"].append(part.labels)
         listed["ids"].append(part.ids)
         found = {kind: array for kind in hashes if (array := getattr(part, kind)) is not None}
@@ -227,7 +232,7 @@ def write_view(
     _check_shapes(path, {k: (a.shape, a.dtype) for k, a in arrays.items()})
     _check_content(path, small, class_names, meta)
     entries = _entries(small) | {k: _entry(a, hashes[k].hexdigest()) for k, a in views.items()}
-    return _write(path, arrays, entries, class_names, meta)
+    return _write(path, arrays, entries, class_names, meta, parts)
 
 
 def read(
@@ -272,8 +277,8 @@ def read(
     )
 
 
-def header(path: str | os.PathLike[str]) -> Header:
-    """Check a feature file against its manifest as far as that goes without its arrays.
+def header(path: str | os.PathLike[str], manifest: str | os.PathLike[str] | None = None) -> Header:
+    """Check a feature file against its manifest (see `read`) as far as that goes without its arrays.
 
     ``meta`` has the hashes that the manifest states; `blocks` finds out whether they are true.
 
@@ -283,15 +288,17 @@ def header(path: str | os.PathLike[str]) -> Header:
     """
     path = Path(path)
     with _opened(path) as (file, class_names, meta):
-        manifest = _load_manifest(manifest_path(path))
-        _check_header(path, file, class_names, meta, manifest)
+        stated = _load_manifest(Path(manifest or manifest_path(path)))
+        _check_header(path, file, class_names, meta, stated)
         (n, d), dtype = file["features"].shape, file["features"].dtype.name
-    hashes = {f"{name}_sha256": entry["sha256"] for name, entry in manifest["arrays"].items()}
+    hashes = {f"{name}_sha256": entry["sha256"] for name, entry in stated["arrays"].items()}
     return Header(n, d, class_names, meta | hashes, dtype)
 
 
 def blocks(
-    path: str | os.PathLike[str], rows: int = ROWS
+    path: str | os.PathLike[str],
+    rows: int = ROWS,
+    manifest: str | os.PathLike[str] | None = None,
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield features (b, d) and labels (b,) of a feature file in file order, b <= ``rows`` at a time.
 
@@ -306,8 +313,8 @@ def blocks(
     """
     path = Path(path)
     with _opened(path) as (file, class_names, meta):
-        manifest = _load_manifest(manifest_path(path))
-        entries = _check_header(path, file, class_names, meta, manifest)
+        stated = _load_manifest(Path(manifest or manifest_path(path)))
+        entries = _check_header(path, file, class_names, meta, stated)
         hashes = {name: hashlib.sha256() for name in ARRAYS[:3]}
         for first in range(0, len(file["labels"]), rows):
             part = {name: file[name][first : first + rows] for name in hashes}
@@ -317,10 +324,26 @@ def blocks(
             yield part["features"], part["labels"]
     for name, found in hashes.items():
         entries[name]["sha256"] = found.hexdigest()
-    _compare(path, _manifest(meta, class_names, entries), manifest)
+    _compare(path, _manifest(meta, class_names, entries), stated)
 
 
-def ids(path: str | os.PathLike[str]) -> np.ndarray:
+def parts(
+    path: str | os.PathLike[str], manifest: str | os.PathLike[str] | None = None
+) -> list[list[str]]:
+    """Return the hashes of features, labels and ids of each shard of a view, as they were merged; else of the file.
+
+    Raises
+    ------
+    FeatureFileError : as `header`
+    """
+    meta = header(path, manifest).meta
+    with _opened(Path(path)) as (file, _, _):
+        if "parts" not in file.attrs:
+            return [[meta[f"{array}_sha256"] for array in ARRAYS[:3]]]
+        return json.loads(file.attrs["parts"])
+
+
+def ids(path: str | os.PathLike[str], manifest: str | os.PathLike[str] | None = None) -> np.ndarray:
     """Return the ids (n,) of a feature file in file order, as plain fixed-length bytes.
 
     Raises
@@ -329,12 +352,12 @@ def ids(path: str | os.PathLike[str]) -> np.ndarray:
     """
     path = Path(path)
     with _opened(path) as (file, class_names, meta):
-        manifest = _load_manifest(manifest_path(path))
-        entries = _check_header(path, file, class_names, meta, manifest)
+        stated = _load_manifest(Path(manifest or manifest_path(path)))
+        entries = _check_header(path, file, class_names, meta, stated)
         # h5py's note on the dtype would not go into an npz file
         found = file["ids"][()].astype(f"S{file['ids'].dtype.itemsize}")
     entries["ids"]["sha256"] = _sha256(found)
-    _compare(path, _manifest(meta, class_names, entries), manifest)
+    _compare(path, _manifest(meta, class_names, entries), stated)
     return found
 
 
@@ -503,16 +526,21 @@ def _write(
     entries: dict[str, dict[str, Any]],
     class_names: list[str],
     meta: dict[str, Any],
+    parts: list[list[str]] | None = None,
 ) -> dict[str, Any]:
     manifest = _manifest(meta, class_names, entries)
-    _write_hdf5(path, arrays, class_names, meta)
+    _write_hdf5(path, arrays, class_names, meta, parts)
     text = json.dumps(manifest, sort_keys=True, indent=2, ensure_ascii=False)
     write_text(manifest_path(path), text + "\n")
     return manifest
 
 
 def _write_hdf5(
-    path: Path, arrays: dict[str, np.ndarray | View], class_names: list[str], meta: dict[str, Any]
+    path: Path,
+    arrays: dict[str, np.ndarray | View],
+    class_names: list[str],
+    meta: dict[str, Any],
+    parts: list[list[str]] | None,
 ) -> None:
     import h5py
 
@@ -531,6 +559,8 @@ def _write_hdf5(
         for key in JSON_KEYS:
             if key in meta:
                 file.attrs[key] = json.dumps(meta[key], sort_keys=True)
+        if parts is not None:
+            file.attrs["parts"] = json.dumps(parts)
 
 
 def _layout(name: str, view: View) -> Any:

@@ -1,5 +1,7 @@
 """The work file: whole chunks survive, anything else is done again."""
 
+import errno
+import os
 import threading
 import time
 
@@ -111,3 +113,24 @@ def test_the_second_of_two_waits_and_then_has_a_file_of_its_own(path, caplog):
     opened[0].append(b"x")
     opened[0].close(remove=False)
     assert reopened(path) == [b"x"]
+
+
+@pytest.mark.parametrize("code", resume.NO_LOCKS)
+def test_a_file_system_without_locks(path, code, monkeypatch, caplog):
+    def refuse(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(resume.fcntl, "flock", refuse)
+    assert reopened(path) == CHUNKS
+    assert "without locks" in caplog.text
+    with resume.locked(path.parent / "lock"):
+        pass
+
+
+def test_a_lock_that_fails_otherwise_is_an_error(path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(resume.fcntl, "flock", refuse)
+    with pytest.raises(OSError, match="broken"):
+        WorkFile(path, "abc")

@@ -398,6 +398,11 @@ def test_a_file_that_is_cut_is_read_as_it_was(tokens, tmp_path, of, in_place):
 def test_a_cut_into_nothing_and_a_damaged_file(tokens, tmp_path):
     with pytest.raises(ConfigError, match="no shard 1 of 0"):
         shards.cut(tokens, tmp_path / "cut.h5", 0)
+    shards.cut(tokens, tmp_path / "view.h5", 2)
+    with pytest.raises(ConfigError, match=r"view\.shards exists"):
+        shards.cut(tmp_path / "view.h5", tmp_path / "view.h5", 3)
+    with pytest.raises(FeatureFileError, match=r"1-of-2\.h5: a shard is not cut again"):
+        shards.cut(place(tmp_path / "view.h5", 1, 2), tmp_path / "cut.h5", 2)
     tokens.with_suffix(".json").write_text("{}")
     with pytest.raises(FeatureFileError, match=r"train\.json"):
         shards.cut(tokens, tmp_path / "cut.h5", 2)

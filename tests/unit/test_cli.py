@@ -21,6 +21,7 @@ from sparcl.features import store
 from sparcl.learner import Learner
 from sparcl.methods import build
 from sparcl.model import Model
+from sparcl.unit import prepared, unit
 
 ROOT = Path(__file__).resolve().parents[2]
 CUB = ROOT / "data/features/cub-50/efficientnet-lite0"
@@ -113,10 +114,10 @@ def test_shards_merged_are_one_fit_and_the_library(
         build(method, **hyper),
     )
     Phi, y = (np.concatenate(parts) for parts in zip(drawn(1), drawn(2), strict=True))
-    library.fit_session(experiment.prepared(Phi, not raw), y)
+    library.fit_session(prepared(Phi, not raw), y)
     same(merged, library)
     same(whole, library)
-    probe = experiment.prepared(drawn(3)[0], not raw)
+    probe = prepared(drawn(3)[0], not raw)
     assert np.array_equal(merged.predict(probe), library.predict(probe))
     assert np.array_equal(whole.predict(probe), library.predict(probe))
     assert (merged.session, whole.session) == (2, 1)
@@ -142,7 +143,7 @@ def test_shards_of_different_classes_are_matched_by_name(
     same(model.learner, learner_of("appended.npz"))
     run("evaluate", "c.npz", "--features", "all.h5", "--out", "c.json")
     Phi, y = drawn(3)
-    predicted = model.learner.predict(experiment.unit_norm(Phi))
+    predicted = model.learner.predict(unit(Phi))
     expected = [
         {
             "name": NAMES[c],
@@ -177,7 +178,7 @@ def test_a_class_incremental_fit_counts_what_an_experiment_counts(
     method: str, options: dict[str, float], given: str, tmp_path: Path
 ) -> None:
     train, test = (
-        experiment.Split(experiment.unit_norm(data.features), data.labels)
+        experiment.Split(unit(data.features), data.labels)
         for data in (store.read(CUB / "train.h5"), store.read(CUB / "test.h5"))
     )
     sessions = stream.split_sessions(stream.class_order(1993, 50), 10)
@@ -214,7 +215,7 @@ def test_every_command_of_the_guide_runs(
         for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
         for line in block.splitlines()
     ]
-    assert len(commands) == 14
+    assert len(commands) == 15
     said = ""
     for command in commands:
         python, *arguments = shlex.split(command)

@@ -7,6 +7,7 @@ from reference.streams import synthetic_stream
 
 from sparcl import experiment, selection, stream
 from sparcl.methods import build
+from sparcl.unit import unit
 
 HYPER = {
     "ncm": {},
@@ -157,7 +158,7 @@ def test_pseudo_stream_splits_each_class_80_to_20() -> None:
 def test_unit_norm(dtype: type) -> None:
     rows = (3.0 * np.random.default_rng(0).standard_normal((5, 7))).astype(dtype)
     rows[2] = 0
-    got = experiment.unit_norm(rows)
+    got = unit(rows)
     wide = rows.astype(np.float64)
     lengths = [np.sqrt(sum(v * v for v in row)) for row in wide]
     for i in range(5):

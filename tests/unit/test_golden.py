@@ -14,6 +14,7 @@ import yaml
 
 from sparcl import experiment, methods, stream
 from sparcl.features import store
+from sparcl.unit import unit
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_suffix(".json")
@@ -30,7 +31,7 @@ SETTINGS = {
 def splits() -> list[experiment.Split]:
     folder = ROOT / "data/features/cub-50/efficientnet-lite0"
     sets = [store.read(folder / f"{split}.h5") for split in ("train", "test")]
-    return [experiment.Split(experiment.unit_norm(s.features), s.labels) for s in sets]
+    return [experiment.Split(unit(s.features), s.labels) for s in sets]
 
 
 def counts(name: str, train: experiment.Split, test: experiment.Split) -> list[int]:

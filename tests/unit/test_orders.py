@@ -8,7 +8,8 @@ from reference.streams import synthetic_stream
 
 from sparcl import orders, stream, stress
 from sparcl.errors import InputError
-from sparcl.experiment import Split, unit_norm
+from sparcl.experiment import Split
+from sparcl.unit import unit
 
 
 def data(classes: int = 24, d: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -104,13 +105,13 @@ def test_near_duplicates_move_onto_their_partners() -> None:
         # a test row moves by what the training means say
         shift = stress.DUPLICATE * (means[0][0] - means[0][1])
         rows = plain[1].labels == new
-        assert got[1].features[rows] == pytest.approx(unit_norm(plain[1].features[rows] + shift))
+        assert got[1].features[rows] == pytest.approx(unit(plain[1].features[rows] + shift))
 
 
 def test_saturation_leaves_little_but_signs() -> None:
     plain, got, _ = stressed("saturated")
     d = plain[0].features.shape[1]
-    expected = unit_norm(np.tanh(stress.SATURATION * np.sqrt(d) * plain[0].features))
+    expected = unit(np.tanh(stress.SATURATION * np.sqrt(d) * plain[0].features))
     assert got[0].features == pytest.approx(expected)
     assert np.mean(np.abs(got[0].features) > 0.9 / np.sqrt(d)) > 0.8
 

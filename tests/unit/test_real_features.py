@@ -10,6 +10,7 @@ from sklearn.linear_model import Ridge
 from sparcl import experiment, stream
 from sparcl.features import store
 from sparcl.methods import build
+from sparcl.unit import unit
 
 BUNDLE = Path(__file__).resolve().parents[2] / "data" / "features"
 SETS = ["cifar-100-150", "cub-50", "grocery-81", "sketchy-125"]
@@ -19,7 +20,7 @@ RIDGE = 0.1
 @cache
 def split(dataset: str, name: str) -> experiment.Split:
     data = store.read(BUNDLE / dataset / "efficientnet-lite0" / f"{name}.h5")
-    return experiment.Split(experiment.unit_norm(data.features), data.labels)
+    return experiment.Split(unit(data.features), data.labels)
 
 
 def sessions(dataset: str, T: int) -> list[np.ndarray]:

@@ -14,8 +14,9 @@ from sparcl import experiment, stream, sums, sweep
 from sparcl.class_sums import ClassSums
 from sparcl.cli import main
 from sparcl.errors import FeatureFileError, InputError
-from sparcl.features import store
+from sparcl.features import shards, store
 from sparcl.sums import Sums
+from sparcl.unit import prepared, unit
 
 CIFAR = Path(__file__).resolve().parents[2] / "data/features/cifar-100-150/efficientnet-lite0"
 META = {
@@ -69,10 +70,7 @@ def records(cifar: tuple[store.FeatureSet, store.FeatureSet]) -> dict[tuple[int,
     sessions = stream.split_sessions(stream.class_order(1993, 100), 4)
     found = {}
     for d in (200, 1280):
-        splits = [
-            experiment.Split(experiment.unit_norm(data.features[:, :d]), data.labels)
-            for data in cifar
-        ]
+        splits = [experiment.Split(unit(data.features[:, :d]), data.labels) for data in cifar]
         found[d, "R"] = splits[0].features.T @ splits[0].features
         for method, hyper in (("acil", {"ridge": 0.1}), ("sparcl", {"ridge": 0.1, "tau": 0.5})):
             found[d, method] = experiment.run(*splits, sessions, method, hyper)["correct"]
@@ -90,7 +88,7 @@ def test_shards_of_cifar_have_the_counts_of_one_pass(
     R = total.sums.of(range(100)).R
     assert np.abs(R - records[d, "R"]).max() <= 1e-12 * np.abs(R).max()
     assert np.array_equal(total.ids, np.sort(train.ids))
-    probe = experiment.unit_norm(test.features[:, :d])
+    probe = unit(test.features[:, :d])
     sessions = stream.split_sessions(stream.class_order(1993, 100), 4)
     for method, tau in (("acil", {}), ("sparcl", {"tau": [0.5]})):
         fitted = sweep.learner(method, ridge=[0.1], **tau)
@@ -131,7 +129,7 @@ def test_shards_are_held_one_at_a_time() -> None:
             alive += 1
             part = ClassSums(2, 1)
             part.accumulate(np.ones((1, 2)), np.array([0]))
-            yield f"{i}", Counted(part, {}, ["ant"], np.array([f"{i}".encode()]))
+            yield f"{i}", Counted(part, {}, ["ant"], np.array([f"{i}".encode()]), [])
 
     total = sums.merge(shards())
     assert total.sums.counts.tolist() == [4] and total.ids.tolist() == [b"0", b"1", b"2", b"3"]
@@ -157,11 +155,11 @@ def test_sums_by_session_are_those_of_the_samples(written: Callable[..., str]) -
         sums.merge(parts)
 
 
-@pytest.mark.parametrize("sessions", [[[0], [1]], [[0, 1], [1, 2]], [[0, 1, 2, 3]]])
+@pytest.mark.parametrize("sessions", [[], [[0], [1]], [[0, 1], [1, 2]], [[0, 1, 2, 3]]])
 def test_sessions_of_other_classes_are_refused(
     sessions: list[list[int]], written: Callable[..., str]
 ) -> None:
-    with pytest.raises(InputError, match=r"a\.h5: the sessions name . classes .*name each once"):
+    with pytest.raises(InputError, match=r"a\.h5: the sessions name . classes, .*name each once"):
         Sums.of_file(written("a.h5", 1), True, sessions)
 
 
@@ -173,7 +171,21 @@ def test_a_shard_that_is_missing_or_foreign_is_found_by_its_ids(
     arrays = [np.concatenate([getattr(d, name) for d in data]) for name in ("features", "labels")]
     ids = np.concatenate([d.ids for d in data])
     store.write("whole.h5", *arrays, ids, NAMES, META)
-    sums.merge_files(files).complete("whole.h5")
+    sums.merge_files(["whole.h5"]).complete("whole.h5")
+    shards.cut("whole.h5", "view.h5", 2)
+    parts = [f"view.shards/{k}-of-2.h5" for k in (1, 2)]
+    sums.merge_files(parts).complete("view.h5")
+    with pytest.raises(InputError, match=r"whole\.h5: its samples were summed, but with other"):
+        sums.merge_files(parts).complete("whole.h5")
+    part = store.read(parts[1])  # changed after the merge: in labels alone, then in features alone
+    meta = META | {"shard": part.meta["shard"]}
+    for features, labels in (
+        (part.features, part.labels[::-1]),
+        (part.features[::-1], part.labels),
+    ):
+        store.write(parts[1], features, labels, part.ids, NAMES, meta)
+        with pytest.raises(InputError, match=r"view\.h5: its samples were summed, but with other"):
+            sums.merge_files(parts).complete("view.h5")
     with pytest.raises(InputError, match=r"its 40 samples .* 20 are missing and 0 are others.*1/0"):
         sums.merge_files(files[:1]).complete("whole.h5")
     with pytest.raises(InputError, match=r"0 are missing and 20 are others.*'2/0'"):
@@ -193,7 +205,7 @@ def test_saved_sums_go_on_to_the_bit(written: Callable[..., str]) -> None:
         assert np.array_equal(again.ids, kept.ids)
         assert np.array_equal(again.sums.of([2, 0]).R, kept.sums.of([2, 0]).R)
         data = store.read("a.h5")
-        Phi = experiment.prepared(data.features, not raw)
+        Phi = prepared(data.features, not raw)
         R = again.sums.of([0, 1, 2]).R
         assert np.abs(R - Phi.T @ Phi).max() <= 1e-12 * np.abs(R).max()
 
@@ -205,8 +217,8 @@ def test_blocks_are_as_good_as_the_whole(
     whole, blocks = Sums.of_file(path), store.blocks
     sizes = []
 
-    def in_sevens(path: str) -> Any:
-        for Phi, y in blocks(path, 7):
+    def in_sevens(path: str, **more: Any) -> Any:
+        for Phi, y in blocks(path, 7, **more):
             sizes.append(len(y))
             yield Phi, y
 
@@ -225,6 +237,8 @@ def test_blocks_are_as_good_as_the_whole(
     [
         ({"backbone": "other"}, "b.h5: backbone is 'other', but 'toy-net'"),
         ({"weights_sha256": "1" * 64}, "b.h5: weights_sha256 is '1111"),
+        ({"dataset": "other"}, "b.h5: dataset is 'other', but 'toy'"),
+        ({"split": "test"}, "b.h5: split is 'test', but 'train'"),
         ({"preprocessing": {"size": 256}}, "b.h5: preprocessing is {'size': 256}"),
         ({"d": 13}, "b.h5: features is 13, but 12"),
         ({"names": ["ant", "bee", "cow"]}, "b.h5: class 2 is 'cow', but 'cat'"),
@@ -333,7 +347,7 @@ def test_the_commands_are_the_library(
         sets = [store.read(file) for file in files]
         features = np.concatenate([data.features for data in sets])
         labels = np.concatenate([data.labels for data in sets])
-        splits.append(experiment.Split(experiment.unit_norm(features), labels))
+        splits.append(experiment.Split(unit(features), labels))
     for row, line in zip(found, lines[1:], strict=True):
         sessions = stream.split_sessions(stream.class_order(row["order"], 3), 3)
         hyper = {"ridge": row["ridge"], "tau": row["tau"], "refresh": 1}
@@ -357,6 +371,7 @@ def test_the_commands_are_the_library(
         (["--features", "two.h5"], "two.h5: 2 classes, but 3"),
         (["--features", "few.h5"], "few.h5: class 'cat' has no sample"),
         (["--features", "absent.h5"], "absent.h5"),
+        (["--features", "a.h5"], "a.h5: 40 of its samples are in the sums (first: '1/0')"),
     ],
 )
 def test_bad_sweeps_are_refused(

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,10 +15,11 @@ from tiny_suite import write_split
 
 from sparcl import stream
 from sparcl.errors import InputError
-from sparcl.experiment import Split, run, unit_norm
+from sparcl.experiment import Split, run
 from sparcl.features import shards, store
 from sparcl.selection import select
 from sparcl.sums import Sums
+from sparcl.unit import unit
 
 SCRIPTS = ROOT / "workflow/scripts"
 NAMES = {
@@ -90,6 +92,10 @@ def test_from_features_to_figures(
     manifest = train.with_suffix(".json")
     call("verify_features", Files(features=train, manifest=manifest), [verified])
     assert verified.read_bytes() == manifest.read_bytes()
+    # jobs read the manifests that they wait for, and need no other
+    verified_both = [verified, Path(shutil.copy(test.with_suffix(".json"), tmp_path / "test.json"))]
+    for path in (train, test):
+        path.with_suffix(".json").unlink()
 
     order = tmp_path / "order.json"
     cut = {"sessions": 3, "base_classes": 0, "order_rule": "random"}
@@ -102,7 +108,7 @@ def test_from_features_to_figures(
     rule = {"sub_sessions": 2, "fit_share": 0.75, "prefer_ridge": 1.0, "grid": GRID}
     call(
         "select_hyper",
-        Files(train=train, order=order),
+        Files(train=train, manifests=[verified], order=order),
         [selected],
         wildcards={"method": "sparcl"},
         spec=SPARCL | {"selection": rule} | UNTOUCHED,
@@ -118,7 +124,9 @@ def test_from_features_to_figures(
         records.append(tmp_path / f"{method}.json")
         call(
             "run_method",
-            Files(train=train, test=test, order=order, selection=selection),
+            Files(
+                train=train, test=test, manifests=verified_both, order=order, selection=selection
+            ),
             [records[-1]],
             wildcards={"method": method},
             spec=spec | UNTOUCHED,
@@ -130,7 +138,7 @@ def test_from_features_to_figures(
     trace = tmp_path / "trace.json"
     call(
         "trace_spectrum",
-        Files(train=train, order=order),
+        Files(train=train, manifests=[verified], order=order),
         [trace],
         spec=TRACED | UNTOUCHED,
     )
@@ -218,6 +226,7 @@ def test_a_method_reads_what_its_block_says(
         matrix = blocks.reshape(len(blocks), 48).astype(float)
         matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
         data[split] = Split(matrix, given.labels), manifest["arrays"]["blocks"]["sha256"]
+    manifests = [path.with_suffix(".json") for path in paths.values()]
     order, selected, record = (tmp_path / f"{name}.json" for name in ("order", "chosen", "run"))
     sessions = np.arange(12).reshape(3, 4).tolist()
     order.write_text(json.dumps({"order": 1993, "sessions": sessions, "sha256": "0"}))
@@ -226,14 +235,14 @@ def test_a_method_reads_what_its_block_says(
     grid = {"ridge": [0.01, 0.1, 1.0]}
     call(
         "select_hyper",
-        Files(train=paths["train"], order=order),
+        Files(train=paths["train"], manifests=manifests[:1], order=order),
         [selected],
         spec=spec | {"selection": rule | {"grid": grid}},
     )
     found = json.loads(selected.read_text(encoding="utf-8"))
     train, digest = data["train"]
     assert found == select(train, sessions[0], "acil", {}, grid, **rule, seed=0)
-    inputs = Files(**paths, order=order, selection=selected)
+    inputs = Files(**paths, manifests=manifests, order=order, selection=selected)
     call("run_method", inputs, [record], spec=spec, wildcards={"method": "acil"})
     got = json.loads(record.read_text(encoding="utf-8"))
     ran = run(train, data["test"][0], sessions, "acil", found["chosen"])
@@ -283,29 +292,29 @@ def test_sums_of_shards_and_a_run_from_them(
     tmp_path: Path, features: Callable[[str], Path]
 ) -> None:
     given = store.read(features("train"))
-    half, meta = len(given.ids) // 2, {k: given.meta[k] for k in store.REQUIRED_KEYS}
-    K = len(given.class_names)
-    sessions = stream.split_sessions(stream.class_order(1993, K), 3)
+    view = tmp_path / "cut" / "train.h5"
+    shards.cut(features("train"), view, 2)
+    sessions = stream.split_sessions(stream.class_order(1993, len(given.class_names)), 3)
     order = tmp_path / "order.json"
     parts = [session.tolist() for session in sessions]
     order.write_text(json.dumps({"sessions": parts, "order": 1993, "sha256": "0" * 64}))
-    wildcards, saved = {"scale": "unit"}, []
-    for k, rows in enumerate((slice(half), slice(half, None))):
-        part = tmp_path / f"{k}.h5"
-        arrays = given.features[rows], given.labels[rows], given.ids[rows]
-        shard = {"index": k}  # a part may lack classes
-        store.write(part, *arrays, given.class_names, meta | {"shard": shard})
-        saved.append(tmp_path / f"{k}.npz")
-        inputs = Files(features=part, order=order)
-        call("sum_shard", inputs, [saved[-1]], wildcards=wildcards)
+    saved = [tmp_path / f"{k}.npz" for k in (1, 2)]
+    for k, path in enumerate(saved, 1):
+        part = view.parent / f"train.shards/{k}-of-2.h5"
+        inputs = Files(features=part, manifest=part.with_suffix(".json"), order=order)
+        call("sum_shard", inputs, [path], wildcards={"scale": "unit"})
     total, record = tmp_path / "total.npz", tmp_path / "record.json"
-    call("merge_sums", Files(sums=saved[::-1], train=features("train")), [total])
+    manifests = {split: [features(split).with_suffix(".json")] for split in ("train", "test")}
+    inputs = Files(sums=saved[::-1], train=view, manifests=manifests["train"])
+    call("merge_sums", inputs, [total])
     assert Sums.load(total).sums.counts.sum() == len(given.ids)
+    inputs = Files(sums=saved[:1], train=view, manifests=manifests["train"])
     with pytest.raises(InputError, match="are missing and 0 are others"):
-        call("merge_sums", Files(sums=saved[:1], train=features("train")), [tmp_path / "part.npz"])
+        call("merge_sums", inputs, [tmp_path / "part.npz"])
     inputs = Files(
-        train=features("train").with_suffix(".json"),
+        train=manifests["train"][0],
         test=features("test"),
+        manifests=manifests["test"],
         order=order,
         selection=[],
         sums=total,
@@ -314,10 +323,8 @@ def test_sums_of_shards_and_a_run_from_them(
     names = {"method": "acil", "seed": 0}
     call("run_from_sums", inputs, [record], spec=spec, wildcards=names)
     got = json.loads(record.read_text(encoding="utf-8"))
-    splits = [
-        Split(unit_norm(data.features), data.labels)
-        for data in (given, store.read(features("test")))
-    ]
+    sets = given, store.read(features("test"))
+    splits = [Split(unit(data.features), data.labels) for data in sets]
     assert got["correct"] == run(*splits, sessions, "acil", {"ridge": 0.1})["correct"]
     assert got["train_sha256"] == given.meta["features_sha256"]
 

@@ -9,6 +9,7 @@ import pytest
 from copies import duplicate, edit_params, snakemake
 
 from sparcl.cli import main
+from sparcl.features import store
 
 CIFAR = "data/features/cifar-100-150/efficientnet-lite0"
 METHODS = ["acil-paper", "sparcl", "sparcl-paper"]  # fixed settings, and selected ones
@@ -95,6 +96,16 @@ def test_sums_that_lack_a_shard_stop_the_run(cifar: Path) -> None:
     assert done.returncode != 0
     assert re.search(r"InputError: \S+-of-3\.npz: \d+ samples are in two shards", done.stdout)
 
+    # a shard that was changed after the merge, with its manifest: in its labels alone
+    parts[1].unlink()
+    shard = cifar / CIFAR / "train.shards/2-of-3.h5"
+    data = store.read(shard)
+    meta = {key: data.meta[key] for key in store.TEXT_KEYS + store.JSON_KEYS if key in data.meta}
+    store.write(shard, data.features, data.labels[::-1], data.ids, data.class_names, meta)
+    done = snakemake(cifar, "--cores", "1", f"{SUMS}/classes.npz", "--config", "suite=toy")
+    assert done.returncode != 0
+    assert re.search(r"InputError: \S+train\.h5: its samples were summed, but with", done.stdout)
+
 
 def test_what_cannot_start_from_sums_is_named(cifar: Path) -> None:
     def stressed(params: dict[str, Any]) -> None:
@@ -112,10 +123,17 @@ def test_what_cannot_start_from_sums_is_named(cifar: Path) -> None:
         params["methods"]["sparcl-paper"]["hyper"]["project"] = True
 
     edit_params(cifar, project)
-    record = "results/runs/toy/cifar-100-150/efficientnet-lite0/sparcl-paper/1993-0.json"
-    done = snakemake(cifar, "--cores", "1", record, "--config", "suite=toy")
+    done = snakemake(cifar, "--dry-run", "--cores", "1", "runs", "--config", "suite=toy")
     assert done.returncode != 0
-    assert "Sums of classes do not hold what these settings need: project" in done.stdout
+    assert re.search(r"'sparcl-paper', key `sums`: Sums .* do not hold .* project", done.stdout)
     done = snakemake(cifar, "--dry-run", "--cores", "1", f"{SUMS}/classes/2-of-3.npz")
     assert done.returncode != 0
     assert "No shard 2 of 3: data set 'cifar-100-150' has 1" in done.stdout
+
+
+def test_sums_by_session_of_a_data_set_that_is_a_suite(cifar: Path) -> None:
+    edit_params(cifar, lambda params: params["methods"]["acil-paper"].update(sums="sessions"))
+    record = "results/runs/cub-50/cub-50/efficientnet-lite0/acil-paper/1993-0.json"
+    plan = snakemake(cifar, "--dry-run", "--cores", "1", record, "--config", "suite=cub-50")
+    assert plan.returncode == 0, plan.stdout
+    assert "results/sums/cub-50/efficientnet-lite0/unit/cub-50-1993.npz" in plan.stdout

@@ -6,6 +6,7 @@ import yaml
 
 from sparcl import methods
 from sparcl.claims import sources
+from sparcl.errors import SparclError
 from sparcl.features.datasets import folder_stamp, how_split
 from sparcl.provenance import source_files
 
@@ -86,7 +87,7 @@ wildcard_constraints:
     shard=r"\d+",
     shards=r"\d+",
     scale="unit|raw",
-    by="classes|(?:" + "|".join(config["suites"]) + r")-\d+",
+    by="classes|(?:" + "|".join({SUITE: None, **config["suites"]}) + r")-\d+",
     order=r"\d+",
     seed=r"\d+",
     timing="|".join(config["timings"]),
@@ -219,12 +220,20 @@ def selection(wildcards):
 
 def sums_file(wildcards):
     """Return the total that a method starts from."""
+    from sparcl import sweep  # loads scipy, which a plan without sums can do without
+
     block, suite = pick("methods", wildcards.method), wildcards.suite
     if protocol(suite)["stress"] != "none" or block.get("features", "last") != "last":
         raise WorkflowError(
             f"Suite '{suite}', method '{wildcards.method}': its key `sums` wants the features as they were extracted, "
             "but the suite's `stress` or the method's `features` changes them. Leave out one of the two."
         )
+    try:
+        sweep.summed(block["learner"], block["hyper"])
+    except SparclError as error:
+        raise WorkflowError(
+            f"Method '{wildcards.method}', key `sums`: {error}"
+        ) from error
     scale = "unit" if protocol(suite)["normalize"] else "raw"
     by = {"classes": "classes", "sessions": f"{suite}-{wildcards.order}"}[block["sums"]]
     return f"results/sums/{wildcards.dataset}/{wildcards.backbone}/{scale}/{by}.npz"
@@ -238,7 +247,7 @@ def summed_order(wildcards):
 
 
 def summed_features(wildcards):
-    """Return one shard of the training features, or all of them, and the manifest that vouches for it."""
+    """Return one shard of the training features, or all of them, and its manifest."""
     dataset, k, n = wildcards.dataset, int(wildcards.shard), int(wildcards.shards)
     names = dataset, wildcards.backbone, "train"
     if n != number_of_shards(dataset) or not 1 <= k <= n:
@@ -247,9 +256,8 @@ def summed_features(wildcards):
         )
     if dataset not in SHARDED:
         return {"features": feature_file(*names), "manifest": manifest(*names)}
-    kind = {kind: shard_files(*names, kind)[k - 1] for kind in ("h5", "json")}
-    voucher = manifest(*names) if is_bundled(dataset) else kind["json"]
-    return {"features": kind["h5"], "manifest": voucher}
+    kinds = {"features": "h5", "manifest": "json"}
+    return {name: shard_files(*names, kind)[k - 1] for name, kind in kinds.items()}
 
 
 def number_of_shards(dataset):

@@ -88,6 +88,7 @@ rule list_split:
 
 rule verify_features:
     input:
+        unpack(lambda w: shard_inputs(w.dataset, w.backbone, w.split)),
         features="data/features/{dataset}/{backbone}/{split}.h5",
         manifest="data/features/{dataset}/{backbone}/{split}.json",
         code=code("verify_features", "sparcl.features.store"),

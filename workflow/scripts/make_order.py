@@ -2,9 +2,10 @@
 
 import hashlib
 
-from sparcl import adapter, experiment, orders, stream
+from sparcl import adapter, orders, stream
 from sparcl.features import store
 from sparcl.files import read_json, write_json
+from sparcl.unit import prepared
 
 
 def main(snakemake) -> None:
@@ -13,8 +14,8 @@ def main(snakemake) -> None:
     cut = {key: spec[key] for key in ("sessions", "base_classes")}
     parts = stream.split_sessions(stream.class_order(number, classes), **cut)
     if spec["order_rule"] != "random":
-        data = store.read(snakemake.input.train)
-        features = experiment.prepared(data.features, spec["normalize"])
+        data = store.read(snakemake.input.train, snakemake.input.manifest)
+        features = prepared(data.features, spec["normalize"])
         parts = orders.greedy(features, data.labels, parts, hard=spec["order_rule"] == "hard")
     sessions = [part.tolist() for part in parts]
     digest = hashlib.sha256(repr(sessions).encode()).hexdigest()

@@ -5,7 +5,7 @@ from sparcl import adapter, sums
 
 def main(snakemake) -> None:
     total = sums.merge_saved(snakemake.input.sums)
-    total.complete(snakemake.input.train)
+    total.complete(snakemake.input.train, snakemake.input.manifests[0])
     total.save(snakemake.output[0])
 
 

@@ -3,17 +3,18 @@
 from sparcl import adapter, experiment, methods, sweep
 from sparcl.features import store
 from sparcl.files import read_json, write_json
-from sparcl.sums import Sums, terms
+from sparcl.sums import Sums
+from sparcl.unit import prepared
 
 
 def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
     order, seed = read_json(snakemake.input.order), int(names["seed"])
     train, summed = read_json(snakemake.input.train), Sums.load(snakemake.input.sums)
-    data = store.read(snakemake.input.test)
-    own = terms(store.header(snakemake.input.test), spec["normalize"])
-    summed.agree(snakemake.input.test, own, data.class_names)
-    test = experiment.Split(experiment.prepared(data.features, spec["normalize"]), data.labels)
+    test = snakemake.input.test, snakemake.input.manifests[0]
+    summed.check_test(*test)
+    data = store.read(*test)
+    test = experiment.Split(prepared(data.features, spec["normalize"]), data.labels)
     chosen = read_json(snakemake.input.selection)["chosen"] if snakemake.input.selection else {}
     hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)
     record = sweep.run(summed.sums, test, order["sessions"], spec["learner"], hyper)

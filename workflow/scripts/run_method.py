@@ -9,7 +9,8 @@ def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
     order, seed = read_json(snakemake.input.order), int(names["seed"])
     kind = spec.get("features", "last")
-    data = {split: store.read(snakemake.input[split]).using(kind) for split in ("train", "test")}
+    splits = zip(("train", "test"), snakemake.input.manifests, strict=True)
+    data = {s: store.read(snakemake.input[s], manifest).using(kind) for s, manifest in splits}
     train, test = stress.splits(spec, order["sessions"], data["train"], data["test"])
     chosen = read_json(snakemake.input.selection)["chosen"] if snakemake.input.selection else {}
     hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)

@@ -7,7 +7,9 @@ from sparcl.files import read_json, write_json
 
 def main(snakemake) -> None:
     spec, rule = snakemake.params.spec, snakemake.params.spec["selection"]
-    data = store.read(snakemake.input.train).using(spec.get("features", "last"))
+    data = store.read(snakemake.input.train, snakemake.input.manifests[0]).using(
+        spec.get("features", "last")
+    )
     sessions = read_json(snakemake.input.order)["sessions"]
     hyper = methods.with_seed(spec["learner"], spec["hyper"], int(snakemake.wildcards.seed))
     chosen = selection.select(

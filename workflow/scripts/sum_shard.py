@@ -6,9 +6,9 @@ from sparcl.sums import Sums
 
 
 def main(snakemake) -> None:
-    order = snakemake.input.get("order")
-    sessions = read_json(order)["sessions"] if order else None
-    summed = Sums.of_file(snakemake.input.features, snakemake.wildcards.scale == "unit", sessions)
+    given, normalize = snakemake.input, snakemake.wildcards.scale == "unit"
+    sessions = read_json(given.order)["sessions"] if given.get("order") else None
+    summed = Sums.of_file(given.features, normalize, sessions, given.manifest)
     summed.save(snakemake.output[0])
 
 

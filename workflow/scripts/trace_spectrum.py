@@ -7,7 +7,7 @@ from sparcl.files import read_json, write_json
 
 def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
-    data = store.read(snakemake.input.train)
+    data = store.read(snakemake.input.train, snakemake.input.manifests[0])
     order = read_json(snakemake.input.order)["sessions"]
     (train,) = stress.splits(spec, order, data)
     parts = [train.rows(classes) for classes in order]
