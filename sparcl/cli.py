@@ -281,13 +281,7 @@ def _add_cut(commands: Any) -> None:
     )
     parser.add_argument("features", type=Path, metavar="FILE.h5")
     parser.add_argument("--shards", type=_whole, required=True, metavar="N")
-    parser.add_argument(
-        "--out",
-        type=Path,
-        required=True,
-        metavar="VIEW.h5",
-        help="where the view is written; the shards get a folder beside it",
-    )
+    _add_out(parser, "VIEW.h5", "where the view is written; the shards get a folder beside it")
     parser.set_defaults(run=cut)
 
 
@@ -315,8 +309,8 @@ def _add_merge_sums(commands: Any) -> None:
     parser = commands.add_parser(
         "merge-sums",
         help="add up sums of shards",
-        description="Add up sums of the shards of one data set, in one order whatever order they are given in. All "
-        "of them are held in memory.",
+        description="Add up sums of the shards of one data set, in one order whatever order they are given in. The "
+        "total and one shard are held in memory.",
     )
     parser.add_argument("sums", nargs="+", type=Path, metavar="SUMS.npz")
     _add_out(parser, "SUMS.npz", "where the total is written")

@@ -118,16 +118,15 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
     folder = path.with_suffix(".shards")
     if "shard" in whole.meta:
         raise FeatureFileError(f"{source}: a shard is not cut again. Cut the view of all of them.")
-    if (
-        folder.exists()
-    ):  # an interrupted cut would leave shards of two kinds, and a view of them its only copy
+    # An interrupted cut over shards would leave two kinds of them, where a view may be the only copy.
+    if folder.exists():
         raise ConfigError(
             f"{folder} exists. Delete it if nothing reads it, or cut into another folder."
         )
     ids = [identifier.decode() for identifier in whole.ids]
     meta = {key: whole.meta[key] for key in store.TEXT_KEYS + store.JSON_KEYS if key in whole.meta}
     size = -(-len(ids) // max(of, 1))
-    parts = [describe(ids, size, k, of) for k in range(1, max(of, 1) + 1)]
+    parts = [describe(ids, size, k, of) for k in range(1, max(of, 1) + 1)]  # k = 1 of 0 is an error
     files = [folder / f"{part['index']}-of-{of}.h5" for part in parts]
     for file, part in zip(files, parts, strict=True):
         rows = slice(part["first"], part["stop"])
