@@ -62,7 +62,7 @@ verify: $(VENV)/core
 	mv "$$folder/clone/paper/$(SUITE)/summary" "$$folder/committed" && \
 	(cd "$$folder/clone" && "$(abspath $(VENV))/bin/python" -m snakemake --cores $(CORES) summary \
 	  --config suite=$(SUITE)) && \
-	$(RUN) sparcl.verify $(if $(ACROSS),--across) "$$folder/committed" "$$folder/clone/paper/$(SUITE)/summary"
+	$(RUN) sparcl.report.verify $(if $(ACROSS),--across) "$$folder/committed" "$$folder/clone/paper/$(SUITE)/summary"
 
 # Twice: the second time for the numbers of tables and figures.
 paper:

@@ -26,9 +26,9 @@ import torch
 import yaml
 from PIL import Image
 
-from sparcl.errors import SparclError
-from sparcl.features import backbones, datasets, pipeline
-from sparcl.features.sources import ArraySource, FolderSource, Source
+from sparcl.base.errors import SparclError
+from sparcl.extraction import backbones, datasets, pipeline
+from sparcl.extraction.sources import ArraySource, FolderSource, Source
 
 ROOT = Path(__file__).resolve().parents[1]
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))

@@ -41,7 +41,7 @@ import numpy as np
 import official_forms as official
 from scipy.linalg import get_lapack_funcs
 
-from sparcl.learner import Learner
+from sparcl.learners.learner import Learner
 from sparcl.methods import build
 
 REPEATS = int(os.environ.get("SPARCL_BENCH_REPEATS", "3"))

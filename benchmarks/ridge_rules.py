@@ -11,10 +11,10 @@ import sys
 
 import numpy as np
 
-from sparcl import experiment, metrics, selection, stream
+from sparcl.base.randomness import generator
+from sparcl.base.rows import unit
 from sparcl.features import store
-from sparcl.randomness import generator
-from sparcl.unit import unit
+from sparcl.protocol import experiment, metrics, selection, stream
 
 ORDERS = (2001, 2002, 2003)
 RULES = ("base", "newest", "all", "gaussian")

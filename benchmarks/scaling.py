@@ -35,13 +35,15 @@ from typing import Any
 
 import numpy as np
 
-from sparcl import linalg, methods, stream
-from sparcl.class_sums import ClassSums
+from sparcl import methods
+from sparcl.algebra import linalg
+from sparcl.algebra.class_sums import ClassSums
+from sparcl.algebra.partition import Rule, Spectrum
+from sparcl.algebra.statistics import Statistics
+from sparcl.base.rows import prepared
 from sparcl.features import store
-from sparcl.memory import peak
-from sparcl.partition import Rule, Spectrum
-from sparcl.statistics import Statistics
-from sparcl.unit import prepared
+from sparcl.protocol import stream
+from sparcl.report.memory import peak
 
 THREADS = "SPARCL_BENCH_THREADS"
 ROWS = 4096  # of a block of features, as feature files are read

@@ -167,7 +167,7 @@ def recursion() -> list[Row]:
 
 def gram(d: int) -> Row:
     """Symmetric accumulation, counted as n d^2 flops, against the matrix-multiply rate."""
-    from sparcl.linalg import Gram
+    from sparcl.algebra.linalg import Gram
 
     n, rng = 4096, np.random.default_rng(2)
     Phi, A = rng.standard_normal((n, d)), np.asfortranarray(rng.standard_normal((d, n)))
@@ -197,8 +197,8 @@ def exponent(sizes: list[int], prepare: Callable[[int], Callable[[], object]]) -
 
 def complexity() -> list[Row]:
     """Fitted exponents beside those of the operation counts, which small sizes stay below."""
-    from sparcl import linalg
-    from sparcl.partition import Rule, Spectrum
+    from sparcl.algebra import linalg
+    from sparcl.algebra.partition import Rule, Spectrum
 
     rng = np.random.default_rng(3)
 

@@ -27,8 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from sparcl import methods, stream, sweep
-from sparcl.class_sums import ClassSums
+from sparcl import methods
+from sparcl.algebra.class_sums import ClassSums
+from sparcl.protocol import stream, sweep
 
 TARGET = 3.0
 THREADS = "SPARCL_BENCH_THREADS"

@@ -11,7 +11,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from sparcl.errors import ConfigError
+from sparcl.base.errors import ConfigError
 
 
 def render(
@@ -43,7 +43,7 @@ def render(
         A summary lacks a cell that the figure or table needs.
     """
     from figures import frames, style
-    from sparcl.files import write_text
+    from sparcl.base.files import write_text
 
     module = _module(name)
     data = frames.read(csv, options.get("frames"))

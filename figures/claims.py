@@ -11,8 +11,8 @@ from matplotlib.patches import Rectangle
 
 from figures import style
 from figures.frames import require
-from sparcl.claims import FAILS, HOLDS, UNMEASURABLE
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
+from sparcl.report.claims import FAILS, HOLDS, UNMEASURABLE
 
 COLUMNS = ["id", "judge", "verdict", "dataset", "mean", "std", "n"]
 # Colour, marker's face and word of each verdict; face and word tell them apart without colour.

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from figures.tables import ORIGIN, escape, numbers
-from sparcl.claims import FAILS, HOLDS, UNMEASURABLE, Judged, Measured
+from sparcl.report.claims import FAILS, HOLDS, UNMEASURABLE, Judged, Measured
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNMEASURABLE: "–"}
 RAGGED, END = r">{\raggedright\arraybackslash}", r" \\ \addlinespace[2pt]"

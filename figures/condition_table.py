@@ -7,7 +7,7 @@ import pandas as pd
 
 from figures import grid
 from figures.frames import label, origin, select, shown
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 SHOWN = {
     "kappa": "κ of the paper",

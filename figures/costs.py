@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from figures.frames import origin, require
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 EXEMPLARS = 2000 * 224 * 224 * 3  # bytes of the buffer of images that replay keeps
 # Column of the frame, head in the table, and how a value is printed.

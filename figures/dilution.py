@@ -17,7 +17,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 
 from figures import style
 from figures.frames import label, require, select
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 NULL = 1e-10  # eigenvalues below this share of the largest are zero up to rounding: their modes are arbitrary
 DEPTH = 1e-5  # what lies below this share of the largest eigenvalue is cut from the panel

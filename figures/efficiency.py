@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from figures import style
 from figures.costs import EXEMPLARS
 from figures.frames import label, measured, require, select
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 VALUE = "A_bar"
 # Frame -> column, unit of the column in what is drawn, name of the axis.

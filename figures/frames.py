@@ -6,8 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from sparcl import published
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
+from sparcl.report import published
 
 PUBLISHED = "published"  # quoted numbers, checked by their own reader
 PAIR = ["order", "seed"]  # one repetition of a run

@@ -23,7 +23,7 @@ from typing import Any
 import pandas as pd
 
 from figures.tables import ORIGIN, escape
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 NOTHING = "–"  # a cell that cannot have a number
 FLAGS = ["best", "underlined", "quoted"]

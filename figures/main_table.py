@@ -13,7 +13,7 @@ import pandas as pd
 from figures import tables
 from figures.frames import PAIR, label, measured, origin, require, select
 from figures.tables import Measure
-from sparcl.errors import ConfigError
+from sparcl.base.errors import ConfigError
 
 MEASURES = {
     "A_bar": Measure(

@@ -8,7 +8,7 @@ import pandas as pd
 from figures import grid, main_table
 from figures.frames import PUBLISHED, label, origin
 from figures.tables import ORIGIN
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 MEASURE = "A_bar"
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sparcl.errors import InputError
-from sparcl.files import write_text
+from sparcl.base.errors import InputError
+from sparcl.base.files import write_text
 
 START, END = "<!-- paper/bundled/tables/main.md -->\n", "<!-- end -->\n"
 

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
-from sparcl.errors import ConfigError
-from sparcl.files import replacing
+from sparcl.base.errors import ConfigError
+from sparcl.base.files import replacing
 
 COLUMN, PAGE = 3.25, 6.875  # inches: one column and both columns of the paper
 LABEL_SIZE = 6.5

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 ABSENT = "no block features"
 MANY = 20  # rows of a block beyond which a page needs smaller type

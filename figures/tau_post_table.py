@@ -7,7 +7,7 @@ import pandas as pd
 
 from figures import costs, grid
 from figures.frames import require
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 FRAME = "methods"
 SHOWN = [("tau_post", "s", "{:.3f}".format), ("relative_time", "relative", "{:.2f}".format)]

@@ -1,8 +1,8 @@
-"""``python -m sparcl``: see :mod:`sparcl.cli`."""
+"""``python -m sparcl``: see :mod:`sparcl.app.cli`."""
 
 import sys
 
-from sparcl.cli import main
+from sparcl.app.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,6 +1,10 @@
-"""Shared settings and fixtures of the numeric tests."""
+"""Settings and fixtures that tests of several rooms share."""
 
+import copy
 import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 # Before numpy loads: small matrices gain nothing from threads, and sums keep their bits.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
@@ -9,8 +13,13 @@ os.environ["MKL_NUM_THREADS"] = "1"
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import HealthCheck, settings
 from reference.streams import Session, synthetic_stream
+
+from sparcl.features import store
+
+ROOT = Path(__file__).resolve().parents[1]
 
 settings.register_profile(
     "ci",
@@ -35,3 +44,56 @@ def probe() -> np.ndarray:
     rng = np.random.default_rng(99)
     rows = rng.standard_normal((40, 16))
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="session")
+def project() -> Path:
+    return ROOT
+
+
+@pytest.fixture
+def params() -> dict[str, Any]:
+    """params.yaml, free to change."""
+    return copy.deepcopy(yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8")))
+
+
+@pytest.fixture
+def content() -> dict[str, Any]:
+    """A valid feature file of 12 samples, 5 features, 3 classes, as arguments of `store.write`."""
+    rng = np.random.default_rng(0)
+    return {
+        "features": rng.standard_normal((12, 5)).astype(np.float16),
+        "labels": np.arange(12) % 3,
+        "ids": [f"train/ä{i}.png" for i in range(12)],
+        "class_names": ["ant", "bee", "cat"],
+        "meta": {
+            "dataset": "toy",
+            "split": "train",
+            "backbone": "toy-net",
+            "timm_id": "toy",
+            "weights_sha256": "0" * 64,
+            "preprocessing": {"size": 224, "crop": 1.0, "mean": [0.5, 0.5, 0.5]},
+        },
+        "blocks": rng.standard_normal((12, 2, 5)).astype(np.float16),
+        "blocks_mean": rng.standard_normal((12, 5)).astype(np.float16),
+    }
+
+
+@pytest.fixture
+def feature_file(tmp_path: Path, content: dict[str, Any]) -> Path:
+    path = tmp_path / "toy" / "train.h5"
+    store.write(path, **content)
+    return path
+
+
+@pytest.fixture
+def save_image() -> Callable[..., None]:
+    """Write a small image of noise, different for every seed."""
+    from PIL import Image
+
+    def save(path: Path, seed: int = 0, size: tuple[int, int] = (8, 8)) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = np.random.default_rng(seed).integers(0, 256, (*size[::-1], 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(path)
+
+    return save

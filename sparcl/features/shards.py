@@ -23,9 +23,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sparcl.errors import ConfigError, FeatureFileError
+from sparcl.base.errors import ConfigError, FeatureFileError
+from sparcl.base.files import write_text
 from sparcl.features import store
-from sparcl.files import write_text
 
 # What the shards of a split agree in, of what is stated about a shard.
 COMMON = ("of", "total", "ids_sha256")

@@ -34,8 +34,8 @@ from typing import Any
 
 import numpy as np
 
-from sparcl.errors import FeatureFileError
-from sparcl.files import replacing, write_text
+from sparcl.base.errors import FeatureFileError
+from sparcl.base.files import replacing, write_text
 
 FORMAT = "sparcl-features-1"
 SPLITS = ("train", "test")

@@ -5,8 +5,8 @@ import inspect
 import pkgutil
 from typing import Any
 
-from sparcl.errors import InputError
-from sparcl.learner import Learner
+from sparcl.base.errors import InputError
+from sparcl.learners.learner import Learner
 
 
 def names() -> list[str]:

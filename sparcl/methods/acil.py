@@ -4,7 +4,7 @@ Source: paper eq. 2, "ACIL-style" statistics.  The same solution as ACIL's recur
 2022) without its random buffer, whatever the batches, sessions and class order.
 """
 
-from sparcl.spectral import Settings, SpectralRidge
+from sparcl.learners.spectral import Settings, SpectralRidge
 
 
 def build(*, ridge: float = 1.0, dtype: str = "float64") -> SpectralRidge:

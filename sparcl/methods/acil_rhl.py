@@ -10,7 +10,7 @@ Since W has variance 1 / (3 d), its ridge 0.1 is one of 0.3 d on the scale of Ra
 The method ``acil`` is the same ridge on the features themselves, as the SPARCL paper states it.
 """
 
-from sparcl.mapped import MappedRidge, Settings
+from sparcl.learners.mapped import MappedRidge, Settings
 
 
 def build(
@@ -20,7 +20,7 @@ def build(
 
     Parameters
     ----------
-    ridge : lambda, or a rule of :class:`sparcl.mapped.Settings`
+    ridge : lambda, or a rule of :class:`sparcl.learners.mapped.Settings`
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
     dtype : float64 (official) or float32

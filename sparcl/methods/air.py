@@ -9,7 +9,7 @@ Official: ridge 0.1, map and width as ACIL, features as they are.  A class must 
 session; the public code keeps every A_c and can wait.
 """
 
-from sparcl.mapped import MappedRidge, Settings
+from sparcl.learners.mapped import MappedRidge, Settings
 
 
 def build(
@@ -19,7 +19,7 @@ def build(
 
     Parameters
     ----------
-    ridge : lambda, or a rule of :class:`sparcl.mapped.Settings`
+    ridge : lambda, or a rule of :class:`sparcl.learners.mapped.Settings`
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
     dtype : float64 (official) or float32

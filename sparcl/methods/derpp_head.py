@@ -22,10 +22,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import softmax
-from sparcl.checks import positive, whole
-from sparcl.learner import Array, Learner
-from sparcl.randomness import generator
+from sparcl.base.checks import check_int, check_positive
+from sparcl.base.randomness import generator
+from sparcl.learners import softmax
+from sparcl.learners.learner import Array, Learner
 
 COLUMNS = 100  # of Split CIFAR-100, for which alpha was set
 
@@ -47,13 +47,13 @@ class DerppHead(Learner):
         seed: int,
     ) -> None:
         super().__init__()
-        self.buffer = whole("buffer", buffer, least=1)
-        self.alpha, self.beta = positive("alpha", alpha), positive("beta", beta)
-        self.rate = positive("rate", rate)
-        self.epochs = whole("epochs", epochs, least=1)
-        self.batch = whole("batch", batch, least=1)
+        self.buffer = check_int("buffer", buffer, least=1)
+        self.alpha, self.beta = check_positive("alpha", alpha), check_positive("beta", beta)
+        self.rate = check_positive("rate", rate)
+        self.epochs = check_int("epochs", epochs, least=1)
+        self.batch = check_int("batch", batch, least=1)
         self.scale = softmax.checked_scale(scale)
-        self.seed = whole("seed", seed, least=0)
+        self.seed = check_int("seed", seed, least=0)
         self.weights: Array = np.zeros((0, 0))
         self.bias: Array = np.zeros(0)
         self.seen = 0
@@ -84,7 +84,10 @@ class DerppHead(Learner):
         for _ in range(self.epochs):
             for rows in softmax.batches(len(X), self.batch, rng):
                 logits = X[rows] @ W + b
-                parts = [(X[rows], softmax.slope(logits, columns[rows])), *self._replay(W, b, rng)]
+                parts = [
+                    (X[rows], softmax.cross_entropy_gradient(logits, columns[rows])),
+                    *self._replay(W, b, rng),
+                ]
                 dW = sum(features.T @ G for features, G in parts)
                 db = sum(G.sum(axis=0) for _, G in parts)
                 steps.step(self.rate, dW, db)
@@ -101,7 +104,7 @@ class DerppHead(Learner):
         )
         gap = self.features[first] @ W + b - self.stored[first]
         gap[np.arange(len(b)) >= self.known[first][:, None]] = 0
-        again = softmax.slope(self.features[second] @ W + b, self.labels[second])
+        again = softmax.cross_entropy_gradient(self.features[second] @ W + b, self.labels[second])
         return [
             (self.features[first], self.alpha * 2 / (len(gap) * COLUMNS) * gap),
             (self.features[second], self.beta * again),

@@ -23,14 +23,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import linalg, ridge
-from sparcl.checks import one_of, positive, precision
-from sparcl.errors import InputError
-from sparcl.learner import Array, Learner
-from sparcl.mapped import FIT_SHARE, GRID, ROWS
-from sparcl.maps import RandomMap
-from sparcl.randomness import generator
-from sparcl.statistics import Statistics
+from sparcl.algebra import linalg, ridge
+from sparcl.algebra.statistics import Statistics
+from sparcl.base.checks import check_choice, check_dtype, check_positive
+from sparcl.base.errors import InputError
+from sparcl.base.randomness import generator
+from sparcl.learners.learner import Array, Learner
+from sparcl.learners.mapped import FIT_SHARE, GRID, ROWS
+from sparcl.parts.maps import RandomMap
 
 
 class DualStream(Learner):
@@ -48,12 +48,12 @@ class DualStream(Learner):
         super().__init__()
         for name, value in (("ridge", ridge), ("ridge_compensation", ridge_compensation)):
             if isinstance(value, str):
-                one_of(name, value, ("newest",))
+                check_choice(name, value, ("newest",))
             else:
-                positive(name, value)
+                check_positive(name, value)
         if ratio != 0:
-            positive("ratio", ratio)
-        self.dtype = precision(dtype)
+            check_positive("ratio", ratio)
+        self.dtype = check_dtype(dtype)
         self.rules = ridge, ridge_compensation
         self.ratio, self.width, self.seed = float(ratio), width, seed
         RandomMap(1, width, seed)  # refuses a bad width or seed now

@@ -7,7 +7,7 @@ d2479b7.  Official: alpha1 = 1 on the diagonal and alpha2 = 0 off it, for each o
 (CIFAR-100, ImageNet-R, CORe50); features of unit norm.
 
 What differs.  The code keeps K matrices of d x d and a pseudo-inverse of each at every test.  Here
-the covariance is kept as a thin factor of rank below n_c (``sparcl/gaussian.py``): the same
+the covariance is kept as a thin factor of rank below n_c (``sparcl/algebra/gaussian.py``): the same
 numbers, n_c d in place of d^2, and Woodbury's identity gives the distance.  Sigma_c is positive
 definite, so inverse and pseudo-inverse are one.  alpha2 is left out.  PILOT's port (raw covariance
 + 100 I, both vectors normalised) is another method.
@@ -19,11 +19,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.checks import positive
-from sparcl.errors import InputError
-from sparcl.gaussian import Gaussians
-from sparcl.learner import Array, Learner
-from sparcl.unit import unit
+from sparcl.algebra.gaussian import Gaussians
+from sparcl.base.checks import check_positive
+from sparcl.base.errors import InputError
+from sparcl.base.rows import unit
+from sparcl.learners.learner import Array, Learner
 
 
 class FeCam(Learner):
@@ -34,7 +34,7 @@ class FeCam(Learner):
 
     def __init__(self, alpha: float) -> None:
         super().__init__()
-        self.alpha = positive("alpha", alpha)
+        self.alpha = check_positive("alpha", alpha)
         self.gaussians: Gaussians | None = None
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:

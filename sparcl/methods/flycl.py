@@ -12,8 +12,8 @@ The grid belongs to features of a norm of about 40 and to M = 10,000: on unit-no
 another one, or a rule that looks at RanPAC's 17 values.
 """
 
-from sparcl.checks import one_of
-from sparcl.mapped import GRID, MappedRidge, Settings
+from sparcl.base.checks import check_choice
+from sparcl.learners.mapped import GRID, MappedRidge, Settings
 
 SCRIPT_GRID = (1e6, 1e7, 1e8, 1e9)
 
@@ -32,7 +32,7 @@ def build(
 
     Parameters
     ----------
-    ridge : ``gcv`` (official), another rule of :class:`sparcl.mapped.Settings`, or a number
+    ridge : ``gcv`` (official), another rule of :class:`sparcl.learners.mapped.Settings`, or a number
     grid : candidates of a rule: ``official`` (1e6 to 1e9) or ``wide`` (1e-8 to 1e8, RanPAC's)
     width : M, outputs of the map
     nonzeros : entries of a column of W; at most d
@@ -40,7 +40,7 @@ def build(
     seed : of the map's weights and of hold-outs
     dtype : float64 (default) or float32 (official)
     """
-    one_of("grid", grid, ("official", "wide"))
+    check_choice("grid", grid, ("official", "wide"))
     return MappedRidge(
         Settings(
             ridge,

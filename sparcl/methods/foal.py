@@ -12,7 +12,7 @@ unit-norm features the inputs of the sigmoid have a spread of about 1 / sqrt(3 d
 almost linear.
 """
 
-from sparcl.mapped import MappedRidge, Settings
+from sparcl.learners.mapped import MappedRidge, Settings
 
 
 def build(
@@ -22,7 +22,7 @@ def build(
 
     Parameters
     ----------
-    ridge : lambda, or a rule of :class:`sparcl.mapped.Settings`
+    ridge : lambda, or a rule of :class:`sparcl.learners.mapped.Settings`
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
     dtype : float64 (official) or float32

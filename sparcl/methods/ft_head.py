@@ -18,11 +18,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import softmax
-from sparcl.checks import positive, whole
-from sparcl.errors import InputError
-from sparcl.learner import Array, Learner
-from sparcl.randomness import generator
+from sparcl.base.checks import check_int, check_positive
+from sparcl.base.errors import InputError
+from sparcl.base.randomness import generator
+from sparcl.learners import softmax
+from sparcl.learners.learner import Array, Learner
 
 MOMENTUM = 0.9
 DECAYS = (5e-4, 2e-4)  # weight decay of the first session, and of later ones
@@ -33,11 +33,11 @@ class FtHead(Learner):
 
     def __init__(self, rate: float, epochs: int, batch: int, scale: float | str, seed: int) -> None:
         super().__init__()
-        self.rate = positive("rate", rate)
-        self.epochs = whole("epochs", epochs, least=1)
-        self.batch = whole("batch", batch, least=1)
+        self.rate = check_positive("rate", rate)
+        self.epochs = check_int("epochs", epochs, least=1)
+        self.batch = check_int("batch", batch, least=1)
         self.scale = softmax.checked_scale(scale)
-        self.seed = whole("seed", seed, least=0)
+        self.seed = check_int("seed", seed, least=0)
         self.weights: Array = np.zeros((0, 0))
         self.bias: Array = np.zeros(0)
 

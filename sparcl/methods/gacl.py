@@ -8,8 +8,8 @@ multiplies G and C by 3, the same as a third of the ridge.  The split of the pap
 unexposed classes is the block form of the same solve.
 """
 
-from sparcl.checks import whole
-from sparcl.mapped import MappedRidge, Settings
+from sparcl.base.checks import check_int
+from sparcl.learners.mapped import MappedRidge, Settings
 
 
 def build(
@@ -24,11 +24,11 @@ def build(
 
     Parameters
     ----------
-    ridge : lambda, or a rule of :class:`sparcl.mapped.Settings`, which has no use for ``passes``
+    ridge : lambda, or a rule of :class:`sparcl.learners.mapped.Settings`, which has no use for ``passes``
     passes : times that the official script feeds each batch
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
     dtype : float64 (official) or float32
     """
-    effective = ridge if isinstance(ridge, str) else ridge / whole("passes", passes, least=1)
+    effective = ridge if isinstance(ridge, str) else ridge / check_int("passes", passes, least=1)
     return MappedRidge(Settings(effective, width, "uniform", "relu", seed=seed, dtype=dtype))

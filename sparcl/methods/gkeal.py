@@ -12,7 +12,7 @@ M above the first session's n the public code makes up centres with unbounded co
 
 from typing import ClassVar
 
-from sparcl.mapped import MappedRidge, Settings
+from sparcl.learners.mapped import MappedRidge, Settings
 
 
 class KernelRidge(MappedRidge):
@@ -34,10 +34,10 @@ def build(
 
     Parameters
     ----------
-    ridge : lambda, or a rule of :class:`sparcl.mapped.Settings`
+    ridge : lambda, or a rule of :class:`sparcl.learners.mapped.Settings`
     width : M, number of centres
     sigma : bandwidth (official 10), or ``median``
-    centres : ``data`` or ``official``, see :func:`sparcl.maps.kernel_map`
+    centres : ``data`` or ``official``, see :func:`sparcl.parts.maps.kernel_map`
     seed : of the centres and of hold-outs
     dtype : float64 (official) or float32
     """

@@ -18,10 +18,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.checks import whole
-from sparcl.errors import InputError
-from sparcl.learner import Array, Learner
-from sparcl.unit import unit
+from sparcl.base.checks import check_int
+from sparcl.base.errors import InputError
+from sparcl.base.rows import unit
+from sparcl.learners.learner import Array, Learner
 
 
 class IcarlNme(Learner):
@@ -31,7 +31,7 @@ class IcarlNme(Learner):
 
     def __init__(self, memory: int) -> None:
         super().__init__()
-        self.memory = whole("memory", memory, least=1)
+        self.memory = check_int("memory", memory, least=1)
         self.exemplars: list[Array] = []
         self.weights: Array = np.zeros((0, 0))
 

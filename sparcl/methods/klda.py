@@ -22,11 +22,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from sparcl.checks import positive, whole
-from sparcl.discriminant import Discriminant, Scatter
-from sparcl.errors import InputError
-from sparcl.fourier import FourierMap, median_gamma
-from sparcl.learner import Array
+from sparcl.base.checks import check_int, check_positive
+from sparcl.base.errors import InputError
+from sparcl.learners.discriminant import Discriminant, Scatter
+from sparcl.learners.learner import Array
+from sparcl.parts.fourier import FourierMap, median_gamma
 
 MEDIAN = "median"
 
@@ -36,12 +36,12 @@ class Klda(Discriminant):
 
     def __init__(self, width: int, sigma: float | str, ridge: float, seed: int) -> None:
         super().__init__()
-        self.width = whole("width", width, least=1)
-        self.seed = whole("seed", seed, least=0)
-        self.ridge = 0.0 if ridge == 0 else positive("ridge", ridge)
+        self.width = check_int("width", width, least=1)
+        self.seed = check_int("seed", seed, least=0)
+        self.ridge = 0.0 if ridge == 0 else check_positive("ridge", ridge)
         if isinstance(sigma, str) and sigma != MEDIAN:
             raise InputError(f"sigma = {sigma!r}: it must be a number above 0, or {MEDIAN!r}.")
-        self.sigma = sigma if sigma == MEDIAN else positive("sigma", sigma)
+        self.sigma = sigma if sigma == MEDIAN else check_positive("sigma", sigma)
         self.map: FourierMap | None = None
         self.rank = 0
 

@@ -7,9 +7,9 @@ over it belongs to the residual and to the freeze, not to the wider feature.
 
 from typing import Any
 
-from sparcl.checks import whole
+from sparcl.base.checks import check_int
+from sparcl.learners.spectral import SpectralRidge
 from sparcl.methods import sparcl
-from sparcl.spectral import SpectralRidge
 
 FULL = {"tau_map": 0.0, "expansion": "relu"}  # a map that leaves nothing out
 
@@ -25,11 +25,11 @@ def build(
     width : M, outputs of the map
     seed : of the map's weights
     """
-    m = whole("width", width, least=1)
+    m = check_int("width", width, least=1)
     return sparcl.build(ridge=ridge, k=0, m=m, seed=seed, dtype=dtype, **FULL)
 
 
 def build_grid(*, width: int = 2000, **settings: Any) -> SpectralRidge:
     """Build one learner that fits all ridges at once."""
-    m = whole("width", width, least=1)
+    m = check_int("width", width, least=1)
     return sparcl.build_grid(k=0, m=m, **settings, **FULL)

@@ -17,11 +17,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import linalg
-from sparcl.checks import one_of, precision, share, whole
-from sparcl.learner import Array, Learner
-from sparcl.maps import RandomMap
-from sparcl.statistics import Statistics
+from sparcl.algebra import linalg
+from sparcl.algebra.statistics import Statistics
+from sparcl.base.checks import check_choice, check_dtype, check_fraction, check_int
+from sparcl.learners.learner import Array, Learner
+from sparcl.parts.maps import RandomMap
 
 BLOCK = 10_000  # samples between two truncations inside a session (official)
 
@@ -31,11 +31,11 @@ class TruncatedLeastSquares(Learner):
 
     def __init__(self, width: int, kept: float, cap: int, path: str, seed: int, dtype: str) -> None:
         super().__init__()
-        self.width = whole("width", width, least=1)
-        self.kept, self.cap = share("kept", kept), whole("cap", cap, least=1)
-        self.path = one_of("path", path, ("svd", "gram"))
-        self.seed = whole("seed", seed, least=0)
-        self.dtype = precision(dtype)
+        self.width = check_int("width", width, least=1)
+        self.kept, self.cap = check_fraction("kept", kept), check_int("cap", cap, least=1)
+        self.path = check_choice("path", path, ("svd", "gram"))
+        self.seed = check_int("seed", seed, least=0)
+        self.dtype = check_dtype(dtype)
         self.map: RandomMap | None = None
         self.n = 0
         self.U: Array = np.zeros((width, 0), dtype=self.dtype)

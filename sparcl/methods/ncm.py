@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.learner import Array, Learner
+from sparcl.learners.learner import Array, Learner
 
 
 class NearestClassMean(Learner):

@@ -20,11 +20,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.checks import one_of, whole
-from sparcl.discriminant import Discriminant, Scatter
-from sparcl.fourier import FourierMap, variance_gamma
-from sparcl.learner import Array
-from sparcl.maps import RandomMap
+from sparcl.base.checks import check_choice, check_int
+from sparcl.learners.discriminant import Discriminant, Scatter
+from sparcl.learners.learner import Array
+from sparcl.parts.fourier import FourierMap, variance_gamma
+from sparcl.parts.maps import RandomMap
 
 MAPS = ("rbf", "relu")
 
@@ -34,9 +34,9 @@ class RanDumb(Discriminant):
 
     def __init__(self, width: int, embedding: str, seed: int) -> None:
         super().__init__()
-        self.width = whole("width", width, least=1)
-        self.embedding = one_of("embedding", embedding, MAPS)
-        self.seed = whole("seed", seed, least=0)
+        self.width = check_int("width", width, least=1)
+        self.embedding = check_choice("embedding", embedding, MAPS)
+        self.seed = check_int("seed", seed, least=0)
         self.gamma, self.shrinkage = np.nan, np.nan
         self.map: FourierMap | RandomMap | None = None
 

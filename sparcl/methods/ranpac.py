@@ -10,7 +10,7 @@ The 17 solves are done in the smaller of the primal and the dual (``ridge.holdou
 choice.
 """
 
-from sparcl.mapped import MappedRidge, Settings
+from sparcl.learners.mapped import MappedRidge, Settings
 
 
 def build(
@@ -24,7 +24,7 @@ def build(
 
     Parameters
     ----------
-    ridge : ``newest`` (official), another rule of :class:`sparcl.mapped.Settings`, or a number
+    ridge : ``newest`` (official), another rule of :class:`sparcl.learners.mapped.Settings`, or a number
     width : M, outputs of the map
     seed : of the map's weights and of the hold-out split
     dtype : float64 (default) or float32 (official)

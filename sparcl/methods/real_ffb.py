@@ -9,7 +9,7 @@ trained backbone.
 Width and ridge as ACIL.
 """
 
-from sparcl.mapped import MappedRidge
+from sparcl.learners.mapped import MappedRidge
 from sparcl.methods import acil_rhl
 
 

@@ -24,11 +24,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import softmax
-from sparcl.checks import positive, whole
-from sparcl.gaussian import Gaussians
-from sparcl.learner import Array, Learner
-from sparcl.randomness import generator
+from sparcl.algebra.gaussian import Gaussians
+from sparcl.base.checks import check_int, check_positive
+from sparcl.base.randomness import generator
+from sparcl.learners import softmax
+from sparcl.learners.learner import Array, Learner
 
 MOMENTUM, DECAY = 0.9, 5e-4
 BATCH, DROP = 64, 18  # DROP: the epoch from which the rate is a tenth
@@ -50,11 +50,11 @@ class SlcaFrozen(Learner):
         self, rate: float, epochs: int, alignment: int, scale: float | str, seed: int
     ) -> None:
         super().__init__()
-        self.rate = positive("rate", rate)
-        self.epochs = whole("epochs", epochs, least=1)
-        self.alignment = whole("alignment", alignment, least=0)
+        self.rate = check_positive("rate", rate)
+        self.epochs = check_int("epochs", epochs, least=1)
+        self.alignment = check_int("alignment", alignment, least=0)
         self.scale = softmax.checked_scale(scale)
-        self.seed = whole("seed", seed, least=0)
+        self.seed = check_int("seed", seed, least=0)
         self.weights: Array = np.zeros((0, 0))
         self.bias: Array = np.zeros(0)
         self.trained: Array = np.zeros((0, 0))
@@ -97,7 +97,7 @@ class SlcaFrozen(Learner):
             rate = self.rate * (1 + np.cos(np.pi * epoch / self.alignment)) / 2
             X = np.concatenate([self._draws(j, drawn) for j in range(len(b))])
             for rows in softmax.batches(len(X), DRAWS, rng):
-                G = normalised_slope(X[rows] @ W + b, targets[rows], starts)
+                G = normalised_gradient(X[rows] @ W + b, targets[rows], starts)
                 steps.step(rate, X[rows].T @ G, G.sum(axis=0))
 
     def _draws(self, j: int, rng: np.random.Generator) -> Array:
@@ -136,7 +136,7 @@ class SlcaFrozen(Learner):
         return softmax.scaled(Phi, self.scale) @ self.weights + self.bias
 
 
-def normalised_slope(
+def normalised_gradient(
     logits: Array, targets: NDArray[np.integer], starts: NDArray[np.integer]
 ) -> Array:
     """Return the gradient (n, c) of the mean cross-entropy of z / (TEMPERATURE N(z)) at z (n, c).
@@ -146,7 +146,7 @@ def normalised_slope(
     """
     norms = np.sqrt(np.add.reduceat(logits**2, starts, axis=1))
     N = norms.mean(axis=1, keepdims=True) + 1e-7
-    G = softmax.slope(logits / (TEMPERATURE * N), targets) / (TEMPERATURE * N)
+    G = softmax.cross_entropy_gradient(logits / (TEMPERATURE * N), targets) / (TEMPERATURE * N)
     widths = np.diff(np.append(starts, logits.shape[1]))
     along = np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0) / len(starts)
     dN = logits * np.repeat(along, widths, axis=1)

@@ -19,10 +19,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.checks import one_of, share
-from sparcl.discriminant import Discriminant, Scatter
-from sparcl.learner import Array
-from sparcl.statistics import Statistics
+from sparcl.algebra.statistics import Statistics
+from sparcl.base.checks import check_choice, check_fraction
+from sparcl.learners.discriminant import Discriminant, Scatter
+from sparcl.learners.learner import Array
 
 COVARIANCES = ("streamed", "frozen")
 
@@ -34,8 +34,8 @@ class Slda(Discriminant):
 
     def __init__(self, shrinkage: float, covariance: str) -> None:
         super().__init__()
-        self.shrinkage = share("shrinkage", shrinkage)
-        self.covariance = one_of("covariance", covariance, COVARIANCES)
+        self.shrinkage = check_fraction("shrinkage", shrinkage)
+        self.covariance = check_choice("covariance", covariance, COVARIANCES)
         self.base: Statistics | None = None
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:

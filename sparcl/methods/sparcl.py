@@ -7,7 +7,7 @@ problem; it is the method ``sparcl-alg1``.
 
 from typing import Any
 
-from sparcl.spectral import Settings, SpectralRidge
+from sparcl.learners.spectral import Settings, SpectralRidge
 
 RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)  # candidates when ``ridge`` names a rule
 
@@ -45,7 +45,7 @@ def build(
     k : rank of the core (from the second session on)
     refresh : sessions between partitions; 0 keeps the first one
     warmup, condition_limit, trust_degrees, cores, freeze, reappearing, new_classes, coupling,
-    project, expansion, m, tau_map, update, seed, dtype : see :class:`sparcl.spectral.Settings`
+    project, expansion, m, tau_map, update, seed, dtype : see :class:`sparcl.learners.spectral.Settings`
     """
     rule = (
         {"ridge_rule": ridge, "ridges": RIDGES} if isinstance(ridge, str) else {"ridges": (ridge,)}

@@ -8,8 +8,8 @@ the residual, drawn anew with each partition; it halves the ridge along span(Q) 
 
 from typing import Any
 
+from sparcl.learners.spectral import SpectralRidge
 from sparcl.methods import sparcl
-from sparcl.spectral import SpectralRidge
 
 PRINTED = {"coupling": "dropped", "new_classes": "residual"}
 

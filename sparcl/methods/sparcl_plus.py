@@ -11,9 +11,9 @@ residual as future work.
 
 from typing import Any
 
-from sparcl.checks import whole
+from sparcl.base.checks import check_int
+from sparcl.learners.spectral import SpectralRidge
 from sparcl.methods import sparcl
-from sparcl.spectral import SpectralRidge
 
 DEFAULTS = {"refresh": 1, "expansion": "relu"}
 
@@ -49,7 +49,7 @@ def build(
         freeze=freeze,
         expansion=expansion,
         tau_map=tau_map,
-        m=whole("width", width, least=1),
+        m=check_int("width", width, least=1),
         seed=seed,
         dtype=dtype,
     )
@@ -57,4 +57,4 @@ def build(
 
 def build_grid(*, width: int = 2000, **settings: Any) -> SpectralRidge:
     """Build one learner that fits all pairs of ridge and tau at once."""
-    return sparcl.build_grid(m=whole("width", width, least=1), **(DEFAULTS | settings))
+    return sparcl.build_grid(m=check_int("width", width, least=1), **(DEFAULTS | settings))

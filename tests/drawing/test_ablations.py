@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from figures import ablation_table, ages, frontier, increments_table, main_table
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 
 def line(figure: Any, panel: int, name: str) -> Any:

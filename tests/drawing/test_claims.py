@@ -6,7 +6,7 @@ import pytest
 
 from drawing.test_figures import overlapping
 from figures import claims, style
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 
 def row(

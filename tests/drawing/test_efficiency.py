@@ -8,7 +8,7 @@ import pytest
 
 from drawing.test_figures import overlapping
 from figures import efficiency, style
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 MEASURED = ["ncm", "acil", "sparcl"]
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from figures import dilution, drift, sessions, style
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 
 def curves(ax):

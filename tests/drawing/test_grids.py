@@ -19,7 +19,7 @@ from figures import (
     streams_table,
     tau_post_table,
 )
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = ROOT / "data/published.csv"

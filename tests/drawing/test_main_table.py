@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from figures import main_table, tables
-from sparcl.errors import ConfigError, InputError
+from sparcl.base.errors import ConfigError, InputError
 
 CAPTION = "Suite {suite}: {backbone}, T = {sessions}, {orders} orders, ± 50%"
 

@@ -8,7 +8,7 @@ import pytest
 
 from drawing.test_figures import curves, overlapping
 from figures import mechanism, style
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 METHODS = ["acil-paper", "sparcl-paper", "ranpac"]
 

@@ -5,7 +5,7 @@ import pytest
 
 from drawing.test_figures import curves, overlapping
 from figures import peers, style
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 GROUPS = {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "elsewhere"], "None": ["elsewhere"]}
 

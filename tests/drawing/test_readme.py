@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from figures.readme import END, START, renewed
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import figures
-from sparcl.errors import ConfigError, InputError
+from sparcl.base.errors import ConfigError, InputError
 
 FIGURES = ["dilution", "drift", "sessions"]
 

@@ -9,7 +9,7 @@ import pytest
 from drawing.conftest import PAIRS
 from drawing.test_figures import curves, overlapping
 from figures import sensitivity, style
-from sparcl.errors import InputError
+from sparcl.base.errors import InputError
 
 GROUPS = {
     "grid": ["a", "b", "c"],

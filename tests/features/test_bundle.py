@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import yaml
 
+from sparcl.extraction.datasets import photo_id
 from sparcl.features import store
-from sparcl.features.datasets import photo_id
 
 ROOT = Path(__file__).resolve().parents[2]
 BUNDLE = ROOT / "data" / "features"

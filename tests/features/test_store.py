@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
-from sparcl.errors import FeatureFileError
+from sparcl.base.errors import FeatureFileError
 from sparcl.features import store
 
 

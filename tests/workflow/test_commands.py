@@ -14,7 +14,7 @@ import pytest
 from copies import ROOT, snakemake
 from dvc.cli import parse_args
 
-from sparcl import cli
+from sparcl.app import cli
 
 PAGES = [
     "README.md",

@@ -189,7 +189,7 @@ def test_format() -> None:
 
 def test_a_copy_runs_its_own_code(clone: Path) -> None:
     """Another copy may be installed in the environment; PYTHONPATH does not help here."""
-    with (clone / "sparcl/stream.py").open("a", encoding="utf-8") as file:
+    with (clone / "sparcl/protocol/stream.py").open("a", encoding="utf-8") as file:
         file.write('\nraise RuntimeError("code of the clone")\n')
     target = "results/orders/toy/cub-50/1993.json"
     run = snakemake(clone, "--cores", "1", target, "--config", "suite=toy", PYTHONPATH="")

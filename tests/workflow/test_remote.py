@@ -11,7 +11,7 @@ import yaml
 from copies import ROOT, clone_of, commit_all, dvc, planned, snakemake
 from own_data import add_own_data
 
-from sparcl.files import read_json
+from sparcl.base.files import read_json
 
 Make = Callable[..., subprocess.CompletedProcess[str]]
 PLAN = ("all", "--config", "suite=my-suite")

@@ -17,22 +17,22 @@ CODE = {
     "sparcl/methods/ncm.py": {"run_method": {"ncm"}},
     "sparcl/methods/sparcl.py": {"run_method": {"sparcl"}, "select_hyper": {"sparcl"}},
     "sparcl/methods/ranpac.py": {},
-    "sparcl/spectral.py": {"run_method": SELECTED, "select_hyper": SELECTED},
-    "sparcl/ridge.py": {"run_method": SELECTED, "select_hyper": SELECTED},
-    "sparcl/selection.py": {"run_method": SELECTED, "select_hyper": SELECTED},
-    "sparcl/experiment.py": {
+    "sparcl/learners/spectral.py": {"run_method": SELECTED, "select_hyper": SELECTED},
+    "sparcl/algebra/ridge.py": {"run_method": SELECTED, "select_hyper": SELECTED},
+    "sparcl/protocol/selection.py": {"run_method": SELECTED, "select_hyper": SELECTED},
+    "sparcl/protocol/experiment.py": {
         "run_method": EVERY,
         "select_hyper": SELECTED,
         "trace_spectrum": {""},
         "summarise_spectra": {""},
         "draw_figure": {"dilution", "drift", "sessions"},
     },
-    "sparcl/features/extract.py": {},
+    "sparcl/extraction/extract.py": {},
 }
 SHOWN = {
     "figures/drift.py": {"draw_figure": {"drift"}},
     "figures/main_table.py": {"write_table": {"main"}},
-    "sparcl/summary.py": {
+    "sparcl/report/summary.py": {
         "summarise_runs": {""},
         "summarise_spectra": {""},
         "write_table": {"main"},

@@ -10,9 +10,9 @@ from copies import ROOT
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import validate
 
-from sparcl.features.backbones import PRECISIONS
-from sparcl.features.datasets import READERS
-from sparcl.features.keymaps import KEYMAPS
+from sparcl.extraction.backbones import PRECISIONS
+from sparcl.extraction.datasets import READERS
+from sparcl.extraction.keymaps import KEYMAPS
 from sparcl.features.store import KINDS
 
 PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))

@@ -13,13 +13,13 @@ import pytest
 from copies import ROOT
 from tiny_suite import write_split
 
-from sparcl import stream
-from sparcl.errors import InputError
-from sparcl.experiment import Split, run
+from sparcl.app.sums import Sums
+from sparcl.base.errors import InputError
+from sparcl.base.rows import unit
 from sparcl.features import shards, store
-from sparcl.selection import select
-from sparcl.sums import Sums
-from sparcl.unit import unit
+from sparcl.protocol import stream
+from sparcl.protocol.experiment import Split, run
+from sparcl.protocol.selection import select
 
 SCRIPTS = ROOT / "workflow/scripts"
 NAMES = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from copies import duplicate, edit_params, snakemake
 
-from sparcl.cli import main
+from sparcl.app.cli import main
 from sparcl.features import store
 
 CIFAR = "data/features/cifar-100-150/efficientnet-lite0"

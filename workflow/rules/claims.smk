@@ -62,7 +62,7 @@ rule judge_claims:
         csv=claimed_summaries(timings=False),
         timings=ancient(claimed_summaries(timings=True)),
         ledger=LEDGER,
-        code=code("judge_claims", "sparcl.claims", "figures.claims_table"),
+        code=code("judge_claims", "sparcl.report.claims", "figures.claims_table"),
     output:
         claims_files(),
     log:

@@ -5,10 +5,10 @@ from pathlib import PurePosixPath
 import yaml
 
 from sparcl import methods
-from sparcl.claims import sources
-from sparcl.errors import SparclError
-from sparcl.features.datasets import folder_stamp, how_split
-from sparcl.provenance import source_files
+from sparcl.report.claims import sources
+from sparcl.base.errors import SparclError
+from sparcl.extraction.datasets import folder_stamp, how_split
+from sparcl.pipeline.provenance import source_files
 
 SUITE = config["suite"]
 # What a run leaves, and the frames of paper/<suite>/summary made from it.
@@ -97,14 +97,16 @@ def code(script, *modules):
     """Return the files that a script and the modules it uses consist of, as rule inputs."""
     return [
         f"workflow/scripts/{script}.py",
-        *source_files(["sparcl.adapter", *modules]),
+        *source_files(["sparcl.pipeline.adapter", *modules]),
     ]
 
 
 def method_code(script, module, method):
     """Return the code of one method's jobs: another method's file is not among it."""
     learner = methods.module_name(pick("methods", method)["learner"])
-    return code(script, module, "sparcl.stress", "sparcl.features.store", learner)
+    return code(
+        script, module, "sparcl.protocol.stress", "sparcl.features.store", learner
+    )
 
 
 SHARDED = [d for d, block in config["datasets"].items() if block.get("shards", 1) > 1]
@@ -220,7 +222,9 @@ def selection(wildcards):
 
 def sums_file(wildcards):
     """Return the total that a method starts from."""
-    from sparcl import sweep  # loads scipy, which a plan without sums can do without
+    from sparcl.protocol import (
+        sweep,
+    )  # loads scipy, which a plan without sums can do without
 
     block, suite = pick("methods", wildcards.method), wildcards.suite
     if protocol(suite)["stress"] != "none" or block.get("features", "last") != "last":
@@ -303,9 +307,13 @@ def order_features(wildcards):
 
 def order_modules(suite):
     """Return the modules that a suite's class orders rest on."""
-    modules = ["sparcl.stream", "sparcl.files"]
+    modules = ["sparcl.protocol.stream", "sparcl.base.files"]
     if protocol(suite)["order_rule"] != "random":
-        modules += ["sparcl.orders", "sparcl.experiment", "sparcl.features.store"]
+        modules += [
+            "sparcl.protocol.orders",
+            "sparcl.protocol.experiment",
+            "sparcl.features.store",
+        ]
     return modules
 
 

@@ -10,7 +10,7 @@ A data set with `shards: n` in its block is extracted by n jobs a split; the fea
 rule extract_features:
     input:
         split=lambda w: split_list(w.dataset),
-        code=code("extract_features", "sparcl.features.extract"),
+        code=code("extract_features", "sparcl.extraction.extract"),
     output:
         features="results/features/{dataset}/{backbone}/{split}.h5",
         manifest="results/features/{dataset}/{backbone}/{split}.json",
@@ -31,7 +31,7 @@ rule extract_features:
 rule extract_shard:
     input:
         split=lambda w: split_list(w.dataset),
-        code=code("extract_features", "sparcl.features.extract"),
+        code=code("extract_features", "sparcl.extraction.extract"),
     output:
         features="results/features/{dataset}/{backbone}/{split}.shards/{shard}-of-{shards}.h5",
         manifest="results/features/{dataset}/{backbone}/{split}.shards/{shard}-of-{shards}.json",
@@ -70,7 +70,7 @@ rule merge_shards:
 
 rule list_split:
     input:
-        code=code("list_split", "sparcl.features.datasets"),
+        code=code("list_split", "sparcl.extraction.datasets"),
     output:
         list="results/splits/{dataset}.txt",
         hash="results/splits/{dataset}.txt.sha256",

@@ -28,7 +28,9 @@ rule select_hyper:
     input:
         unpack(lambda w: feature_inputs(w, "train")),
         order="results/orders/{suite}/{dataset}/{order}.json",
-        code=lambda w: method_code("select_hyper", "sparcl.selection", w.method),
+        code=lambda w: method_code(
+            "select_hyper", "sparcl.protocol.selection", w.method
+        ),
     output:
         "results/selection/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
     log:
@@ -49,7 +51,7 @@ rule run_method:
         unpack(lambda w: feature_inputs(w, "train", "test")),
         order="results/orders/{suite}/{dataset}/{order}.json",
         selection=selection,
-        code=lambda w: method_code("run_method", "sparcl.experiment", w.method),
+        code=lambda w: method_code("run_method", "sparcl.protocol.experiment", w.method),
     output:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
     log:
@@ -71,8 +73,8 @@ rule trace_spectrum:
         order="results/orders/{suite}/{dataset}/{order}.json",
         code=code(
             "trace_spectrum",
-            "sparcl.diagnostics",
-            "sparcl.stress",
+            "sparcl.protocol.diagnostics",
+            "sparcl.protocol.stress",
             "sparcl.features.store",
         ),
     output:

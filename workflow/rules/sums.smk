@@ -9,7 +9,7 @@ rule sum_shard:
     input:
         unpack(summed_features),
         unpack(summed_order),
-        code=code("sum_shard", "sparcl.sums"),
+        code=code("sum_shard", "sparcl.app.sums"),
     output:
         "results/sums/{dataset}/{backbone}/{scale}/{by}/{shard}-of-{shards}.npz",
     log:
@@ -25,7 +25,7 @@ rule merge_sums:
     input:
         unpack(lambda w: feature_inputs(w, "train")),
         sums=sums_of_shards,
-        code=code("merge_sums", "sparcl.sums"),
+        code=code("merge_sums", "sparcl.app.sums"),
     output:
         "results/sums/{dataset}/{backbone}/{scale}/{by}.npz",
     log:
@@ -46,8 +46,8 @@ rule run_from_sums:
         sums=sums_file,
         code=lambda w: code(
             "run_from_sums",
-            "sparcl.sums",
-            "sparcl.sweep",
+            "sparcl.app.sums",
+            "sparcl.protocol.sweep",
             methods.module_name(pick("methods", w.method)["learner"]),
         ),
     output:

@@ -5,7 +5,7 @@ rule summarise_runs:
     input:
         records=lambda w: run_records(w.suite),
         traces=lambda w: spectrum_traces(w.suite),
-        code=code("summarise_runs", "sparcl.summary"),
+        code=code("summarise_runs", "sparcl.report.summary"),
     output:
         **{name: f"paper/{{suite}}/summary/{name}.csv" for name in RECORDS},
         metrics="paper/{suite}/summary/metrics.json",
@@ -21,7 +21,7 @@ rule summarise_runs:
 rule summarise_spectra:
     input:
         traces=lambda w: spectrum_traces(w.suite),
-        code=code("summarise_spectra", "sparcl.summary"),
+        code=code("summarise_spectra", "sparcl.report.summary"),
     output:
         **{name: f"paper/{{suite}}/summary/{name}.csv" for name in TRACES},
     log:
@@ -36,7 +36,9 @@ rule summarise_spectra:
 rule compare_methods:
     input:
         records=lambda w: run_records(w.suite),
-        code=code("compare_methods", "sparcl.comparison", "sparcl.summary"),
+        code=code(
+            "compare_methods", "sparcl.report.comparison", "sparcl.report.summary"
+        ),
     output:
         "paper/{suite}/summary/comparisons.csv",
     log:

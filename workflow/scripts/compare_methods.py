@@ -1,7 +1,8 @@
 """Set one method of a suite against others, pair by pair."""
 
-from sparcl import adapter, comparison, summary
-from sparcl.files import read_json
+from sparcl.base.files import read_json
+from sparcl.pipeline import adapter
+from sparcl.report import comparison, summary
 
 
 def main(snakemake) -> None:

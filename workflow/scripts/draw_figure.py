@@ -1,7 +1,7 @@
 """Draw one figure from the summaries."""
 
 from figures import render
-from sparcl import adapter
+from sparcl.pipeline import adapter
 
 
 def main(snakemake) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pandas as pd
 
 from figures import claims_table
-from sparcl import adapter, claims
-from sparcl.files import write_text
+from sparcl.base.files import write_text
+from sparcl.pipeline import adapter
+from sparcl.report import claims
 
 
 def main(snakemake) -> None:

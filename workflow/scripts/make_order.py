@@ -2,10 +2,11 @@
 
 import hashlib
 
-from sparcl import adapter, orders, stream
+from sparcl.base.files import read_json, write_json
+from sparcl.base.rows import prepared
 from sparcl.features import store
-from sparcl.files import read_json, write_json
-from sparcl.unit import prepared
+from sparcl.pipeline import adapter
+from sparcl.protocol import orders, stream
 
 
 def main(snakemake) -> None:

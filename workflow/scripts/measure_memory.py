@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from sparcl import adapter, memory, summary
+from sparcl.pipeline import adapter
+from sparcl.report import memory, summary
 
 
 def main(snakemake) -> None:

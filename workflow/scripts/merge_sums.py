@@ -1,6 +1,7 @@
 """Add up the sums of all shards, which must be those of all training samples."""
 
-from sparcl import adapter, sums
+from sparcl.app import sums
+from sparcl.pipeline import adapter
 
 
 def main(snakemake) -> None:

@@ -1,10 +1,12 @@
 """Run one method over one class order from the sums of the training samples and write the record."""
 
-from sparcl import adapter, experiment, methods, sweep
+from sparcl import methods
+from sparcl.app.sums import Sums
+from sparcl.base.files import read_json, write_json
+from sparcl.base.rows import prepared
 from sparcl.features import store
-from sparcl.files import read_json, write_json
-from sparcl.sums import Sums
-from sparcl.unit import prepared
+from sparcl.pipeline import adapter
+from sparcl.protocol import experiment, sweep
 
 
 def main(snakemake) -> None:

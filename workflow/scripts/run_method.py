@@ -1,8 +1,10 @@
 """Run one method over one class order and write the record."""
 
-from sparcl import adapter, experiment, methods, stress
+from sparcl import methods
+from sparcl.base.files import read_json, write_json
 from sparcl.features import store
-from sparcl.files import read_json, write_json
+from sparcl.pipeline import adapter
+from sparcl.protocol import experiment, stress
 
 
 def main(snakemake) -> None:

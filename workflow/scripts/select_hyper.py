@@ -1,8 +1,10 @@
 """Choose one method's hyper-parameters on the base session's training samples."""
 
-from sparcl import adapter, methods, selection, stress
+from sparcl import methods
+from sparcl.base.files import read_json, write_json
 from sparcl.features import store
-from sparcl.files import read_json, write_json
+from sparcl.pipeline import adapter
+from sparcl.protocol import selection, stress
 
 
 def main(snakemake) -> None:

@@ -1,8 +1,8 @@
 """Sum one shard of the training features, class by class or by the sessions of a class order."""
 
-from sparcl import adapter
-from sparcl.files import read_json
-from sparcl.sums import Sums
+from sparcl.app.sums import Sums
+from sparcl.base.files import read_json
+from sparcl.pipeline import adapter
 
 
 def main(snakemake) -> None:

@@ -1,6 +1,7 @@
 """Gather spectrum traces into spectrum.csv and the advice drawn from them."""
 
-from sparcl import adapter, summary
+from sparcl.pipeline import adapter
+from sparcl.report import summary
 
 
 def main(snakemake) -> None:

@@ -2,8 +2,10 @@
 
 import pandas as pd
 
-from sparcl import adapter, stream, stress, summary, timing
 from sparcl.features import store
+from sparcl.pipeline import adapter
+from sparcl.protocol import stream, stress
+from sparcl.report import summary, timing
 
 
 def main(snakemake) -> None:

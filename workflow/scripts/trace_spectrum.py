@@ -1,8 +1,9 @@
 """Measure, over one class order, what depends on the sums R and C only."""
 
-from sparcl import adapter, diagnostics, stress
+from sparcl.base.files import read_json, write_json
 from sparcl.features import store
-from sparcl.files import read_json, write_json
+from sparcl.pipeline import adapter
+from sparcl.protocol import diagnostics, stress
 
 
 def main(snakemake) -> None:

@@ -2,8 +2,8 @@
 
 import shutil
 
-from sparcl import adapter
 from sparcl.features import store
+from sparcl.pipeline import adapter
 
 
 def main(snakemake) -> None:

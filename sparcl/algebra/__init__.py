@@ -1,0 +1,1 @@
+"""The only callers of BLAS and LAPACK: sums, factors, spectra, the partition, the recursive path."""

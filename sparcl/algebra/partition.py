@@ -1,0 +1,152 @@
+"""Core and residual: the split of the feature space by the spectrum of R."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.algebra import linalg
+from sparcl.base.checks import check_fraction, check_int
+from sparcl.base.errors import InputError
+
+Array = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How large a core is: an energy threshold ``tau`` in (0, 1), or its rank ``k``."""
+
+    tau: float | None = None
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.tau is None) == (self.k is None):
+            raise InputError("A core has either an energy threshold tau or a rank k: give one.")
+        if self.k is not None:
+            check_int("k", self.k, least=0)
+        else:
+            check_fraction("tau", self.tau)
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A core basis and what was measured when it was chosen.
+
+    Attributes
+    ----------
+    U_core : (d, k) orthonormal, columns in order of falling eigenvalue
+    energy, energy_before : share of the trace held by k and by k - 1 directions
+    origin : of which decomposition (sessions before it, pairs computed); such cores are nested
+    """
+
+    U_core: Array
+    energy: float
+    energy_before: float
+    origin: tuple[int, int] = (0, 0)
+
+    @property
+    def k(self) -> int:
+        """Core rank."""
+        return self.U_core.shape[1]
+
+    @property
+    def r(self) -> int:
+        """Residual rank d - k."""
+        return self.U_core.shape[0] - self.k
+
+
+def empty(d: int, dtype: np.dtype | type = np.float64) -> Partition:
+    """Return the partition of the first session: R_0 = 0, so the core is empty."""
+    return Partition(np.zeros((d, 0), dtype=dtype, order="F"), 0.0, 0.0)
+
+
+@dataclass
+class Spectrum:
+    """Eigenpairs of R (d, d), computed when asked for and only as many as are needed.
+
+    R must stay as it is while the spectrum is in use; of a Gram its leading ``d`` rows are taken,
+    and only when they are needed.  Cost: O(d^2 k) while k is far below d (``linalg.leading_eigh``),
+    O(d^3) otherwise, once for all splits.
+    """
+
+    source: Array | linalg.Gram
+    origin: int = 0
+    d: int | None = None
+    _values: Array | None = field(default=None, repr=False)
+    _vectors: Array | None = field(default=None, repr=False)
+
+    @property
+    def R(self) -> Array:
+        """The matrix (d, d) that is decomposed."""
+        source = self.source
+        return source.full[: self.d, : self.d] if isinstance(source, linalg.Gram) else source
+
+    def split(self, rule: Rule) -> Partition:
+        """Return the smallest core with ``sum_{i<=k} lambda_i >= tau sum_i lambda_i``, or of rank k.
+
+        Source: paper, section "Spectral Partition of Analytic Memory".
+
+        Raises
+        ------
+        InputError
+            When the rule asks for a rank above d.
+        """
+        d = len(self.R)
+        if rule.k is not None and rule.k > d:
+            raise InputError(f"k = {rule.k} exceeds the {d} feature dimensions that can be split.")
+        trace = float(np.trace(self.R, dtype=np.float64))
+        if trace == 0 or rule.k == 0:
+            return empty(d, self.R.dtype)
+        if rule.k is not None:
+            k = rule.k
+            self.leading(k)
+        else:
+            self._decompose(rule.tau)
+        shares = np.cumsum(np.maximum(self._values, 0), dtype=np.float64) / trace
+        shares = np.concatenate([[0.0], shares])
+        if rule.k is None:
+            # rounding may leave the last share a few ulp below a tau close to 1
+            k = min(int(np.searchsorted(shares, rule.tau)), len(self._values))
+        U_core = np.asfortranarray(self._vectors[:, :k])
+        return Partition(
+            U_core, float(shares[k]), float(shares[max(k - 1, 0)]), (self.origin, len(self._values))
+        )
+
+    def leading(self, k: int) -> Array:
+        """Return the k leading eigenvectors (d, k)."""
+        if self._vectors is None or self._vectors.shape[1] < k:
+            self._values, self._vectors = linalg.leading_eigh(self.R, rank=k)
+        return self._vectors[:, :k]
+
+    def _decompose(self, energy: float) -> None:
+        target = energy * np.trace(self.R, dtype=np.float64)
+        if self._values is None or self._values.sum() < target:
+            self._values, self._vectors = linalg.leading_eigh(self.R, energy=energy)
+
+
+def partition(R: Array, rules: list[Rule]) -> list[Partition]:
+    """Split the space of R (d, d) by every rule; all share one eigendecomposition."""
+    spectrum = Spectrum(R)
+    largest = max((rule.tau for rule in rules if rule.tau is not None), default=None)
+    if largest is not None:
+        spectrum.split(Rule(tau=largest))
+    return [spectrum.split(rule) for rule in rules]
+
+
+def canonical_angle(U: Array, V: Array) -> float:
+    """Return the largest canonical angle, in degrees, between spans of U and V (d, k): O(d k^2).
+
+    From the sine, ``||V - U U^T V||_2``, which keeps small angles that a cosine rounds away.
+    """
+    if U.shape[1] == 0:
+        return 0.0
+    sine = np.linalg.norm(V - U @ (U.T @ V), 2)
+    return float(np.degrees(np.arcsin(min(sine, 1.0))))
+
+
+def residual_condition(R: Array, ridge: float, U_core: Array) -> float:
+    """Return the condition number of ``U_res^T (R + ridge I) U_res``: O(d^3)."""
+    values = linalg.residual_eigenvalues(R, U_core)
+    if len(values) == 0:
+        return 1.0
+    return float((max(values[0], 0.0) + ridge) / (max(values[-1], 0.0) + ridge))

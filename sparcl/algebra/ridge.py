@@ -1,0 +1,196 @@
+"""Weights from (R, C, ridge): the joint ridge, the constrained ridge, and how a ridge is chosen."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from sparcl.algebra.linalg import (
+    Factor,
+    Gram,
+    Tridiagonal,
+    descending_eigh,
+    product,
+    solve_definite,
+)
+from sparcl.base.errors import NumericalError
+
+Array = NDArray[np.floating]
+
+
+def constrained(
+    U_core: Array, V: Array, W_free: Array, G: Array, *, coupling: bool = True
+) -> Array:
+    """Return the ridge solution with its core coordinates held at ``G`` (paper, Lemma 1).
+
+    With A = R + ridge I, minimise ``tr(W^T A W) - 2 tr(W^T C)`` subject to ``U_core^T W = G``.
+    The stationarity condition ``A W - C + U_core M = 0`` gives, with ``W_free = A^-1 C``,
+    ``V = A^-1 U_core`` and ``S = U_core^T V``,
+
+        W = W_free - V S^-1 (U_core^T W_free - G),
+
+    which is ``U_core G + U_res Z`` with ``(U_res^T A U_res) Z = U_res^T C - (U_res^T A U_core) G``.
+
+    Parameters
+    ----------
+    U_core : (D, k) orthonormal; V : (D, k); W_free : (D, c); G : (k, c)
+    coupling : with False the term ``(U_res^T A U_core) G`` is left out, as Algorithm 1 prints it:
+        ``W = U_core G + U_res (U_res^T A U_res)^-1 U_res^T C``.
+
+    Returns
+    -------
+    W : (D, c).  Cost: k^3 / 3 + 4 D k c flops beside the solve that gave V.
+    """
+    if U_core.shape[1] == 0 or W_free.shape[1] == 0:
+        return W_free
+    S = product(U_core.T, V)
+    held = G if coupling else np.zeros_like(G)
+    excess = product(U_core.T, W_free) - held
+    W = W_free - product(V, solve_definite(S, excess))
+    # One step of refinement puts the frozen coordinates on G to the last bits.
+    W += product(U_core, held - product(U_core.T, W))
+    return W if coupling else W + product(U_core, G)
+
+
+def holdout(
+    H_fit: Array, Y_fit: Array, H_val: Array, Y_val: Array, grid: Array
+) -> tuple[float, Array]:
+    """Choose a ridge by the squared error on held-out rows (RanPAC, NeurIPS 2023).
+
+    Solves the ridge problem for every value of ``grid`` (g,): with fewer rows n than columns M in
+    the dual, where ``H_val W(ridge) = H_val H_fit^T (K + ridge I)^-1 Y_fit`` with
+    ``K = H_fit H_fit^T``, and with ``H_fit^T H_fit`` otherwise.  A ridge too small for a Cholesky
+    factor in this precision is solved by eigenvalues.  Cost: n^2 M + g n^3 / 3 flops (n < M) in
+    place of g solves of M^3 / 3.
+
+    Returns
+    -------
+    ridge : the first value of ``grid`` with the smallest finite mean squared error
+    errors : (g,) mean squared error over rows and columns
+    """
+    if len(H_fit) <= H_fit.shape[1]:
+        K, left, right = Gram.of_rows(H_fit), product(H_val, H_fit.T), Y_fit
+    else:
+        K, left, right = Gram(H_fit.shape[1], H_fit.dtype), H_val, product(H_fit.T, Y_fit)
+        K.add(H_fit)
+    spectral: tuple[Array, Array, Array] | None = None
+    solutions = []
+    for ridge in grid:
+        try:
+            with K.factored(ridge) as A:
+                solutions.append(A.solve(right))
+        except NumericalError:
+            if spectral is None:
+                s, U = descending_eigh(K.full)
+                spectral = np.maximum(s, 0), U, product(U.T, right)
+            s, U, right_U = spectral
+            solutions.append(product(U, right_U / (s + s.dtype.type(ridge))[:, None]))
+    scores = np.split(product(left, np.hstack(solutions)), len(grid), axis=1)
+    errors = np.array([np.mean((part - Y_val) ** 2) for part in scores])
+    errors[~np.isfinite(errors)] = np.inf
+    return float(grid[int(np.argmin(errors))]), errors
+
+
+def gcv(H: Array, Y: Array, grid: Array) -> tuple[float, Array]:
+    """Choose a ridge by generalised cross-validation on the rows themselves (Fly-CL, 2025).
+
+    With ``H = U diag(s) V^T`` and ``h = s^2 / (s^2 + ridge)``,
+
+        GCV(ridge) = (||Y - U diag(h) U^T Y||_F^2 / n) / (1 - sum(h) / n)^2.
+
+    With n <= M both come from ``K = H H^T`` reduced to tridiagonal form, since ``Y - U diag(h) U^T Y
+    = ridge (K + ridge I)^-1 Y``, which takes no eigenvector; a ridge below the rounding of the
+    eigenvalues, about n eps ||K||, counts as that.  With n > M they come from the eigenvectors of
+    ``H^T H``; never from an SVD of H (n, M).  Cost: n^2 M + 4 n^3 / 3 flops for n <= M.
+
+    Returns
+    -------
+    ridge : the first value of ``grid`` (g,) with the smallest finite score
+    scores : (g,)
+    """
+    n = len(H)
+    scores = np.full(len(grid), np.inf)
+    if n <= H.shape[1]:
+        T = Tridiagonal.reduce(Gram.of_rows(H), Y)
+        s2 = np.maximum(T.eigenvalues(), 0)
+        least = max(2 * n * float(np.finfo(H.dtype).eps) * s2[-1], np.finfo(np.float64).tiny)
+        for i, ridge in enumerate(np.maximum(grid, least)):
+            freedom = np.sum(ridge / (s2 + ridge)) / n  # 1 - sum(h) / n
+            scores[i] = np.sum((ridge * T.solved(ridge)) ** 2) / n / freedom**2
+    else:
+        K = Gram(H.shape[1], H.dtype)
+        K.add(H)
+        s2, V = descending_eigh(K.full)
+        live = s2 > len(s2) * np.finfo(H.dtype).eps * s2[0]
+        s2, V = s2[live], V[:, live]
+        energy = np.sum((V.T @ (H.T @ Y)) ** 2, axis=1) / s2  # ||u_i^T Y||^2, u_i = H v_i / s_i
+        s2 = s2.astype(np.float64)
+        outside = max(float(np.sum(Y**2, dtype=np.float64) - energy.sum()), 0.0)
+        for i, ridge in enumerate(grid):
+            left_over = ridge / (s2 + ridge)  # 1 - h
+            freedom = (left_over.sum() + n - len(s2)) / n
+            scores[i] = (outside + np.sum(left_over**2 * energy)) / n / freedom**2
+    scores[~np.isfinite(scores)] = np.inf
+    return float(grid[int(np.argmin(scores))]), scores
+
+
+def smallest(loss: Callable[[float], float], grid: Sequence[float]) -> float:
+    """Return the first value of ``grid`` with the smallest finite loss.
+
+    A value that cannot be solved in this precision is no candidate.
+
+    Raises
+    ------
+    NumericalError
+        When no value has a finite loss.
+    """
+    losses = []
+    for ridge in grid:
+        try:
+            losses.append(loss(ridge))
+        except NumericalError:
+            losses.append(np.inf)
+    losses = np.where(np.isfinite(losses), losses, np.inf)
+    if np.isinf(losses).all():
+        raise NumericalError(
+            f"No ridge among {min(grid):g} to {max(grid):g} gives a solution: raise the grid, or "
+            "use dtype float64."
+        )
+    return float(grid[int(np.argmin(losses))])
+
+
+def joint(factor: Factor, C: Array) -> Array:
+    """Return the joint ridge weights ``A^-1 C`` (D, c), paper eq. 2: 2 D^2 c flops."""
+    return factor.solve(C)
+
+
+def squared_error(W: Array, R: Array, C: Array) -> float:
+    """Return ``tr(W^T R W) - 2 tr(W^T C)``: the squared error over the summed rows, less ``n``.
+
+    Exact for a W (D, c) that never saw these rows, from sums alone: 2 D^2 c flops.
+    """
+    return float(np.sum(W * (R @ W - 2 * C)))
+
+
+def predicted_accuracy(W: Array, R: Array, C: Array, counts: NDArray[np.integer]) -> float:
+    """Return the accuracy that a Gaussian model of the summed rows' scores predicts for W (D, c).
+
+    From sums alone, the scores ``z = W^T x`` of class i have mean ``m_i = W^T C_i / n_i``, and all
+    classes share the within-class covariance ``S = (W^T R W - sum_i n_i m_i m_i^T) / (n - c)``.  A
+    sample of class i beats rival j with probability ``Phi((m_ii - m_ji) / s_ij)``, where
+    ``s_ij^2 = S_ii + S_jj - 2 S_ij``; rivals are taken as independent.  Classes without a row count
+    for nothing.  Where the squared error asks how near scores come to 0 and 1, this asks which
+    score is the largest.  Cost: 2 D^2 c flops.
+    """
+    live = np.flatnonzero(counts)
+    n, W = counts[live].astype(np.float64), W[:, live]
+    means = W.T @ (C[:, live] / n)  # m_ji: row rival j, column class i
+    scatter = W.T @ (R @ W) - (means * n) @ means.T
+    S = scatter / max(n.sum() - len(live), 1)
+    spread = np.diag(S)[:, None] + np.diag(S)[None] - 2 * S
+    gap = np.diag(means)[None] - means
+    tiny = np.finfo(np.float64).tiny
+    log_wins = log_ndtr(gap / np.sqrt(np.maximum(spread, tiny)))
+    np.fill_diagonal(log_wins, 0.0)
+    return float(np.exp(log_wins.sum(axis=0)) @ n / n.sum())

@@ -1,0 +1,1 @@
+"""Doors for people: the command line and the files it writes."""

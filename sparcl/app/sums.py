@@ -1,0 +1,277 @@
+"""Sums of feature files, by class or by session, in npz files that add up: shards of one data set anywhere."""
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.algebra.class_sums import ClassSums
+from sparcl.base.errors import InputError
+from sparcl.base.files import replacing
+from sparcl.base.rows import NORMALISATION, prepared
+from sparcl.features import store
+from sparcl.learners.learner import read_state
+
+KIND = "sums of classes, 1"
+
+
+@dataclass
+class Sums:
+    """What a feature file, or several, come to for a learner that is a sum over samples.
+
+    Attributes
+    ----------
+    sums : labels are positions in ``class_names``
+    terms : what shards must agree in: data set, split, features, normalisation and ``store.SOURCE``
+    class_names : K names
+    ids : (n,) bytes, ascending: every sample counts once
+    parts : ascending, for each file that was summed the hashes of its features, labels and ids
+    """
+
+    sums: ClassSums
+    terms: dict[str, Any]
+    class_names: list[str]
+    ids: NDArray[np.bytes_]
+    parts: list[list[str]]
+
+    @classmethod
+    def of_file(
+        cls,
+        path: str | Path,
+        normalize: bool = True,
+        sessions: Sequence[Sequence[int]] | None = None,
+        manifest: str | Path | None = None,
+    ) -> Self:
+        """Sum one feature file: one pass in blocks of ``store.ROWS``; n d^2 flops at most.
+
+        Memory holds a block, the sums (:class:`sparcl.algebra.class_sums.ClassSums`) and the ids.
+
+        Parameters
+        ----------
+        path : feature file, perhaps a shard
+        normalize : whether rows are divided by their norms first
+        sessions : classes of each session of one class order: second moments are those of sessions then
+        manifest : of the file; by default the one beside it
+
+        Raises
+        ------
+        FeatureFileError
+            When the file is missing, damaged or not what its manifest says.
+        InputError
+            When the sessions are not the file's classes, each once.
+        """
+        header = store.header(path, manifest)
+        classes = len(header.class_names)
+        groups = None if sessions is None else _groups(path, classes, sessions)
+        sums = ClassSums(header.d, classes, groups)
+        for Phi, y in store.blocks(path, manifest=manifest):
+            sums.accumulate(prepared(Phi, normalize), y)
+        parts = [[header.meta[f"{array}_sha256"] for array in ("features", "labels", "ids")]]
+        ids = np.sort(store.ids(path, manifest))
+        return cls(sums, terms(header, normalize), header.class_names, ids, parts)
+
+    def save(self, path: str | Path) -> None:
+        """Write an npz file, whole or not at all; equal sums give equal bytes."""
+        card = {
+            **{"kind": KIND, "terms": self.terms, "class_names": self.class_names},
+            "parts": self.parts,
+        }
+        content = {"card": json.dumps(card, sort_keys=True), "ids": self.ids} | self.sums.state()
+        with replacing(path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, allow_pickle=False, **content)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what :meth:`save` wrote, no pickle; InputError when the file is not that."""
+        try:
+            state = read_state(path)
+            card = json.loads(str(state["card"]))
+            if card["kind"] != KIND:
+                raise ValueError(f"kind {card['kind']!r}")
+            sums, ids = ClassSums.from_state(state), state["ids"]
+            if len(ids) != sums.counts.sum() or len(card["class_names"]) != sums.classes:
+                raise ValueError("samples, ids and class names differ in number")
+            return cls(sums, card["terms"], card["class_names"], ids, card["parts"])
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, InputError) as error:
+            raise _foreign(path, error) from error
+
+    def rows(self, paths: Sequence[str | Path]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return features (n, d), prepared as those summed were, and labels (n,) of feature files.
+
+        Raises
+        ------
+        SparclError
+            When a file is damaged, :meth:`check_test` refuses it, or a class has no sample.
+        """
+        normalize = self.terms["normalisation"] == NORMALISATION[True]
+        for path in paths:
+            self.check_test(path)
+        parts = [part for path in paths for part in store.blocks(path)]
+        Phi = np.concatenate([prepared(features, normalize) for features, _ in parts])
+        y = np.concatenate([labels for _, labels in parts]).astype(np.int64)
+        missing = np.setdiff1d(np.arange(self.sums.classes), y)
+        if len(missing):
+            raise InputError(
+                f"{', '.join(map(str, paths))}: class {self.class_names[missing[0]]!r} has no sample "
+                f"({len(missing)} such classes): no accuracy can count it."
+            )
+        return Phi, y
+
+    def check_test(self, path: str | Path, manifest: str | Path | None = None) -> None:
+        """Raise InputError unless a feature file is of this data set and holds no sample that was summed."""
+        own = self._terms_of(path, manifest) | {"split": self.terms["split"]}
+        self.agree(str(path), own, store.header(path, manifest).class_names)
+        known = np.intersect1d(store.ids(path, manifest), self.ids)
+        if len(known):
+            raise InputError(
+                f"{path}: {len(known)} of its samples are in the sums (first: {known[0].decode(errors='replace')!r}). "
+                "A test on what was learned measures nothing: give the test split."
+            )
+
+    def complete(self, path: str | Path, manifest: str | Path | None = None) -> None:
+        """Raise InputError unless these are the sums of a feature file, or of all shards that a view was made of."""
+        names = store.header(path, manifest).class_names
+        self.agree(str(path), self._terms_of(path, manifest), names)
+        wanted = store.ids(path, manifest)
+        missing, foreign = np.setdiff1d(wanted, self.ids), np.setdiff1d(self.ids, wanted)
+        if len(missing) or len(foreign):
+            first = next(iter([*missing, *foreign])).decode(errors="replace")
+            raise InputError(
+                f"{path}: its {len(wanted)} samples are not the {len(self.ids)} that were summed: {len(missing)} are "
+                f"missing and {len(foreign)} are others (first: {first!r}). Usual cause: a shard that was left out, or "
+                "sums of an older extraction; delete the sums and run snakemake."
+            )
+        if self.parts != sorted(store.parts(path, manifest)):
+            raise InputError(
+                f"{path}: its samples were summed, but with other features or labels, or cut in another way. Usual "
+                "cause: a shard that was changed after the merge; merge the shards again, then delete the sums."
+            )
+
+    def _terms_of(self, path: str | Path, manifest: str | Path | None) -> dict[str, Any]:
+        normalize = self.terms["normalisation"] == NORMALISATION[True]
+        return terms(store.header(path, manifest), normalize)
+
+    def agree(self, where: str, given: Mapping[str, Any], class_names: Sequence[str]) -> None:
+        """Raise InputError, naming the difference, unless terms and class list are these sums'."""
+        for name, value in self.terms.items():
+            if given.get(name) != value:
+                raise InputError(
+                    f"{where}: {name} is {given.get(name)!r}, but {value!r} in the sums before it. "
+                    "Sums add up, and scores make sense, only where both are the same."
+                )
+        mine, its = self.class_names, list(class_names)
+        if mine != its:
+            lengths = f"{len(its)} classes, but {len(mine)}"
+            unlike = [
+                f"class {i} is {b!r}, but {a!r}"
+                for i, (a, b) in enumerate(zip(mine, its, strict=False))
+                if a != b
+            ]
+            raise InputError(
+                f"{where}: {unlike[0] if unlike else lengths} in the sums before it. Shards have one class "
+                "list, in one order: extract them from one data set."
+            )
+
+
+def terms(header: store.Header, normalize: bool) -> dict[str, Any]:
+    """Return what sums of a feature file must agree in with others, as JSON would give it back."""
+    own = {"features": header.d, "normalisation": NORMALISATION[normalize]}
+    keys = ("dataset", "split", *store.SOURCE)
+    return json.loads(json.dumps(own | {key: header.meta[key] for key in keys}))
+
+
+def merge(shards: Iterable[tuple[str, Sums]]) -> Sums:
+    """Add up shards, given with their names, one after the other: one and the total are in memory.
+
+    Cost: that of :meth:`sparcl.algebra.class_sums.ClassSums.merge`, and a sort of all ids so far, for each shard.
+    In another order the last bits differ: :func:`merge_saved` and :func:`merge_files` fix it.
+
+    Raises
+    ------
+    InputError
+        When there is none, one differs in a term, the class list or the groups, or two hold the same
+        sample; the message names the shard and the difference.
+    """
+    total, names = None, []
+    for name, shard in shards:
+        names.append(name)
+        if total is None:
+            sums = ClassSums(shard.sums.d, shard.sums.classes, shard.sums.groups)
+            total = Sums(sums, shard.terms, shard.class_names, shard.ids[:0], [])
+            owner = np.zeros(0, dtype=np.int64)
+        total.agree(name, shard.terms, shard.class_names)
+        ids = np.concatenate([total.ids, shard.ids])
+        owner = np.append(owner, np.full(len(shard.ids), len(names) - 1))
+        ascending = np.argsort(ids, kind="stable")
+        ids, owner = ids[ascending], owner[ascending]
+        twice = np.flatnonzero(ids[1:] == ids[:-1])
+        if len(twice):
+            raise InputError(
+                f"{name}: {len(twice)} samples are in two shards (first: "
+                f"{ids[twice[0]].decode(errors='replace')!r}, in {names[owner[twice[0]]]} too), and would count twice. "
+                "Usual cause: a shard that was given or extracted twice."
+            )
+        try:
+            total.sums.merge(shard.sums)
+        except InputError as error:
+            raise InputError(f"{name}: {error}") from error
+        total.ids, total.parts = ids, sorted(total.parts + shard.parts)
+        del shard  # before the next one is loaded
+    if total is None:
+        raise InputError("No sums to add up: give one file or more.")
+    return total
+
+
+def merge_saved(paths: Sequence[str | Path]) -> Sums:
+    """Add up saved sums in the order of their smallest ids, whatever order they come in.
+
+    So the bytes are the same whichever shard was finished first.  Adding up sums of sums is the same
+    to rounding only: give all shards at once where bits count.  Errors: as :func:`merge`.
+    """
+    return merge((str(path), Sums.load(path)) for path in sorted(paths, key=_least_saved))
+
+
+def merge_files(
+    paths: Sequence[str | Path],
+    normalize: bool = True,
+    sessions: Sequence[Sequence[int]] | None = None,
+) -> Sums:
+    """Sum feature files, as :meth:`Sums.of_file` does each, and add up as :func:`merge_saved` would."""
+    ordered = sorted(paths, key=lambda path: _least(store.ids(path)))
+    return merge((str(path), Sums.of_file(path, normalize, sessions)) for path in ordered)
+
+
+def _least(ids: NDArray[np.bytes_]) -> bytes:
+    """Return the smallest id; an empty shard has none and goes first."""
+    return bytes(np.sort(ids)[0]) if len(ids) else b""
+
+
+def _least_saved(path: str | Path) -> bytes:
+    try:
+        with np.load(path, allow_pickle=False) as state:
+            return _least(state["ids"][:1])
+    except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile, zlib.error) as error:
+        raise _foreign(path, error) from error
+
+
+def _foreign(path: str | Path, error: Exception) -> InputError:
+    return InputError(f"{path}: no sums that `python -m sparcl sums` wrote ({error}).")
+
+
+def _groups(path: str | Path, classes: int, sessions: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Return the session of each class."""
+    order = np.array([label for session in sessions for label in session], dtype=np.int64)
+    if not np.array_equal(np.sort(order), np.arange(classes)):
+        raise InputError(
+            f"{path}: the sessions name {len(order)} classes, {len(np.unique(order))} different ones, the file has "
+            f"0..{classes - 1}. They must name each once: was the class order made for another data set?"
+        )
+    groups = np.empty(classes, dtype=np.int64)
+    groups[order] = np.repeat(np.arange(len(sessions)), [len(session) for session in sessions])
+    return groups

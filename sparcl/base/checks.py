@@ -1,0 +1,60 @@
+"""Checks of single hyper-parameters; each failure names the parameter and what it may be."""
+
+from typing import Any
+
+import numpy as np
+
+from sparcl.base.errors import InputError
+
+DTYPES = ("float64", "float32")
+
+
+def check_positive(name: str, value: Any) -> float:
+    """Return ``value`` if it is a finite number above zero, else raise InputError."""
+    if not _is_real(value) or not 0 < value < np.inf:
+        raise InputError(f"{name} = {value!r}: it must be a finite number above 0.")
+    return float(value)
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """Return ``value`` if it is a share of the energy, in (0, 1), else raise InputError."""
+    if not _is_real(value) or not 0 < value < 1:
+        raise InputError(
+            f"{name} = {value!r} lies outside (0, 1). It is the share of the trace of R that the "
+            "core holds; for an empty or a full core give k = 0 or k = d instead."
+        )
+    return float(value)
+
+
+def check_int(name: str, value: Any, *, least: int) -> int:
+    """Return ``value`` if it is an integer of at least ``least``, else raise InputError."""
+    number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not number or value < least:
+        raise InputError(f"{name} = {value!r}: it must be an integer of at least {least}.")
+    return int(value)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Return ``value`` if it is True or False, else raise InputError."""
+    if not isinstance(value, bool):
+        raise InputError(f"{name} = {value!r}: it must be true or false.")
+    return value
+
+
+def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """Return ``value`` if it is among ``allowed``, else raise InputError naming them."""
+    if value not in allowed:
+        raise InputError(f"{name} = {value!r}: it must be one of {', '.join(allowed)}.")
+    return value
+
+
+def check_dtype(value: Any) -> np.dtype:
+    """Return the dtype named ``value``, one of :data:`DTYPES`, else raise InputError."""
+    if value not in DTYPES:
+        raise InputError(f"dtype = {value!r}: the working precision is {' or '.join(DTYPES)}.")
+    return np.dtype(value)
+
+
+def _is_real(value: Any) -> bool:
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    return real and not isinstance(value, bool)

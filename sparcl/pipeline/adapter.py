@@ -1,0 +1,46 @@
+"""What every workflow script does around its one library call: log, and end with a clear error."""
+
+import logging
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from typing import NoReturn, TextIO
+
+from sparcl.base.errors import SparclError
+
+
+@contextmanager
+def logged(log: Sequence[str]) -> Iterator[None]:
+    """Send the block's output to the rule's log; on an error, say it on the terminal too.
+
+    A SparclError is the user's to mend, and so are a full disk and too little memory: the message
+    is shown without a traceback, which the log keeps.  Any other exception passes with everything.
+    """
+    file = open(log[0], "w", encoding="utf-8", buffering=1)
+    try:
+        with redirect_stdout(file), redirect_stderr(file):
+            logging.basicConfig(stream=file, level=logging.INFO, force=True)
+            yield
+    except (SparclError, OSError) as error:
+        _end(file, f"{type(error).__name__}: {error}")
+    except MemoryError as error:
+        _end(
+            file,
+            f"MemoryError: {error or 'no room'}. The job of {log[0]} needs more memory than it may have: run fewer "
+            "jobs at a time (--cores), or raise the limit. Jobs that are done stay done.",
+        )
+    except Exception:
+        traceback.print_exc()
+        _end(file, f"unexpected error, see {log[0]}")
+    finally:
+        with suppress(OSError):  # a full disk takes no log either; the outputs are what counts
+            file.close()
+
+
+def _end(log: TextIO, message: str) -> NoReturn:
+    """Say the message, keep the traceback in the log if the disk takes it, and end the job."""
+    print(message, file=sys.stderr)
+    with suppress(OSError):
+        traceback.print_exc(file=log)
+    sys.exit(1)

@@ -1,0 +1,1 @@
+"""Streams of sessions, the session loop, and what is measured in it."""

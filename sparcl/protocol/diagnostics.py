@@ -1,0 +1,228 @@
+"""What a new session does to the sums R and C, and which remedy that calls for.
+
+No learner is needed: the numbers belong to a data set and a class order, and are the same for every
+method.  What a learner does to its old classes is measured in :mod:`sparcl.protocol.old_classes`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.algebra import linalg
+from sparcl.algebra.partition import residual_condition
+from sparcl.algebra.statistics import Statistics
+from sparcl.base.errors import InputError
+from sparcl.protocol.metrics import prototype_cosine
+
+Array = NDArray[np.floating]
+
+EFFECTIVE = 0.01  # share of ||C_old||^2 that an eigenvalue must carry to count for kappa_t (paper)
+
+
+def log_spaced_modes(d: int, count: int) -> NDArray[np.int64]:
+    """Return up to ``count`` mode numbers from 1 to d, evenly spaced on a logarithmic axis."""
+    return np.unique(np.round(np.geomspace(1, d, count)).astype(np.int64))
+
+
+def dilution(R: Array, values: Array, vectors: Array, dR: Array, ridge: float) -> dict[str, Array]:
+    """Measure how a session's dR dilutes the inverse gain of old modes.
+
+    With A = R_old + ridge I and ``a_i = lambda_i + ridge``, the gain ``u_i^T A^-1 u_i = 1 / a_i``
+    shrinks by the share ``1 - a_i u_i^T (A + dR)^-1 u_i``.  In a shared eigenbasis (paper,
+    Proposition 1) that share is ``delta_i / (a_i + delta_i)`` with ``delta_i = u_i^T dR u_i``;
+    outside one it is only an upper bound, by Cauchy-Schwarz.
+
+    Parameters
+    ----------
+    R : (d, d) = R_old + dR; dR : (d, d)
+    values : (m,) old eigenvalues lambda_i; vectors : (d, m) old eigenvectors u_i
+
+    Returns
+    -------
+    overlap, shrink_exact, shrink_bound : (m,) each.  Cost: d^3 / 3 + 4 d^2 m flops.
+    """
+    a = values + ridge
+    overlap = np.einsum("im,im->m", vectors, dR @ vectors)
+    with linalg.Gram.wrap(R).factored(ridge) as A:
+        gain = np.einsum("im,im->m", vectors, A.solve(np.asfortranarray(vectors)))
+    return {
+        "overlap": overlap,
+        "shrink_exact": 1 - a * gain,
+        "shrink_bound": overlap / (a + overlap),
+    }
+
+
+def kappa(values: Array, vectors: Array, C_old: Array, ridge: float) -> float:
+    """Return the paper's kappa_t: ``lambda_max(R_t + ridge I)`` over its least effective eigenvalue.
+
+    Effective is an eigenvalue whose mode carries 1% of the old classes' cross-correlation energy,
+    ``||u_i^T C_old||^2 >= 0.01 ||C_old||^2``; where none does, the one that carries most.  It is
+    a function of R and C: the same number for ACIL and SPARCL, which keep the same sums.
+    """
+    carried = np.square(vectors.T @ C_old).sum(axis=1)
+    effective = np.flatnonzero(carried >= EFFECTIVE * carried.sum())
+    least = effective[-1] if len(effective) else int(np.argmax(carried))
+    return float((values[0] + ridge) / (values[least] + ridge))
+
+
+@dataclass
+class _Memory:
+    """The previous sessions' sums in their own eigenbasis, and the joint ridge solution."""
+
+    R: Array
+    values: Array
+    vectors: Array
+    W: Array
+
+    def rank(self, tau: float) -> int:
+        """Return the smallest k that holds the share tau of the energy."""
+        shares = np.cumsum(np.maximum(self.values, 0)) / np.trace(self.R)
+        return min(int(np.searchsorted(shares, tau)) + 1, len(shares))
+
+
+def trace(
+    sessions: Sequence[tuple[Array, NDArray[np.integer]]], ridge: float, tau: float, count: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Measure, over one class order, everything that depends on R and C only.
+
+    Parameters
+    ----------
+    sessions : (Phi (n, d), labels (n,)) a session, training rows
+    ridge, tau : lambda and the core's energy threshold; the paper's 1 and 0.95 in params.yaml
+    count : modes, of d, in ``modes``
+
+    Returns
+    -------
+    ``modes`` : a row a session and mode: eigenvalue of R_t, and of the old mode its eigenvalue,
+    inverse gain, overlap and shrink.  ``sessions`` : a row a session, see :func:`_session_row`.
+    Cost: one dense eigendecomposition a session, and as much again for the core's measurements.
+    """
+    d = sessions[0][0].shape[1]
+    modes = log_spaced_modes(d, count) - 1
+    labels = np.unique(np.concatenate([y for _, y in sessions]))
+    statistics, old = Statistics(d), None
+    mode_rows: list[dict[str, Any]] = []
+    session_rows: list[dict[str, Any]] = []
+    seen = np.zeros(0, dtype=np.int64)
+    for t, (Phi, y) in enumerate(sessions):
+        statistics.grow(len(labels))
+        statistics.accumulate(Phi, np.searchsorted(labels, y))
+        R, C = statistics.R.copy(order="F"), statistics.C
+        values, vectors = linalg.descending_eigh(R)
+        W = vectors @ ((vectors.T @ C) / (np.maximum(values, 0) + ridge)[:, None])
+        new = _Memory(R, values, vectors, W)
+        diluted: dict[str, Array] = {}
+        if old is not None:
+            diluted = dilution(R.copy(order="F"), old.values, old.vectors, R - old.R, ridge)
+            diluted |= {"old_eigenvalue": old.values, "inverse_gain": 1 / (old.values + ridge)}
+        for mode in modes:
+            row = {"session": t + 1, "mode": int(mode) + 1, "eigenvalue": float(values[mode])}
+            mode_rows.append(row | {key: float(column[mode]) for key, column in diluted.items()})
+        own = np.searchsorted(labels, np.unique(y))
+        before, seen = seen, np.union1d(seen, own)
+        prototypes = C[:, seen] / statistics.counts[seen]
+        row = {
+            "session": t + 1,
+            "kappa": kappa(values, vectors, C[:, before if len(before) else seen], ridge),
+            "condition": float((values[0] + ridge) / (max(values[-1], 0.0) + ridge)),
+            "prototype_cosine": prototype_cosine(prototypes),
+        }
+        if old is not None:
+            row |= _session_row(old, new, diluted, before, ridge, tau)
+        session_rows.append(row)
+        old = new
+    return {"modes": mode_rows, "sessions": session_rows}
+
+
+def _session_row(
+    old: _Memory,
+    new: _Memory,
+    diluted: dict[str, Array],
+    before: NDArray[np.integer],
+    ridge: float,
+    tau: float,
+) -> dict[str, Any]:
+    """Return what a session did to the core of the sessions before it.
+
+    ``leading_mass`` is the share of R_t's energy in its k leading modes, ``overlap`` the sum of
+    delta_i over the core's modes and ``overlap_share`` that over the session's energy tr dR.
+    ``core_angle`` (degrees) is the largest between the core and R_t's leading subspace of equal
+    rank.  ``joint_*`` are of the joint ridge solution (ACIL), by whose sums they are determined:
+    its old columns' change, split along the core, as share of the squared weight change and as
+    drift: root mean square change of the old logits over old *training* samples, divided by theirs,
+    ``sum_i lambda_i ||u_i^T dW||^2 / sum_i lambda_i ||u_i^T W||^2``, where core and residual do not
+    mix because the u_i are R_old-orthogonal.
+    """
+    k = old.rank(tau)
+    U, positive = old.vectors[:, :k], np.maximum(new.values, 0)
+    overlap = float(diluted["overlap"][:k].sum())
+    sines = new.vectors[:, :k] - U @ (U.T @ new.vectors[:, :k])
+    sine = np.sqrt(max(np.linalg.eigvalsh(sines.T @ sines)[-1], 0.0))
+    moved = np.square(old.vectors.T @ (new.W - old.W)[:, before]).sum(axis=1)
+    scale = np.square(old.vectors.T @ old.W[:, before]).sum(axis=1) @ np.maximum(old.values, 0)
+    drift = np.maximum(old.values, 0) * moved / scale
+    return {
+        "core_rank": k,
+        "residual_rank": len(old.R) - k,
+        "leading_mass": float(positive[:k].sum() / positive.sum()),
+        "overlap": overlap,
+        "overlap_share": overlap / float(np.trace(new.R - old.R)),
+        "core_shrink_exact": float(diluted["shrink_exact"][:k].mean()),
+        "core_shrink_bound": float(diluted["shrink_bound"][:k].mean()),
+        "core_angle": float(np.degrees(np.arcsin(min(sine, 1.0)))),
+        "residual_condition": residual_condition(new.R, ridge, np.asfortranarray(U)),
+        "joint_residual_change": float(moved[k:].sum() / moved.sum()) if moved.any() else np.nan,
+        "joint_drift_core": float(np.sqrt(drift[:k].sum())),
+        "joint_drift_residual": float(np.sqrt(drift[k:].sum())),
+    }
+
+
+def recommend(
+    sessions: Sequence[Mapping[str, Any]], thresholds: Mapping[str, float]
+) -> dict[str, Any]:
+    """Name the remedy that the paper's diagnostic protocol calls for, from training rows only.
+
+    The protocol logs (1) the overlap of a session with the core, (2) the mean cosine between class
+    prototypes, (3) the drift of old logits.  "If (1) and (3) move together while (2) is already
+    small, spectral partition is the right lever.  If (2) remains large, sparse decorrelation is the
+    right lever.  If both move, use both."
+
+    Made precise: contamination is present when the joint ridge solution's drift along the core,
+    as a share of these logits' scale, reaches ``drift`` and the core takes ``overlap`` or
+    more of the sessions' energy; prototypes are correlated when their cosine in the last session
+    reaches ``cosine``.
+
+    Parameters
+    ----------
+    sessions : rows of :func:`trace`'s ``sessions``
+    thresholds : ``overlap``, ``drift``, ``cosine``
+
+    Returns
+    -------
+    ``advice`` : partition, decorrelation, both or neither; and the three measured numbers.
+
+    Raises
+    ------
+    InputError
+        With fewer than two sessions nothing was old yet.
+    """
+    later = [row for row in sessions if row.get("overlap") is not None]
+    if not later:
+        raise InputError("A recommendation needs two sessions at least: the first has no past.")
+    measured = {
+        "overlap": float(np.mean([row["overlap_share"] for row in later])),
+        "drift": float(np.mean([row["joint_drift_core"] for row in later])),
+        "cosine": float(later[-1]["prototype_cosine"]),
+    }
+    contaminated = all(measured[name] >= thresholds[name] for name in ("overlap", "drift"))
+    correlated = measured["cosine"] >= thresholds["cosine"]
+    advice = {
+        (True, False): "partition",
+        (False, True): "decorrelation",
+        (True, True): "both",
+        (False, False): "neither",
+    }[contaminated, correlated]
+    return {"advice": advice} | measured

@@ -1,0 +1,92 @@
+"""Class orders, sessions, and the pseudo-stream inside a base session."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.base.errors import InputError
+from sparcl.base.randomness import generator
+
+
+def class_order(order: int, classes: int) -> NDArray[np.int64]:
+    """Return the class order with number ``order``: ``RandomState(order).permutation(classes)``.
+
+    The rule of PILOT, RevisitingCIL and RanPAC, whose order number is 1993.
+    """
+    return np.random.RandomState(order).permutation(classes).astype(np.int64)
+
+
+def split_sessions(
+    order: NDArray[np.integer], sessions: int, base_classes: int = 0
+) -> list[NDArray[np.integer]]:
+    """Cut a class order (K,) into sessions of nearly equal size, larger ones first.
+
+    With ``base_classes`` > 0 the first session has that many classes and the other
+    ``sessions - 1`` share the rest.
+
+    Raises
+    ------
+    InputError
+        When a session would be empty.
+    """
+    K = len(order)
+    rest = sessions - 1 if base_classes else sessions
+    left = K - base_classes
+    if sessions < 1 or base_classes < 0 or left < rest or (left and not rest):
+        raise InputError(
+            f"{K} classes cannot fill {sessions} sessions"
+            + (f" with {base_classes} classes in the first" if base_classes else "")
+            + ": lower `sessions` or `base_classes` of the suite, so that each session has a class."
+        )
+    first = [order[:base_classes]] if base_classes else []
+    return first + (np.array_split(order[base_classes:], rest) if rest else [])
+
+
+def rows_of(labels: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return the rows, ascending, whose label is among ``classes``."""
+    return np.flatnonzero(np.isin(labels, classes))
+
+
+def pseudo_stream(
+    labels: NDArray[np.integer],
+    base: NDArray[np.integer],
+    sub_sessions: int,
+    fit_share: float,
+    seed: int,
+) -> tuple[list[NDArray[np.integer]], NDArray[np.intp], NDArray[np.intp]]:
+    """Split the base session into sub-sessions of classes and its samples into fit and score rows.
+
+    Parameters
+    ----------
+    labels : (n,) training labels; base : classes of the base session, in order
+    sub_sessions : wanted number of sub-sessions; with fewer classes, one class each
+    fit_share : share of each class's samples to fit on (at least one to fit and one to score)
+
+    Returns
+    -------
+    sub-sessions of classes, fit rows, score rows
+
+    Raises
+    ------
+    InputError
+        With fewer than two base classes there are never old classes, and with one sample in a
+        class nothing is left to score.
+    """
+    if len(base) < 2:
+        raise InputError(
+            f"The base session has {len(base)} class: a pseudo-stream needs two or more. Lower "
+            "`sessions`, set `base_classes`, or give the hyper-parameters instead of `select`."
+        )
+    fit, score = [], []
+    for label in base:
+        rows = np.flatnonzero(labels == label)
+        if len(rows) < 2:
+            raise InputError(
+                f"Class {label} of the base session has {len(rows)} training sample(s): selection "
+                "needs two, one to fit and one to score."
+            )
+        rows = generator("pseudo-stream", seed, int(label)).permutation(rows)
+        cut = min(max(round(fit_share * len(rows)), 1), len(rows) - 1)
+        fit.append(rows[:cut])
+        score.append(rows[cut:])
+    subs = np.array_split(base, min(sub_sessions, len(base)))
+    return subs, np.sort(np.concatenate(fit)), np.sort(np.concatenate(score))

@@ -1,0 +1,255 @@
+"""The claims ledger: statements of the paper, measured on the summaries, judged by a predicate.
+
+A claim's value is one number a data set and class order: the weighted sum of its ``terms``, or the
+ratio of two.  A term takes a column of one summary for one method (or the best across several),
+and reduces what is left of a run (sessions, arrivals, modes) to a number.  The verdict is the
+predicate on the mean over orders: it has to be true on every data set to hold.  What names a
+method or data set that this repository does not have is not measurable here.  docs/claims.md
+explains the file; nothing but the file and the summaries enters a verdict.
+"""
+
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparcl.base.errors import ConfigError, InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HOLDS, FAILS, UNMEASURABLE = "holds", "does not hold", "not measurable here"
+ALL = "all"  # the one place of a value that joins data sets
+
+TERM = {"suite", "frame", "method", "methods", "across", "column", "times", "minus", "with"}
+TERM |= {"where", "reduce", "weight", "dataset"}
+CLAIM = {"id", "place", "says", "measured", "terms", "judge", "ratio"}
+
+
+def _rise(values: np.ndarray, other: np.ndarray) -> float:
+    return values[-1] - values[0]
+
+
+def _correlation(values: np.ndarray, other: np.ndarray) -> float:
+    if len(values) < 3 or np.ptp(values) == 0 or np.ptp(other) == 0:
+        return np.nan
+    return np.corrcoef(values, other)[0, 1]
+
+
+def _rank_correlation(values: np.ndarray, other: np.ndarray) -> float:
+    from scipy.stats import rankdata
+
+    return _correlation(rankdata(values), rankdata(other))
+
+
+REDUCTIONS: dict[str, Callable[[np.ndarray, np.ndarray], float]] = {
+    "mean": lambda values, other: values.mean(),
+    "sum": lambda values, other: values.sum(),
+    "max": lambda values, other: values.max(),
+    "min": lambda values, other: values.min(),
+    "first": lambda values, other: values[0],
+    "last": lambda values, other: values[-1],
+    "rise": _rise,
+    "correlation": _correlation,
+    "rank_correlation": _rank_correlation,
+}
+PREDICATES: dict[str, Callable[[float, Any], bool]] = {
+    "above": operator.gt,
+    "below": operator.lt,
+    "between": lambda value, limits: limits[0] <= value <= limits[1],
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A claim's value on one data set: mean and standard deviation over n class orders."""
+
+    dataset: str
+    mean: float
+    std: float
+    n: int
+    satisfied: bool
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its verdict, the values behind it, or the reason why there are none."""
+
+    claim: Mapping[str, Any]
+    verdict: str
+    values: list[Measured] = field(default_factory=list)
+    reason: str = ""
+
+
+def sources(ledger: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return the (suite, frame) pairs that a ledger reads, sorted."""
+    return sorted({(term["suite"], term["frame"]) for claim in ledger for term in claim["terms"]})
+
+
+def judge(
+    ledger: Sequence[Mapping[str, Any]],
+    frames: Mapping[tuple[str, str], "pd.DataFrame"],
+    known: Mapping[str, Sequence[str]],
+) -> list[Judged]:
+    """Return a verdict for each claim of the ledger.
+
+    Parameters
+    ----------
+    frames : (suite, frame) -> summary
+    known : ``methods`` and ``datasets`` of params.yaml
+
+    Raises
+    ------
+    ConfigError
+        When the ledger is malformed: an unknown key, reduction or predicate, a double id.
+    InputError
+        When a summary lacks what should be in it.
+    """
+    check(ledger)
+    return [_judged(claim, frames, known) for claim in ledger]
+
+
+def check(ledger: Sequence[Mapping[str, Any]]) -> None:
+    """Raise ConfigError, naming claim and key, unless the ledger is well formed."""
+    ids = [claim.get("id") for claim in ledger]
+    for claim in ledger:
+        name = claim.get("id")
+        _known_keys(f"claim {name}", claim, CLAIM, CLAIM - {"ratio"})
+        if ids.count(name) > 1:
+            raise ConfigError(f"docs/claims.yaml: two claims are named {name}.")
+        if claim["judge"].get("is") not in PREDICATES or "than" not in claim["judge"]:
+            raise ConfigError(
+                f"docs/claims.yaml, {name}: judge is {{is: one of {', '.join(PREDICATES)}, than: "
+                f"threshold}}, got {claim['judge']}."
+            )
+        if claim.get("ratio") and len(claim["terms"]) != 2:
+            raise ConfigError(f"docs/claims.yaml, {name}: a ratio has two terms.")
+        for term in claim["terms"]:
+            _known_keys(f"a term of {name}", term, TERM, {"suite", "frame", "column"})
+            if term.get("reduce", "mean") not in REDUCTIONS:
+                raise ConfigError(
+                    f"docs/claims.yaml, {name}: reduce = {term['reduce']}; there are "
+                    f"{', '.join(REDUCTIONS)}."
+                )
+            if ("methods" in term) != (term.get("across") in ("max", "min")):
+                raise ConfigError(
+                    f"docs/claims.yaml, {name}: `methods` goes with `across: max` or `min`."
+                )
+
+
+def _known_keys(what: str, block: Mapping[str, Any], allowed: set[str], needed: set[str]) -> None:
+    unknown, missing = sorted(set(block) - allowed), sorted(needed - set(block))
+    if unknown or missing:
+        raise ConfigError(
+            f"docs/claims.yaml, {what}: "
+            + (f"no key {', '.join(unknown)} is known" if unknown else "")
+            + (f"{' and ' if unknown else ''}{', '.join(missing)} is missing" if missing else "")
+            + f"; there are {', '.join(sorted(allowed))}."
+        )
+
+
+def _judged(
+    claim: Mapping[str, Any],
+    frames: Mapping[tuple[str, str], "pd.DataFrame"],
+    known: Mapping[str, Sequence[str]],
+) -> Judged:
+    if absent := _absent(claim, known):
+        return Judged(claim, UNMEASURABLE, reason=f"{absent} is not in this repository")
+    parts = [_values(claim["id"], term, frames) for term in claim["terms"]]
+    keys = sorted(set.intersection(*(set(part) for part in parts)))
+    if not keys:
+        raise InputError(
+            f"claim {claim['id']}: its terms have no data set and class order in common; give the "
+            "suites it names the same pairs, or drop the claim."
+        )
+    if claim.get("ratio"):
+        values = {key: parts[0][key] / parts[1][key] if parts[1][key] else np.nan for key in keys}
+    else:
+        weights = [term.get("weight", 1) for term in claim["terms"]]
+        values = {
+            key: sum(w * part[key] for w, part in zip(weights, parts, strict=True)) for key in keys
+        }
+    rule = claim["judge"]
+    measured = []
+    for dataset in dict.fromkeys(dataset for dataset, _ in keys):
+        of_set = np.array([values[key] for key in keys if key[0] == dataset], dtype=float)
+        mean = float(of_set.mean())
+        std = float(of_set.std(ddof=1)) if len(of_set) > 1 else np.nan
+        # nan satisfies no predicate: a value that does not exist supports nothing
+        satisfied = bool(PREDICATES[rule["is"]](mean, rule["than"]))
+        measured.append(Measured(dataset, mean, std, len(of_set), satisfied))
+    return Judged(claim, HOLDS if all(m.satisfied for m in measured) else FAILS, measured)
+
+
+def _absent(claim: Mapping[str, Any], known: Mapping[str, Sequence[str]]) -> str:
+    """Return the first method or data set that a claim needs and params.yaml does not have."""
+    for term in claim["terms"]:
+        if term["suite"] == "timings":  # names variants of its own
+            continue
+        for kind, names in (
+            (
+                "methods",
+                [*term.get("methods", []), *([term["method"]] if "method" in term else [])],
+            ),
+            ("datasets", [term["dataset"]] if "dataset" in term else []),
+        ):
+            for name in names:
+                if name not in known[kind]:
+                    return f"{kind.removesuffix('s').replace('dataset', 'data set')} {name}"
+    return ""
+
+
+def _values(
+    name: str, term: Mapping[str, Any], frames: Mapping[tuple[str, str], "pd.DataFrame"]
+) -> dict[tuple[str, int], float]:
+    """Return a term's number for each (data set, class order)."""
+    source = term["suite"], term["frame"]
+    if source not in frames:
+        raise InputError(
+            f"claim {name} reads {source[1]} of suite {source[0]}, which was not given: run that "
+            "suite, or correct the claim."
+        )
+    frame = frames[source]
+    columns = [term["column"], *(term[key] for key in ("times", "minus", "with") if key in term)]
+    if unknown := [c for c in [*columns, *term.get("where", {})] if c not in frame.columns]:
+        raise InputError(
+            f"claim {name}: {source[1]}.csv of suite {source[0]} has no column {', '.join(unknown)}"
+            f"; it has {', '.join(frame.columns)}."
+        )
+    if "dataset" in term:
+        frame = frame[frame["dataset"] == term["dataset"]]
+    for column, (low, high) in term.get("where", {}).items():
+        frame = frame[frame[column].between(low, high)]
+    methods = term.get("methods", [term["method"]] if "method" in term else [None])
+    across = max if term.get("across") == "max" else min
+    found: dict[tuple[str, int], list[float]] = {}
+    for method in methods:
+        rows = frame if method is None else frame[frame["method"] == method]
+        if rows.empty:
+            raise InputError(
+                f"claim {name}: {source[1]}.csv of suite {source[0]} has no row of {method}"
+                + (f" on {term['dataset']}" if "dataset" in term else "")
+                + "; run it in that suite, or correct the claim."
+            )
+        for (dataset, order), group in rows.groupby(["dataset", "order"], sort=True):
+            value = _reduced(group, term)
+            if value is not None:
+                place = ALL if "dataset" in term else dataset
+                found.setdefault((place, int(order)), []).append(value)
+    return {key: across(values) for key, values in found.items() if len(values) == len(methods)}
+
+
+def _reduced(rows: "pd.DataFrame", term: Mapping[str, Any]) -> float | None:
+    """Return one run's number; None where nothing was measured (a stream that was not traced)."""
+    values = rows[term["column"]].to_numpy(dtype=float)
+    if "times" in term:
+        values = values * rows[term["times"]].to_numpy(dtype=float)
+    if "minus" in term:
+        values = values - rows[term["minus"]].to_numpy(dtype=float)
+    other = rows[term.get("with", term["column"])].to_numpy(dtype=float)
+    there = np.isfinite(values) & np.isfinite(other)
+    if not there.any():
+        return None
+    return float(REDUCTIONS[term.get("reduce", "mean")](values[there], other[there]))

@@ -1,0 +1,215 @@
+"""Run records and traces in, flat tables out."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparcl.base.errors import InputError
+from sparcl.base.files import read_json, write_text
+from sparcl.protocol import metrics
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+KEYS = ["suite", "dataset", "backbone", "method", "order", "seed"]
+SHA = ["weights_sha256", "train_sha256", "test_sha256", "order_sha256"]
+# Fixed digits: accuracies are exact counts, everything else is a float of some condition number.
+PERCENT = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "forgetting", "A_arrival"}
+PERCENT |= {"difference", "low", "high", "sample_low", "sample_high"}
+# What depends on R and C only (one value for all methods), then what depends on the learner.
+TRACED = ["leading_mass", "overlap", "overlap_share", "core_rank", "residual_rank", "core_angle"]
+TRACED += ["core_shrink_exact", "core_shrink_bound", "kappa", "condition", "residual_condition"]
+TRACED += ["prototype_cosine", "joint_residual_change", "joint_drift_core", "joint_drift_residual"]
+MEASURED = ["expanded_prototype_cosine", "drift_core", "drift_residual", "residual_change"]
+MEASURED += ["bound_ratio"]
+REPORTED = ["k", "r", "energy", "energy_before"]
+COMPARED = ["suite", "dataset", "backbone", "method", "against", "measure", "orders"]
+COMPARED += ["difference", "low", "high", "sample_low", "sample_high"]
+PERCENT_FORMAT, FLOAT_FORMAT = "{:.4f}", "{:.6g}"
+
+
+def summarise(
+    records: Iterable[str | Path], traces: Iterable[str | Path] = ()
+) -> dict[str, "pd.DataFrame"]:
+    """Return the summaries of run records by name, sorted by their keys.
+
+    runs: the keys, ``sessions``, A_bar, A_last and forgetting in percent, drift and drift_scaled
+    (mean over sessions 2..T), ridge (of the last session) and every other hyper-parameter, hashes.
+    sessions: the keys, session (from 1), the three averages of A_t, forgetting and drift so far,
+    and what the learner reported.
+    arrivals: the keys, arrival (a session), and the accuracy on its classes when they arrived and
+    after the last session.
+    diagnostics: the keys, session, what ``traces`` measured on the same stream (empty where it was
+    not traced; the same for every method, since it depends on R and C only) and what the run did.
+    """
+    runs: list[dict[str, Any]] = []
+    sessions: list[dict[str, Any]] = []
+    arrivals: list[dict[str, Any]] = []
+    diagnosed: list[dict[str, Any]] = []
+    streams: dict[Any, list[dict[str, Any]]] = {}
+    for path in traces:
+        with _naming(path):
+            trace = read_json(path)
+            streams[_stream(trace["names"])] = trace["sessions"]
+    for path in records:
+        with _naming(path):
+            record = read_json(path)
+            rows = _session_rows(record)
+            sessions += rows
+            runs.append(_run_row(record, rows))
+            arrivals += _arrival_rows(record)
+            diagnosed += _diagnostic_rows(record, streams.get(_stream(record), []))
+    hyper = sorted({key for row in runs for key in row["hyper"]} - {"ridge", "tau", "seed"})
+    flat = [row | {key: row["hyper"].get(key) for key in ["ridge", "tau", *hyper]} for row in runs]
+    numbers = ["sessions", "A_bar", "A_last", "forgetting", "drift", "drift_scaled"]
+    measures = ["A_t", "A_t_sessions", "A_t_classes", "forgetting", "drift", "drift_scaled"]
+    return {
+        "runs": frame(flat, [*KEYS, *numbers, "learner", "ridge", "tau", *hyper, *SHA]),
+        "sessions": frame(
+            sessions, [*KEYS, "session", "classes_seen", *measures, "ridge", *REPORTED]
+        ),
+        "arrivals": frame(arrivals, [*KEYS, "arrival", "A_arrival", "A_last"]),
+        "diagnostics": frame(diagnosed, [*KEYS, "session", *TRACED, *MEASURED, *REPORTED]),
+    }
+
+
+def frame(rows: Sequence[dict[str, Any]], columns: list[str]) -> "pd.DataFrame":
+    """Return rows as a table, sorted by whichever keys its columns start with."""
+    import pandas as pd
+
+    table = pd.DataFrame(rows, columns=columns, dtype=object)
+    keys = [*KEYS, "against", "measure", "session", "arrival", "mode"]
+    return table.sort_values([key for key in columns if key in keys], kind="stable")
+
+
+def spectra(traces: Iterable[str | Path]) -> "pd.DataFrame":
+    """Return the modes of traces, one row a session and mode, with the names of their streams."""
+    keys = ["suite", "dataset", "backbone", "order", "session", "mode"]
+    values = ["eigenvalue", "old_eigenvalue", "inverse_gain", "overlap", "shrink_exact"]
+    rows: list[dict[str, Any]] = []
+    for path in traces:
+        with _naming(path):
+            trace = read_json(path)
+            rows += [trace["names"] | row for row in trace["modes"]]
+    return frame(rows, [*keys, *values, "shrink_bound"])
+
+
+def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
+    """Return the advice for each traced stream and the numbers that it rests on."""
+    rows: list[dict[str, Any]] = []
+    for path in traces:
+        with _naming(path):
+            trace = read_json(path)
+            rows.append(trace["names"] | trace["recommended"])
+    keys = ["suite", "dataset", "backbone", "order"]
+    return frame(rows, [*keys, "advice", "overlap", "drift", "cosine"])
+
+
+@contextmanager
+def _naming(path: str | Path) -> Iterator[None]:
+    """Name the record that has not the parts or kinds of value that a record has."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{path}: not a record of this project, or damaged ({type(error).__name__}: {error}). "
+            "Delete the file and run again; it will be made anew."
+        ) from error
+
+
+def headline(runs: "pd.DataFrame") -> dict[str, Any]:
+    """Return the mean A_bar and A_last over class orders: data set -> backbone -> method -> measure.
+
+    What ``dvc metrics diff`` compares between two commits; in percent, rounded as in the tables of runs.
+    """
+    tree: dict[str, Any] = {}
+    for (dataset, backbone, method), group in runs.groupby(["dataset", "backbone", "method"]):
+        means = {name: round(float(group[name].mean()), 4) for name in ("A_bar", "A_last")}
+        tree.setdefault(dataset, {}).setdefault(backbone, {})[method] = means
+    return tree
+
+
+def write_csv(frame: "pd.DataFrame", path: str | Path) -> None:
+    """Write a table with fixed digits, empty cells for missing values, and line feeds."""
+    text = frame.copy()
+    for column in text.columns:
+        form = PERCENT_FORMAT if column in PERCENT else FLOAT_FORMAT
+        text[column] = [_cell(value, form) for value in text[column]]
+    write_text(path, text.to_csv(index=False, lineterminator="\n"))
+
+
+def _cell(value: Any, form: str) -> str:
+    if value is None or value != value:
+        return ""
+    if isinstance(value, (float, np.floating)):
+        return form.format(value)
+    return str(value)
+
+
+def _session_rows(record: dict[str, Any]) -> list[dict[str, Any]]:
+    counts = [np.array(record[key]) for key in ("correct", "test_counts", "session_of_class")]
+    accuracy = {by: metrics.session_accuracy(*counts, by=by) for by in ("sessions", "classes")}
+    samples, forgetting = metrics.session_accuracy(*counts), metrics.forgetting(*counts)
+    return [
+        {key: record[key] for key in KEYS}
+        | {
+            "session": t + 1,
+            "classes_seen": int(np.count_nonzero(counts[2] <= t)),
+            "A_t": samples[t],
+            "A_t_sessions": accuracy["sessions"][t],
+            "A_t_classes": accuracy["classes"][t],
+            "forgetting": forgetting[t],
+            "drift": record["drift"][t],
+            "drift_scaled": record["drift_scaled"][t],
+        }
+        | {key: report.get(key) for key in ("ridge", *REPORTED)}
+        for t, report in enumerate(record["reports"])
+    ]
+
+
+def _stream(names: dict[str, Any]) -> tuple:
+    return tuple(names[key] for key in ("suite", "dataset", "backbone", "order"))
+
+
+def _arrival_rows(record: dict[str, Any]) -> list[dict[str, Any]]:
+    counts = [np.array(record[key]) for key in ("correct", "test_counts", "session_of_class")]
+    a = metrics.by_session(*counts)
+    return [
+        {key: record[key] for key in KEYS}
+        | {"arrival": s + 1, "A_arrival": a[s, s], "A_last": a[-1, s]}
+        for s in range(len(a))
+    ]
+
+
+def _diagnostic_rows(
+    record: dict[str, Any], traced: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    rows = []
+    for t, (report, measured) in enumerate(
+        zip(record["reports"], record["diagnostics"], strict=True)
+    ):
+        row = {key: record[key] for key in KEYS} | {"session": t + 1}
+        row |= dict(traced[t]) if traced else {}
+        rows.append(row | measured | {key: report.get(key) for key in REPORTED})
+    return rows
+
+
+def _run_row(record: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    def mean(column: str) -> float | None:
+        values = [row[column] for row in rows[1:] if row[column] is not None]
+        return float(np.mean(values)) if values else None
+
+    ridge = rows[-1]["ridge"]
+    return {
+        **{key: record[key] for key in (*KEYS, *SHA, "learner")},
+        "sessions": len(rows),
+        "A_bar": float(np.mean([row["A_t"] for row in rows])),
+        "A_last": rows[-1]["A_t"],
+        "forgetting": rows[-1]["forgetting"],
+        "drift": mean("drift"),
+        "drift_scaled": mean("drift_scaled"),
+        "hyper": record["hyper"] | ({} if ridge is None else {"ridge": ridge}),
+    }

@@ -1,0 +1,313 @@
+"""Sums of each class: what they hold, how they merge, and that a sweep of them is the learner itself."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sparcl import methods
+from sparcl.algebra.class_sums import ClassSums
+from sparcl.base.errors import InputError, NumericalError
+from sparcl.protocol import experiment, stream, sweep
+from sparcl.protocol.sweep import SummedRidge
+
+GRID = {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]}
+
+
+def drawn(seed: int, n: int, d: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy clusters of unit norm; the first classes have more rows than the last ones."""
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(classes), rng.integers(0, classes, n)])
+    y = rng.permutation(np.minimum(y, rng.integers(0, classes, len(y)) + y // 2))
+    y[:classes] = np.arange(classes)
+    Phi = rng.standard_normal((classes, d))[y] + rng.standard_normal((len(y), d))
+    return Phi / np.linalg.norm(Phi, axis=1, keepdims=True), y
+
+
+def summed(Phi: np.ndarray, y: np.ndarray, classes: int, block: int = 50) -> ClassSums:
+    sums = ClassSums(Phi.shape[1], classes)
+    for start in range(0, len(y), block):
+        sums.accumulate(Phi[start : start + block], y[start : start + block])
+    return sums
+
+
+def same(a: np.ndarray, b: np.ndarray, limit: float = 1e-12) -> None:
+    assert a.shape == b.shape
+    assert np.abs(a - b).max() <= limit * np.abs(b).max()
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(0, 200),
+    d=st.integers(1, 40),
+    classes=st.integers(1, 6),
+    block=st.integers(1, 250),
+)
+def test_any_classes_have_the_sums_of_their_samples(
+    seed: int, n: int, d: int, classes: int, block: int
+) -> None:
+    Phi, y = drawn(seed, n, d, classes)
+    sums = summed(Phi, y, classes, block)
+    labels = np.random.default_rng(seed).permutation(classes)[: 1 + seed % classes]
+    found, of_these = sums.of(labels), np.isin(y, labels)
+    same(found.R, Phi[of_these].T @ Phi[of_these])
+    same(found.C, Phi[of_these].T @ (y[of_these, None] == labels))
+    assert found.counts.tolist() == [np.sum(y == label) for label in labels]
+    again = ClassSums.from_state(sums.state()).of(labels)
+    assert np.array_equal(again.R, found.R) and np.array_equal(again.C, found.C)
+
+
+def test_a_class_is_kept_as_the_smaller_of_rows_and_triangle() -> None:
+    d, few, many = 9, 5, 6  # a triangle is 45 numbers, as are 5 rows
+    y = np.repeat([0, 1], [few, many])
+    sums = summed(np.random.default_rng(0).standard_normal((len(y), d)), y, 2, block=2)
+    shapes = {name: array.shape for name, array in sums.state().items()}
+    assert shapes == {
+        **{"counts": (2,), "sums": (2, d), "groups": (2,)},
+        **{"rows/0": (5, 9), "triangle/1": (45,)},
+    }
+    assert sums.nbytes == 8 * (2 + 2 * 9 + 45 + 45)
+    more = np.random.default_rng(1).standard_normal((500, d))
+    sums.accumulate(more, np.arange(500) % 2)
+    assert sums.nbytes == 8 * (2 + 2 * 9 + 45 + 45)
+
+
+@pytest.mark.parametrize("shards", [1, 2, 3, 7])
+def test_shards_add_up_to_one_pass(shards: int) -> None:
+    Phi, y = drawn(3, 400, 30, 8)  # rows alone, triangles alone, and rows that turn into triangles
+    whole, total = summed(Phi, y, 8), ClassSums(30, 8)
+    parts = [summed(Phi[i::shards], y[i::shards], 8) for i in range(shards)]
+    kept = [part.state() for part in parts]
+    for part in parts:
+        total.merge(part)
+    assert {key: value.shape for key, value in total.state().items()} == {
+        key: value.shape for key, value in whole.state().items()
+    }
+    same(total.of(range(8)).R, whole.of(range(8)).R)
+    same(total.sums, whole.sums)
+    assert np.array_equal(total.counts, whole.counts)
+    for part, before in zip(parts, kept, strict=True):  # what was merged stays as it was
+        assert all(np.array_equal(before[key], value) for key, value in part.state().items())
+
+
+@pytest.mark.parametrize(
+    ("method", "hyper"),
+    [
+        ("acil", {}),
+        ("sparcl", {"tau": GRID["tau"]}),
+        ("sparcl", {"tau": GRID["tau"], "refresh": 0, "warmup": 2, "new_classes": "residual"}),
+        ("sparcl", {"tau": GRID["tau"], "refresh": 1, "condition_limit": 20.0}),
+        ("sparcl", {"k": 7, "refresh": 1, "trust_degrees": 60.0}),
+        ("sparcl", {"tau": GRID["tau"], "freeze": False}),
+        ("sparcl-alg1", {"tau": GRID["tau"]}),
+    ],
+)
+def test_a_sweep_is_the_learner_on_its_own(method: str, hyper: dict) -> None:
+    d, classes = 24, 9
+    (Phi, y), (probe, labels) = drawn(5, 500, d, classes), drawn(6, 200, d, classes)
+    sums = summed(Phi, y, classes)
+    for number in (1993, 7):
+        sessions = stream.split_sessions(stream.class_order(number, classes), 4)
+        fitted = sweep.learner(method, ridge=GRID["ridge"], **hyper)
+        found = sweep.correct(sums, probe, labels, sessions, fitted)
+        assert set(found) == {(i, j) for i in range(2) for j in range(len(hyper.get("tau", [0])))}
+        for (i, j), correct in found.items():
+            own = hyper | {"ridge": GRID["ridge"][i]}
+            own |= {"tau": hyper["tau"][j]} if "tau" in hyper else {}
+            own |= {"tau": None} if "k" in hyper else {}
+            splits = experiment.Split(Phi, y), experiment.Split(probe, labels)
+            record = experiment.run(*splits, sessions, method, own)
+            assert correct.tolist() == record["correct"]
+            alone = methods.build(method, **own)
+            for session in sessions:
+                rows = np.isin(y, session)
+                alone.fit_session(Phi[rows], y[rows])
+            same(fitted.statistics.R, alone.statistics.R)
+            same(fitted._weights[i, j], alone.weights, 1e-9)
+            assert np.array_equal(fitted.classes, alone.classes)
+
+
+@pytest.mark.parametrize(
+    ("method", "hyper"),
+    [("acil", {"ridge": 0.1}), ("sparcl", {"ridge": 0.1, "tau": 0.5, "refresh": 2})],
+)
+def test_a_run_from_sums_has_the_record_of_one_from_samples(method: str, hyper: dict) -> None:
+    d, classes = 24, 9
+    (Phi, y), (probe, labels) = drawn(5, 500, d, classes), drawn(6, 200, d, classes)
+    sessions = stream.split_sessions(stream.class_order(1993, classes), 4)
+    splits = experiment.Split(Phi, y), experiment.Split(probe, labels)
+    # the recursive update, which runs may take, counts as another way to the same weights
+    wanted = experiment.run(
+        *splits, sessions, method, hyper | ({"update": "direct"} if "tau" in hyper else {})
+    )
+    groups = np.empty(classes, dtype=np.int64)
+    for t, session in enumerate(sessions):
+        groups[session] = t
+    for by in (None, groups):
+        sums = ClassSums(d, classes, by)
+        sums.accumulate(Phi, y)
+        found = sweep.run(sums, splits[1], sessions, method, hyper)
+        assert found.keys() == wanted.keys()
+        for name in ("correct", "classes", "last_hits", "session_of_class", "test_counts"):
+            assert found[name] == wanted[name]
+        for name in ("drift", "drift_scaled"):
+            assert found[name][0] is None
+            assert found[name][1:] == pytest.approx(wanted[name][1:], rel=1e-8)
+        assert [set(row) for row in found["diagnostics"]] == [set(r) for r in wanted["diagnostics"]]
+        assert found["hyper"] == methods.hyperparameters(method) | hyper
+    narrow = experiment.Split(probe[:, 1:], labels)
+    with pytest.raises(InputError, match=r"9 classes of 24 features .* 9 classes of 23 features"):
+        sweep.run(sums, narrow, sessions, method, hyper)
+    fewer = experiment.Split(probe[labels < 8], labels[labels < 8])
+    with pytest.raises(InputError, match="but the test split has 8 classes"):
+        sweep.run(sums, fewer, sessions, method, hyper)
+    with pytest.raises(InputError, match="'ncm' does not follow from sums"):
+        sweep.run(sums, splits[1], sessions, "ncm", {})
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(0, 200), cut=st.integers(1, 5))
+def test_groups_have_the_sums_of_their_classes(seed: int, n: int, cut: int) -> None:
+    d, classes = 12, 6
+    Phi, y = drawn(seed, n, d, classes)
+    groups = np.random.default_rng(seed).permutation(np.arange(classes) % cut)
+    parts = [ClassSums(d, classes, groups) for _ in range(2)]
+    for i, part in enumerate(parts):
+        part.accumulate(Phi[i::2], y[i::2])
+    parts[0].merge(parts[1])
+    sums = ClassSums.from_state(parts[0].state())
+    for group in range(cut):
+        labels = np.flatnonzero(groups == group)
+        found, rows = sums.of(labels), np.isin(y, labels)
+        same(found.R, Phi[rows].T @ Phi[rows])
+        same(found.C, Phi[rows].T @ (y[rows, None] == labels))
+
+
+def test_groups_that_are_none_are_refused() -> None:
+    with pytest.raises(InputError, match="of 3 classes: give each class the number"):
+        ClassSums(4, 3, np.array([0, -1, 1]))
+    for groups in ([0, 1], [0, 1, 3], [[0, 1, 2]]):
+        with pytest.raises(InputError, match=r"of 3 classes: .* 0\.\.2"):
+            ClassSums(4, 3, np.array(groups))
+    with pytest.raises(InputError, match="class 1 is in group 0, but in 1 here"):
+        ClassSums(4, 2).merge(ClassSums(4, 2, np.array([0, 0])))
+
+
+def test_one_decomposition_serves_many_ridges(monkeypatch: pytest.MonkeyPatch) -> None:
+    Phi, y = drawn(8, 400, 20, 6)
+    sums, ridges = summed(Phi, y, 6), np.geomspace(1e-3, 1e3, sweep.MANY).tolist()
+    many, calls = sweep.learner("acil", ridge=ridges), []
+    decompose = sweep.linalg.descending_eigh
+    monkeypatch.setattr(
+        sweep.linalg, "descending_eigh", lambda R: calls.append(len(R)) or decompose(R)
+    )
+    for t, session in enumerate(([3, 0], [1], [5, 2, 4])):
+        many.fit_sums(session, sums)
+        assert calls == [20] * (t + 1)
+        rows = np.isin(y, many.classes)
+        for i, ridge in enumerate(ridges):
+            one = methods.build("acil", ridge=ridge)
+            one.fit_session(Phi[rows], y[rows])
+            place = np.argsort(many.classes)
+            same(many._weights[i, 0][:, place], one.weights, 1e-11)
+    few = sweep.learner("acil", ridge=ridges[:-1])
+    few.fit_sums([0, 1], sums)
+    assert len(calls) == 3
+
+
+def test_test_samples_of_classes_that_never_come_count_for_nothing() -> None:
+    Phi, y = drawn(9, 300, 20, 6)
+    sessions = [np.array([4, 1]), np.array([0])]
+    fitted = sweep.learner("acil", ridge=[1.0])
+    found = sweep.correct(summed(Phi, y, 6), Phi, y, sessions, fitted)[0, 0]
+    rows = np.isin(y, [4, 1, 0])
+    hits = fitted.predict(Phi[rows]) == y[rows]
+    assert found[1].tolist() == [np.sum(y[rows][hits] == label) for label in (1 + 3, 1, 0)]
+    assert found.shape == (2, 3) and found[0, 2] == 0 < found[0].sum()
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("Phi", "y", "message"),
+    [
+        (np.zeros((2, 5)), np.array([0, 1]), r"must be \(n, 4\).*same backbone"),
+        (np.zeros((2, 4)), np.array([0]), "must be"),
+        (np.zeros((2, 4)), np.array([0, 3]), r"from 0 to 3.*in 0\.\.2"),
+        (np.zeros((2, 4)), np.array([-1, 0]), "from -1"),
+        (np.zeros((2, 4)), np.array([0.0, 1.0]), "float64"),
+        (np.array([[0, 0, 0, 1], [0, 0, np.nan, 1]]), np.array([0, 1]), "row 1.*not finite"),
+    ],
+)
+def test_bad_samples_are_refused_and_change_nothing(
+    Phi: np.ndarray, y: np.ndarray, message: str
+) -> None:
+    sums = summed(np.eye(4)[:3], np.arange(3), 3)
+    before = sums.of([0, 1, 2]).R
+    with pytest.raises(InputError, match=message):
+        sums.accumulate(Phi, y)
+    assert np.array_equal(sums.of([0, 1, 2]).R, before) and sums.counts.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("labels", [[], [0, 0], [3], [-1], [2]])
+def test_classes_without_sums_are_refused(labels: list[int]) -> None:
+    sums = summed(np.eye(4)[:2], np.arange(2), 3)
+    with pytest.raises(InputError, match="name each once, among the 3 classes"):
+        sums.of(labels)
+
+
+def test_sums_of_another_shape_are_refused() -> None:
+    with pytest.raises(InputError, match="3 classes and 5 features into 3 classes and 4 features"):
+        ClassSums(4, 3).merge(ClassSums(5, 3))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sweep.learner("sparcl", ridge=[1.0], project=True), "measure each session"),
+        (lambda: sweep.learner("sparcl", ridge=[1.0], cores=2), "measure each session"),
+        (lambda: sweep.learner("sparcl", ridge=[1.0], update="woodbury"), "takes rows"),
+        (lambda: sweep.learner("sparcl-alg1", ridge=[1.0], m=3), "differ with the last bits"),
+        (lambda: sweep.learner("acil", ridge=[1.0], dtype="float32"), "float64, not in float32"),
+        (lambda: sweep.learner("sparcl-plus", ridge=[1.0], width=5), "'relu' is applied to"),
+        (
+            lambda: SummedRidge(methods.build("sparcl", ridge="all").settings),
+            "'all' holds samples out",
+        ),
+        (lambda: sweep.learner("ncm"), "'ncm' does not follow from sums"),
+        (lambda: sweep.learner("acil", ridge=[1.0], tau=[0.5]), "no hyper-parameter 'tau'"),
+        (lambda: sweep.learner("acil", ridge=[0.0]), "ridge = 0.0"),
+    ],
+)
+def test_settings_that_read_samples_are_refused(call: Callable, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_bad_sessions_are_refused_and_change_nothing() -> None:
+    Phi, y = drawn(10, 100, 8, 4)
+    sums, fitted = summed(Phi, y, 4), sweep.learner("sparcl", **GRID)
+    fitted.fit_sums([2, 1], sums)
+    weights = fitted.weights
+    for labels, other, message in (
+        ([0, 1], sums, "session 2: class 1 was learned before"),
+        ([9], sums, "session 2: Classes .9. .without samples"),
+        ([0], ClassSums(9, 4), "session 2: sums of 9 features, earlier sessions had 8"),
+    ):
+        with pytest.raises(InputError, match=message):
+            fitted.fit_sums(labels, other)
+    assert fitted.weights is weights and fitted.classes.tolist() == [1, 2]
+    fitted.fit_sums([0, 3], sums)
+    assert fitted.session == 2
+
+
+@pytest.mark.parametrize("ridges", [1, sweep.MANY])
+def test_a_ridge_that_is_too_small_is_an_error(ridges: int) -> None:
+    Phi = np.random.default_rng(0).standard_normal((3, 40)) * 1e6
+    fitted = sweep.learner("acil", ridge=[1e-12] * ridges)
+    with pytest.raises(NumericalError, match=r"session 1: .* not positive definite.*raise"):
+        fitted.fit_sums([0, 1, 2], summed(Phi, np.arange(3), 3))
+    with pytest.raises(NumericalError, match="build a new learner"):
+        fitted.fit_sums([0, 1, 2], summed(Phi, np.arange(3), 3))

@@ -1,0 +1,522 @@
+"""The command line on feature files: what it fits is what the library fits, and bad input is named."""
+
+import hashlib
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from sparcl.app.cli import main
+from sparcl.app.model import Model
+from sparcl.base.rows import prepared, unit
+from sparcl.features import store
+from sparcl.learners.learner import Learner
+from sparcl.methods import build
+from sparcl.protocol import experiment, stream
+
+ROOT = Path(__file__).resolve().parents[2]
+CUB = ROOT / "data/features/cub-50/efficientnet-lite0"
+META = {
+    "dataset": "toy",
+    "split": "train",
+    "backbone": "toy-net",
+    "timm_id": "toy",
+    "weights_sha256": "0" * 64,
+    "preprocessing": {"size": 224},
+}
+NAMES = ["ant", "bee", "cat", "dog", "eel", "fox"]
+ACIL = ["--method", "acil", "--set", "ridge=0.1"]
+
+
+def drawn(seed: int, n: int = 90, d: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy clusters, not of unit norm; every class has samples."""
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(n) % len(NAMES))
+    centres = np.random.default_rng(5).standard_normal((len(NAMES), d))
+    return (3 * centres[labels] + 2.5 * rng.standard_normal((n, d))).astype(np.float16), labels
+
+
+@pytest.fixture
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Write a small feature file into the folder that the test runs in, and return its name."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(
+        name: str,
+        seed: int,
+        meta: dict[str, Any] | None = None,
+        classes: list[int] | None = None,
+        **size: int,
+    ) -> str:
+        features, labels = drawn(seed, **size)
+        names = NAMES
+        if classes is not None:
+            rows = np.isin(labels, classes)
+            features, labels = features[rows], np.searchsorted(np.sort(classes), labels[rows])
+            names = [NAMES[i] for i in sorted(classes)]
+        ids = [f"{seed}/{i}" for i in range(len(labels))]
+        store.write(tmp_path / name, features, labels, ids, names, META | (meta or {}))
+        return name
+
+    return write
+
+
+def run(*arguments: str) -> None:
+    assert main(arguments) == 0
+
+
+def learner_of(path: str) -> Learner:
+    return Model.load(path).learner
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run a command that must fail with one message and leave no file behind; return the message."""
+    before = sorted(Path().iterdir())
+    capsys.readouterr()
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" not in said and said.count("\n") == 1
+    assert sorted(Path().iterdir()) == before
+    return said
+
+
+def same(a: Learner, b: Learner) -> None:
+    assert np.array_equal(a.classes, b.classes)
+    assert np.abs(a.weights - b.weights).max() < 1e-10
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("method", ["acil", "ncm", "linear-relu"])
+def test_shards_merged_are_one_fit_and_the_library(
+    method: str, raw: bool, written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "ROWS", 7)
+    hyper = {"acil": {"ridge": 0.1}, "ncm": {}, "linear-relu": {"ridge": 0.5, "width": 30}}[method]
+    options = ["--method", method, *(["--raw"] if raw else [])]
+    options += [o for key, value in hyper.items() for o in ("--set", f"{key}={value}")]
+    files = [written("1.h5", 1), written("2.h5", 2)]
+    for file in files:
+        run("fit", *options, "--features", file, "--out", f"{file}.npz")
+    run("merge", *(f"{file}.npz" for file in files), "--out", "merged.npz")
+    run("fit", *options, "--features", *files, "--out", "whole.npz")
+    merged, whole, library = (
+        learner_of("merged.npz"),
+        learner_of("whole.npz"),
+        build(method, **hyper),
+    )
+    Phi, y = (np.concatenate(parts) for parts in zip(drawn(1), drawn(2), strict=True))
+    library.fit_session(prepared(Phi, not raw), y)
+    same(merged, library)
+    same(whole, library)
+    probe = prepared(drawn(3)[0], not raw)
+    assert np.array_equal(merged.predict(probe), library.predict(probe))
+    assert np.array_equal(whole.predict(probe), library.predict(probe))
+    assert (merged.session, whole.session) == (2, 1)
+
+
+def test_shards_of_different_classes_are_matched_by_name(
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both files number their classes from 0."""
+    written("a.h5", 1, classes=[1, 4, 5])
+    written("b.h5", 2, classes=[0, 2, 4])
+    written("all.h5", 3, meta={"split": "test"})
+    for name in ("a", "b"):
+        run("fit", *ACIL, "--features", f"{name}.h5", "--out", f"{name}.npz")
+    run("merge", "a.npz", "b.npz", "--out", "c.npz")
+    run("fit", *ACIL, "--features", "a.h5", "b.h5", "--out", "whole.npz")
+    run("fit", "--append", "a.npz", "--features", "b.h5", "--out", "appended.npz")
+    model = Model.load("c.npz")
+    assert [model.class_names[label] for label in model.learner.classes] == [
+        *("bee", "eel", "fox", "ant", "cat")
+    ]
+    same(model.learner, learner_of("whole.npz"))
+    same(model.learner, learner_of("appended.npz"))
+    run("evaluate", "c.npz", "--features", "all.h5", "--out", "c.json")
+    Phi, y = drawn(3)
+    predicted = model.learner.predict(unit(Phi))
+    expected = [
+        {
+            "name": NAMES[c],
+            "samples": int(np.sum(y == c)),
+            "correct": int(np.sum([model.class_names[p] == NAMES[c] for p in predicted[y == c]])),
+        }
+        for c in (1, 4, 5, 0, 2)
+    ]
+    found = json.loads(Path("c.json").read_text())
+    assert found["classes"] == expected
+    assert found["left_out"] == np.sum(y == 3) == 15
+    assert found["samples"] == 75
+    assert found["correct"] == sum(row["correct"] for row in expected)
+    assert 30 < found["correct"] < 75
+    assert found["accuracy"] == pytest.approx(found["correct"] / 75, abs=1e-15)
+    mean = np.mean([row["correct"] / row["samples"] for row in expected])
+    assert found["class_accuracy"] == pytest.approx(mean, abs=1e-15)
+    table = capsys.readouterr().out.splitlines()[-4:]
+    assert table[1].split()[-3:] == ["75", f"{100 * found['accuracy']:.2f}", "%"]
+    assert table[3].split() == ["of", "classes", "not", "learned", "15"]
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "given"),
+    [
+        ("acil", {"ridge": 0.1}, "number"),
+        ("sparcl", {"tau": 0.5, "ridge": 0.1}, "file"),
+        ("ncm", {}, "number"),
+    ],
+)
+def test_a_class_incremental_fit_counts_what_an_experiment_counts(
+    method: str, options: dict[str, float], given: str, tmp_path: Path
+) -> None:
+    train, test = (
+        experiment.Split(unit(data.features), data.labels)
+        for data in (store.read(CUB / "train.h5"), store.read(CUB / "test.h5"))
+    )
+    sessions = stream.split_sessions(stream.class_order(1993, 50), 10)
+    order = ["--order", "1993", "--sessions", "10"]
+    if given == "file":
+        (tmp_path / "order.json").write_text(
+            json.dumps({"sessions": [s.tolist() for s in sessions]})
+        )
+        order = ["--order-file", str(tmp_path / "order.json")]
+    out, counts = str(tmp_path / "model.npz"), tmp_path / "counts.json"
+    chosen = [o for key, value in options.items() for o in ("--set", f"{key}={value}")]
+    files = ["--features", str(CUB / "train.h5")]
+    run("fit", "--method", method, *chosen, *order, *files, "--out", out)
+    run("evaluate", out, "--features", str(CUB / "test.h5"), "--out", str(counts))
+    record = experiment.run(train, test, sessions, method, options)
+    names = store.header(CUB / "test.h5").class_names
+    found = {row["name"]: row["correct"] for row in json.loads(counts.read_text())["classes"]}
+    assert found == {
+        names[label]: correct
+        for label, correct in zip(record["classes"], record["correct"][-1], strict=True)
+    }
+    assert learner_of(out).session == 10
+
+
+def test_every_command_of_the_guide_runs(
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("data").symlink_to(ROOT / "data")
+    for seed, name in enumerate(("monday", "tuesday", "shard-1", "shard-2")):
+        written(f"{name}.h5", seed)
+    text = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
+    commands = [
+        line
+        for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
+        for line in block.splitlines()
+    ]
+    assert len(commands) == 15
+    said = ""
+    for command in commands:
+        python, *arguments = shlex.split(command)
+        assert [python, *arguments[:2]] == ["python", "-m", "sparcl"]
+        assert main(arguments[2:]) == 0
+        said += capsys.readouterr().out
+    (shown,) = re.findall(r"```\n( +correct.*?)```", text, flags=re.DOTALL)
+    assert shown in said
+    assert text.count("python -m sparcl ") == len(commands)
+
+
+def test_as_a_program(written: Callable[..., str]) -> None:
+    def program(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "sparcl", *arguments]
+        environment = {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    written("train.h5", 1)
+    done = program("fit", *ACIL, "--features", "train.h5", "--out", "model.npz")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "model.npz: acil, 1 session, 6 classes, 12 features"
+    failed = program("evaluate", "model.npz", "--features", "absent.h5")
+    assert failed.returncode == 2
+    assert (
+        failed.stderr.startswith("FeatureFileError: absent.") and "Traceback" not in failed.stderr
+    )
+    assert failed.stdout == ""
+    helped = program("fit", "--help")
+    assert helped.returncode == 0 and "linear-relu" in helped.stdout
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("meta", "named"),
+    [
+        ({"backbone": "other-net"}, "backbone is 'other-net', but 'toy-net'"),
+        ({"weights_sha256": "1" * 64}, "weights_sha256 is '1111"),
+        ({"preprocessing": {"size": 256}}, "preprocessing is {'size': 256}"),
+    ],
+)
+def test_features_of_another_source_are_refused(
+    meta: dict, named: str, written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written("1.h5", 1)
+    written("2.h5", 2, meta=meta)
+    run("fit", *ACIL, "--features", "1.h5", "--out", "1.npz")
+    run("fit", *ACIL, "--features", "2.h5", "--out", "2.npz")
+    for command in (
+        ["fit", *ACIL, "--features", "1.h5", "2.h5", "--out", "c.npz"],
+        ["fit", "--append", "1.npz", "--features", "2.h5", "--out", "c.npz"],
+        ["evaluate", "1.npz", "--features", "2.h5", "--out", "c.json"],
+    ):
+        assert f"2.h5: {named}" in refused(capsys, *command)
+    assert f"2.npz: {named}" in refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
+
+
+def test_features_of_another_dimension_are_refused(
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written("1.h5", 1)
+    written("2.h5", 2, d=13)
+    said = refused(capsys, "fit", *ACIL, "--features", "1.h5", "2.h5", "--out", "c.npz")
+    assert "2.h5: features is 13, but 12 in the model" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--method", "ncm"], "method is 'ncm', but 'acil'"),
+        (["--method", "acil", "--set", "ridge=0.2"], "ridge is 0.2, but 0.1"),
+        ([*ACIL, "--set", "dtype=float32"], "dtype is 'float32', but 'float64'"),
+        ([*ACIL, "--raw"], "normalisation is 'none', but 'unit norm'"),
+    ],
+)
+def test_models_of_other_settings_are_refused(
+    options: list[str],
+    named: str,
+    written: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    written("1.h5", 1)
+    written("2.h5", 2)
+    run("fit", *ACIL, "--features", "1.h5", "--out", "1.npz")
+    run("fit", *options, "--features", "2.h5", "--out", "2.npz")
+    assert f"2.npz: {named}" in refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
+    append = ["fit", *options, "--append", "1.npz", "--features", "2.h5", "--out", "c.npz"]
+    assert f"command line: {named}" in refused(capsys, *append)
+
+
+def test_samples_that_would_count_twice_are_refused(
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written("1.h5", 1)
+    written("copy.h5", 1)
+    written("2.h5", 2)
+    for name in ("1", "2"):
+        run("fit", *ACIL, "--features", f"{name}.h5", "--out", f"{name}.npz")
+    run("merge", "1.npz", "2.npz", "--out", "both.npz")
+    for command in (
+        ["fit", *ACIL, "--features", "1.h5", "copy.h5", "--out", "c.npz"],
+        ["fit", "--append", "both.npz", "--features", "1.h5", "--out", "c.npz"],
+        ["merge", "1.npz", "1.npz", "--out", "c.npz"],
+        ["merge", "2.npz", "both.npz", "--out", "c.npz"],
+    ):
+        assert "would count twice" in refused(capsys, *command)
+    # other classes of the same file are other samples
+    for number, part in enumerate(([[4, 0]], [[1], [2, 5]])):
+        Path(f"order-{number}.json").write_text(json.dumps({"sessions": part}))
+    first = ["--features", "1.h5", "--out", "part.npz"]
+    run("fit", *ACIL, "--order-file", "order-0.json", *first)
+    run("fit", "--append", "part.npz", "--order-file", "order-1.json", *first)
+    assert learner_of("part.npz").classes.tolist() == [0, 4, 1, 2, 5]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[[0, 1]]", "not a class order"),
+        ('{"sessions": [[0, 1], []]}', "not a class order"),
+        ('{"sessions": [[0, 1.5]]}', "not a class order"),
+        ('{"sessions": [[0, true]]}', "not a class order"),
+        ('{"sessions": [[0, 6]]}', r"session 1.*reach beyond 0\.\.5"),
+        ('{"sessions": [[0, -1]]}', r"session 1.*reach beyond 0\.\.5"),
+        ('{"sessions": [[0, 1], [2, 0]]}', "count twice"),
+        ("{", "damaged"),
+    ],
+)
+def test_bad_order_files_are_refused(
+    content: str, message: str, written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written("1.h5", 1)
+    Path("order.json").write_text(content)
+    said = refused(
+        capsys, "fit", *ACIL, "--order-file", "order.json", "--features", "1.h5", "--out", "c.npz"
+    )
+    assert re.search(message, said)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--set", "ridge=0.1"], "--method"),
+        (["--method", "best"], "Unknown method 'best'. Methods: acil"),
+        (["--method", "acil", "--set", "lambda=1"], "no hyper-parameter 'lambda'. It has: ridge"),
+        (["--method", "acil", "--set", "ridge=much"], "ridge = 'much'"),
+        (["--method", "acil", "--set", "ridge=[1]"], r"ridge = '\[1\]'"),
+        (["--method", "sparcl", "--set", "freeze=no"], "freeze = 'no': it must be true or false"),
+        (["--method", "acil", "--order", "1993"], "--sessions"),
+        (["--method", "acil", "--sessions", "3"], "--order"),
+        (["--method", "acil", "--order", "1993", "--sessions", "7"], "6 classes cannot fill 7"),
+        (["--append", "absent.npz"], "absent.npz"),
+        (["--append", "1.h5"], "1.h5"),
+        (["--append", "learner.npz"], r"learner\.npz: not a model"),
+        (["--method", "acil", "--order-file", "absent.json"], "absent.json"),
+    ],
+)
+def test_bad_options_are_refused(
+    options: list[str],
+    message: str,
+    written: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    written("1.h5", 1)
+    build("ncm").save("learner.npz")
+    assert re.search(
+        message, refused(capsys, "fit", *options, "--features", "1.h5", "--out", "c.npz")
+    )
+
+
+@pytest.mark.parametrize("option", ["ridge", "=1", "--order=-1", "--order=x"])
+def test_options_that_cannot_be_read(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [option] if option.startswith("--") else ["--set", option]
+    with pytest.raises(SystemExit) as ended:
+        main(["fit", "--method", "acil", *given, "--features", "1.h5", "--out", "c.npz"])
+    assert ended.value.code == 2
+    assert "is not" in capsys.readouterr().err
+
+
+def test_damaged_files_are_refused_and_nothing_is_written(
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path(written("1.h5", 1))
+    run("fit", *ACIL, "--features", "1.h5", "--out", "model.npz")
+    kept, whole = Path("model.npz").read_bytes(), path.read_bytes()
+    fit = ["fit", *ACIL, "--features", "1.h5", "--out", "model.npz"]
+    path.write_bytes(whole[:-200])
+    assert "1.h5" in refused(capsys, *fit)
+    with h5py.File(path.with_name("1.h5"), "w"):
+        pass
+    assert "1.h5" in refused(capsys, *fit)
+    path.write_bytes(whole)
+    with h5py.File(path, "r+") as file:  # known after the last row only
+        file["features"][80, 3] += 1
+    assert "does not match its manifest in array features" in refused(capsys, *fit)
+    assert "absent.h5" in refused(capsys, *fit[:-2], "absent.h5", "--out", "model.npz")
+    path.unlink()
+    assert "no such feature file" in refused(capsys, *fit)
+    assert Path("model.npz").read_bytes() == kept
+    Path("model.npz").write_bytes(kept[:-300])
+    assert "model.npz: not a" in refused(capsys, "evaluate", "model.npz", "--features", "1.h5")
+
+
+def test_what_is_no_sum_cannot_be_merged(
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("1", "2"):
+        written(f"{name}.h5", int(name))
+        run("fit", "--method", "sparcl", "--features", f"{name}.h5", "--out", f"{name}.npz")
+    assert "whole" in refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
+    assert "two models" in refused(capsys, "merge", "1.npz", "--out", "c.npz")
+
+
+def test_classes_that_the_model_has_not_learned(
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written("a.h5", 1, classes=[0, 1])
+    written("b.h5", 2, classes=[2, 3])
+    run("fit", *ACIL, "--features", "a.h5", "--out", "a.npz")
+    assert "no sample of a class" in refused(capsys, "evaluate", "a.npz", "--features", "b.h5")
+
+
+# --- scale ----------------------------------------------------------------------------------------
+
+
+def streamed(path: Path, n: int, d: int, classes: int = 100, rows: int = 4096) -> None:
+    """Write n features of d numbers, block by block, as `store.write` would."""
+    rng = np.random.default_rng(0)
+    centres = rng.standard_normal((classes, d)).astype(np.float32)
+    labels = (np.arange(n) % classes).astype(np.int32)
+    ids = np.char.mod("%08d", np.arange(n)).astype("S8")
+    meta = META | {"dataset": "scale"}
+    # a file of one row a class has everything but the rows
+    names = [f"class {i:03d}" for i in range(classes)]
+    store.write(path, centres.astype(np.float16), labels[:classes], ids[:classes], names, meta)
+    manifest = json.loads(path.with_suffix(".json").read_text())
+    digest = hashlib.sha256()
+    with h5py.File(path, "r+") as file:
+        for name in ("features", "labels", "ids"):
+            del file[name]
+        file.create_dataset("labels", data=labels, track_times=False)
+        file.create_dataset("ids", data=ids, track_times=False)
+        features = file.create_dataset("features", (n, d), np.float16, track_times=False)
+        for first in range(0, n, rows):
+            label = labels[first : first + rows]
+            noise = rng.standard_normal((len(label), d), dtype=np.float32)
+            block = (centres[label] + 4 * noise).astype(np.float16)
+            features[first : first + rows] = block
+            digest.update(block.data)
+    arrays = {
+        name: {
+            "dtype": array.dtype.str,
+            "shape": [n],
+            "sha256": hashlib.sha256(array.data).hexdigest(),
+        }
+        for name, array in (("labels", labels), ("ids", ids))
+    }
+    arrays["features"] = {"dtype": "<f2", "shape": [n, d], "sha256": digest.hexdigest()}
+    path.with_suffix(".json").write_text(json.dumps(manifest | {"n": n, "arrays": arrays}))
+
+
+@pytest.mark.parametrize("command", ["fit", "evaluate"])
+def test_memory_does_not_grow_with_the_file(command: str, tmp_path: Path) -> None:
+    """20,000 x 256 are 41 MB in float64; a block of 4,096 rows is 8 MB."""
+    streamed(tmp_path / "train.h5", 20_000, 256)
+    fit = ["fit", *ACIL, "--features", str(tmp_path / "train.h5"), "--out", str(tmp_path / "a.npz")]
+    evaluate = ["evaluate", str(tmp_path / "a.npz"), "--features", str(tmp_path / "train.h5")]
+    run(*fit)
+    tracemalloc.start()
+    try:
+        run(*(fit if command == "fit" else evaluate))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    block = 4096 * 256 * 8
+    assert block < peak < 4.5 * block < 20_000 * 256 * 8
+
+
+@pytest.mark.slow
+def test_a_million_features_within_two_gigabytes(tmp_path: Path) -> None:
+    """1.5 GB on disk, 6 GB in float64."""
+    streamed(tmp_path / "train.h5", 1_000_000, 768)
+    code = (
+        "import resource, sys; from sparcl.app.cli import main; code = main(sys.argv[1:]);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(code)"
+    )
+    unit = 1 if sys.platform == "darwin" else 1024
+    for command in (
+        ["fit", *ACIL, "--features", "train.h5", "--out", "model.npz"],
+        ["evaluate", "model.npz", "--features", "train.h5"],
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *command],
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert int(done.stdout.split()[-1]) * unit < 2e9
+    learner = learner_of(str(tmp_path / "model.npz"))
+    assert learner.statistics.n == 1_000_000
+    assert np.array_equal(learner.statistics.counts, np.full(100, 10_000))

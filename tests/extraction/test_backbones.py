@@ -1,0 +1,353 @@
+"""Backbones: the right tensors in the right places, or an error."""
+
+import hashlib
+
+import numpy as np
+import pytest
+import timm
+import torch
+from PIL import Image
+from safetensors.torch import save_file
+
+from sparcl.base.errors import ConfigError, WeightsError
+from sparcl.extraction import backbones, weights
+
+PREPROCESSING = {
+    "size": 224,
+    "crop": 1.0,
+    "interpolation": "bicubic",
+    "mean": [0.5, 0.5, 0.5],
+    "std": [0.5, 0.5, 0.5],
+}
+
+
+@pytest.fixture
+def pixels():
+    return np.random.default_rng(0).integers(0, 256, (2, 224, 224, 3), dtype=np.uint8)
+
+
+def saved(path, state, timm_id, **more):
+    """A params block for a state dict saved as a local checkpoint."""
+    if path.suffix == ".npz":
+        np.savez(path, **state)
+    else:
+        save_file({key: value.contiguous() for key, value in state.items()}, path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    pins = {"source": "file", "path": str(path), "sha256": digest, "keys": "name"}
+    return {"timm_id": timm_id, "timm_args": {}, "weights": pins, "blocks": []} | more
+
+
+def normalised(pixels):
+    return torch.from_numpy(pixels).permute(0, 3, 1, 2) / 255 * 2 - 1
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    torch.manual_seed(0)
+    return timm.create_model("vit_tiny_patch16_224").eval()
+
+
+def jax_arrays(model, heads):
+    """The .npz layout of the original vision transformers, written from timm's tensors."""
+    state = {key: value.numpy() for key, value in model.state_dict().items()}
+    width = model.embed_dim
+    arrays = {
+        "embedding/kernel": state["patch_embed.proj.weight"].transpose(2, 3, 1, 0),
+        "embedding/bias": state["patch_embed.proj.bias"],
+        "cls": state["cls_token"],
+        "Transformer/posembed_input/pos_embedding": state["pos_embed"],
+        "Transformer/encoder_norm/scale": state["norm.weight"],
+        "Transformer/encoder_norm/bias": state["norm.bias"],
+    }
+    for i in range(12):
+        theirs, ours = f"Transformer/encoderblock_{i}/", f"blocks.{i}."
+        attention = f"{theirs}MultiHeadDotProductAttention_1/"
+        for part, kernel, bias in zip(
+            ("query", "key", "value"),
+            np.split(state[f"{ours}attn.qkv.weight"], 3),
+            np.split(state[f"{ours}attn.qkv.bias"], 3),
+            strict=True,
+        ):
+            arrays[f"{attention}{part}/kernel"] = kernel.T.reshape(width, heads, -1)
+            arrays[f"{attention}{part}/bias"] = bias.reshape(heads, -1)
+        arrays[f"{attention}out/kernel"] = state[f"{ours}attn.proj.weight"].T.reshape(
+            heads, -1, width
+        )
+        arrays[f"{attention}out/bias"] = state[f"{ours}attn.proj.bias"]
+        for j in (0, 1):
+            dense, norm = f"{theirs}MlpBlock_3/Dense_{j}/", f"{theirs}LayerNorm_{2 * j}/"
+            arrays[f"{dense}kernel"] = state[f"{ours}mlp.fc{j + 1}.weight"].T
+            arrays[f"{dense}bias"] = state[f"{ours}mlp.fc{j + 1}.bias"]
+            arrays[f"{norm}scale"] = state[f"{ours}norm{j + 1}.weight"]
+            arrays[f"{norm}bias"] = state[f"{ours}norm{j + 1}.bias"]
+    return arrays
+
+
+def test_vit_b16_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixels):
+    """Random ViT-B/16 weights: the same bits of features, and those of timm's own forward pass to rounding."""
+    torch.manual_seed(0)
+    model = timm.create_model("vit_base_patch16_224").eval()  # with a classifier, as published
+    state = model.state_dict()
+    save_file(state, tmp_path / "a.safetensors")
+    torch.save(state, tmp_path / "a.pth")
+    torch.save({"state_dict": state, "epoch": 3}, tmp_path / "wrapped.pt")
+    np.savez(tmp_path / "named.npz", **{key: value.numpy() for key, value in state.items()})
+    np.savez(tmp_path / "jax.npz", **jax_arrays(model, 12))
+    with torch.inference_mode():
+        direct = model.forward_head(
+            model.forward_features(normalised(pixels[:1])), pre_logits=True
+        ).numpy()
+    model.reset_classifier(0)
+    model = model.to(memory_format=torch.channels_last)
+    original = backbones.Backbone(model, "vit", "0" * 64, PREPROCESSING, [], "cpu", "float32")
+    expected, _ = original(pixels[:1])
+    np.testing.assert_allclose(expected, direct, rtol=1e-4, atol=1e-5)
+    for name in ("a.safetensors", "a.pth", "wrapped.pt", "named.npz", "jax.npz"):
+        path = tmp_path / name
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        pins = {"source": "file", "path": str(path), "sha256": digest}
+        block = {"timm_id": "vit_base_patch16_224.augreg_in21k", "weights": pins}
+        network = backbones.build(block, PREPROCESSING)
+        features, blocks = network(pixels[:1])
+        assert blocks is None and network.weights_sha256 == digest
+        np.testing.assert_array_equal(features, expected, err_msg=name)
+
+
+def test_cls_tokens_of_chosen_blocks(tmp_path, tiny, pixels):
+    block = saved(
+        tmp_path / "a.safetensors", tiny.state_dict(), "vit_tiny_patch16_224", blocks=[3, 12]
+    )
+    features, blocks = backbones.build(block, PREPROCESSING)(pixels)
+    with torch.inference_mode():
+        tokens = tiny._pos_embed(tiny.patch_embed(normalised(pixels)))
+        levels = []
+        for layer in tiny.blocks:
+            tokens = layer(tokens)
+            levels.append(tokens[:, 0])
+        third, mean = tiny.norm(levels[2]), tiny.norm((levels[2] + levels[11]) / 2)
+    assert features.shape == (2, 192) and blocks.shape == (2, 3, 192)
+    np.testing.assert_allclose(blocks[:, 0], third, rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(blocks[:, 1], features)
+    np.testing.assert_allclose(blocks[:, 2], mean, rtol=1e-4, atol=1e-5)
+    assert np.abs(blocks[:, 2] - blocks[:, :2].mean(axis=1)).max() > 0.01  # the norm comes last
+
+
+@pytest.mark.parametrize("chosen", [[0], [13], [3, 2], [2, 2]])
+def test_blocks_that_do_not_exist(tmp_path, tiny, chosen):
+    block = saved(
+        tmp_path / "a.safetensors", tiny.state_dict(), "vit_tiny_patch16_224", blocks=chosen
+    )
+    with pytest.raises(ConfigError, match=r"increasing numbers within 1\.\.12"):
+        backbones.build(block, PREPROCESSING)
+
+
+def test_a_network_without_class_token_has_no_blocks(params):
+    block = params["backbones"]["efficientnet-lite0"] | {"blocks": [1]}
+    with pytest.raises(ConfigError, match=r"within 1\.\.0"):
+        backbones.build(block, PREPROCESSING)
+
+
+def test_jax_checkpoint(tmp_path, tiny, pixels):
+    arrays = jax_arrays(tiny, 3)
+    features, _ = backbones.build(
+        saved(tmp_path / "a.npz", arrays, "vit_tiny_patch16_224"), PREPROCESSING
+    )(pixels)
+    with torch.inference_mode():
+        expected = tiny.forward_head(tiny.forward_features(normalised(pixels)), pre_logits=True)
+    np.testing.assert_allclose(features, expected, rtol=1e-4, atol=1e-5)
+    del arrays["Transformer/encoderblock_7/MlpBlock_3/Dense_0/kernel"]
+    with pytest.raises(WeightsError, match="does not fit the network"):
+        backbones.build(saved(tmp_path / "b.npz", arrays, "vit_tiny_patch16_224"), PREPROCESSING)
+
+
+def test_tensors_too_many_too_few_or_of_another_network(tmp_path, tiny):
+    state = dict(tiny.state_dict())
+
+    def refused(message, state, timm_id="vit_tiny_patch16_224", keys="name"):
+        block = saved(tmp_path / "a.safetensors", state, timm_id)
+        block["weights"]["keys"] = keys
+        with pytest.raises(WeightsError, match=message):
+            backbones.build(block, PREPROCESSING)
+
+    refused(r"a\.safetensors: tensors do not fit.*extra", state | {"extra": torch.ones(1)})
+    short = {key: value for key, value in state.items() if key != "blocks.4.norm1.weight"}
+    refused(r"blocks\.4\.norm1\.weight", short)
+    refused("size mismatch", state, "vit_small_patch16_224")
+    refused("another network", state, "tf_efficientnet_lite0", "order")
+    refused("tensors do not fit", state, keys="onnx-dinov2")
+
+
+def test_order_checks_kind_and_shape(tmp_path, params):
+    """EfficientNet-Lite0 under other names fits; two tensors swapped, or one of another kind, do not."""
+    state = timm.create_model("tf_efficientnet_lite0").state_dict()
+    kinds = [
+        (f"layer{i}.{key.rpartition('.')[2]}", value)
+        for i, (key, value) in enumerate(state.items())
+    ]
+
+    def build(pairs):
+        block = saved(tmp_path / "a.safetensors", {}, "tf_efficientnet_lite0")
+        torch.save(dict(pairs), tmp_path / "a.pth")
+        digest = hashlib.sha256((tmp_path / "a.pth").read_bytes()).hexdigest()
+        block["weights"] |= {"path": str(tmp_path / "a.pth"), "sha256": digest, "keys": "order"}
+        return backbones.build(block, PREPROCESSING)
+
+    built = build(kinds).model.state_dict()
+    assert all(torch.equal(built[key], state[key]) for key in built)
+    swapped = list(kinds)
+    swapped[0], swapped[6] = swapped[6], swapped[0]
+    with pytest.raises(WeightsError, match="does not fit conv_stem"):
+        build(swapped)
+    renamed = [(name.replace("layer1.weight", "layer1.bias"), value) for name, value in kinds]
+    with pytest.raises(WeightsError, match=r"does not fit bn1\.weight"):
+        build(renamed)
+    with pytest.raises(WeightsError, match="295 tensors"):
+        build(kinds[:-1])
+
+
+def test_unknown_names(params):
+    block = params["backbones"]["efficientnet-lite0"]
+    with pytest.raises(ConfigError, match="has no model 'resnet_of_mine'"):
+        backbones.build(block | {"timm_id": "resnet_of_mine"}, PREPROCESSING)
+    with pytest.raises(ConfigError, match="allowed: float32, float16, bfloat16"):
+        backbones.build(block, PREPROCESSING, precision="int8")
+    with pytest.raises(ConfigError, match="allowed: name, order, onnx-dinov2"):
+        backbones.build(block | {"weights": block["weights"] | {"keys": "guess"}}, PREPROCESSING)
+
+
+def test_mixed_precision_stays_close(tmp_path, tiny, pixels):
+    block = saved(tmp_path / "a.safetensors", tiny.state_dict(), "vit_tiny_patch16_224")
+    exact, _ = backbones.build(block, PREPROCESSING)(pixels)
+    mixed, _ = backbones.build(block, PREPROCESSING, precision="bfloat16")(pixels)
+    assert mixed.dtype == np.float32
+    assert 0 < np.abs(mixed - exact).max() < 0.2 * np.abs(exact).max()
+
+
+def test_efficientnet_lite0_knows_what_it_sees(params):
+    """The bundled features' weights, checked by meaning: its own classifier is left over in the file."""
+    pins = params["backbones"]["efficientnet-lite0"]["weights"]
+    name, content = weights.fetch(pins, "tf_efficientnet_lite0")
+    tensors = weights.read_tensors(name, content)
+    assert list(tensors)[-2:] == ["_fc.weight", "_fc.bias"] and len(tensors) == 296
+    network = backbones.build(params["backbones"]["efficientnet-lite0"], PREPROCESSING)
+    assert sum(p.requires_grad for p in network.model.parameters()) == 0
+    ramp = np.linspace(0, 255, 224).astype(np.uint8)
+    square = np.broadcast_to(ramp[None, :, None], (1, 224, 224, 3)).copy()
+    features, _ = network(square)
+    logits = features @ tensors["_fc.weight"].numpy().T + tensors["_fc.bias"].numpy()
+    assert features.shape == (1, 1280) and (features >= 0).all()  # pooled ReLU6 outputs
+    assert np.exp(logits - logits.max()).sum() < 50, "1000 classes, and the network prefers few"
+
+
+@pytest.mark.slow
+def test_vit_equals_the_graph_it_was_exported_as(params):
+    """Embeddings, positions and all twelve blocks against ONNX's own evaluation of the original graph."""
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+    from onnx.utils import Extractor
+
+    block = params["backbones"]["vit-s14-focus"] | {"blocks": [1, 6, 12]}
+    preprocessing = {"crop": 1.0} | {k: block[k] for k in ("size", "interpolation", "mean", "std")}
+    rng = np.random.default_rng(0)
+    coarse = Image.fromarray(rng.integers(0, 256, (7, 7, 3), dtype=np.uint8))
+    pixels = backbones.preprocess(coarse, preprocessing)[None]
+    features, blocks = backbones.build(block, preprocessing)(pixels)
+    assert features.shape == (1, 384) and blocks.shape == (1, 4, 384)
+
+    model = onnx.load_model_from_string(weights.fetch(block["weights"], "vit")[1])
+    last = "/backbone/layernorm/Add_1_output_0"
+    model.graph.value_info.append(
+        onnx.helper.make_tensor_value_info(last, onnx.TensorProto.FLOAT, None)
+    )
+    graph = Extractor(model).extract_model(["input_image"], [last])
+    image = (pixels / 255 - block["mean"]) / block["std"]
+    image = image.transpose(0, 3, 1, 2).astype(np.float32)
+    expected = ReferenceEvaluator(graph).run(None, {"input_image": image})[0][:, 0]
+    np.testing.assert_allclose(features, expected, atol=2e-5 * np.abs(expected).max())
+    np.testing.assert_array_equal(blocks[:, 2], features)
+
+
+@pytest.mark.parametrize(
+    ("size", "crop"), [((32, 32), 1.0), ((300, 256), 0.875), ((256, 511), 0.875)]
+)
+def test_preprocessing_keeps_the_centre_square(size, crop):
+    """A ramp along one side stays a ramp, cut to the middle share."""
+    wide = size[0] >= size[1]
+    length = max(size)
+    ramp = np.linspace(0, 250, length)
+    values = np.broadcast_to(ramp[None, :] if wide else ramp[:, None], size[::-1])
+    image = Image.fromarray(values.astype(np.uint8))
+    out = backbones.preprocess(image, PREPROCESSING | {"crop": crop})
+    assert out.shape == (224, 224, 3) and out.dtype == np.uint8
+    line = out[100, :, 0] if wide else out[:, 100, 0]
+    kept = min(size) * crop / length * 250 * 223 / 224
+    assert abs((float(line[-1]) - float(line[0])) - kept) < 6
+    assert abs((float(line[-1]) + float(line[0])) / 2 - 125) < 3
+
+
+def test_preprocessing_converts_modes_and_names_its_filters():
+    for mode in ("L", "RGBA", "P", "CMYK", "1"):
+        assert backbones.preprocess(Image.new(mode, (9, 5)), PREPROCESSING).shape == (224, 224, 3)
+    with pytest.raises(ConfigError, match="allowed: bicubic, bilinear"):
+        backbones.preprocess(Image.new("L", (9, 5)), PREPROCESSING | {"interpolation": "area"})
+
+
+def test_presets(params):
+    """What is fed to the network, by preset and data set; the name goes into the attributes."""
+    blocks, sets = params["backbones"], params["datasets"]
+    half = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}
+    unit = {"mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0]}
+    common = {"size": 224, "interpolation": "bicubic"}
+    expected = {
+        ("vit-b16-in21k", "cub-200"): common | half | {"crop": 0.9, "preset": "timm"},
+        ("vit-b16-in21k", "cifar-100"): common | half | {"crop": 1.0, "preset": "timm"},
+        ("vit-b16-in21k-unit-range", "cub-200"): common
+        | unit
+        | {"crop": 0.875, "preset": "unit-range"},
+        ("vit-b16-in21k-unit-range", "cifar-100"): common
+        | unit
+        | {"crop": 1.0, "preset": "unit-range"},
+        ("vit-b16-in21k-resize-256-crop", "cifar-100"): common
+        | unit
+        | {"crop": 0.875, "preset": "resize-256-crop"},
+    }
+    for (backbone, dataset), settings in expected.items():
+        assert backbones.preprocessing_of(blocks[backbone], sets[dataset]) == settings
+    small = backbones.preprocessing_of(blocks["vit-s14-dinov2"], {})
+    assert small["size"] == 224 and small["crop"] == 1.0
+    own = {"timm_id": "x", "preprocessing": {**common, **unit, "crop": 0.5}}
+    assert backbones.preprocessing_of(own, sets["cifar-100"]) == common | unit | {"crop": 0.5}
+    lite = blocks["efficientnet-lite0"]
+    assert "preset" not in backbones.preprocessing_of(lite, sets["cub-50"])
+    assert backbones.preprocessing_of(lite, {})["crop"] == 0.875
+
+
+def test_presets_that_cannot_be_had():
+    with pytest.raises(ConfigError, match="allowed: timm, unit-range, resize-256-crop"):
+        backbones.preprocessing_of({"timm_id": "x", "preprocessing": "imagenet"}, {})
+    with pytest.raises(ConfigError, match=r"of x: mean, std missing\. State it"):
+        backbones.preprocessing_of({"timm_id": "x", "size": 224, "interpolation": "bicubic"}, {})
+    with pytest.raises(ConfigError, match="timm states no preprocessing for resnet_of_mine"):
+        backbones.preprocessing_of({"timm_id": "resnet_of_mine"}, {})
+
+
+def test_every_backbone_of_the_table_is_known_to_timm(params):
+    known = set(timm.list_models()) | set(timm.list_models(pretrained=True))
+    for name, block in params["backbones"].items():
+        assert block["timm_id"] in known, name
+
+
+def test_unpinned_weights_of_the_hub_are_hashed(tmp_path, tiny, pixels, monkeypatch, caplog):
+    import huggingface_hub
+
+    path = tmp_path / "model.safetensors"
+    save_file(tiny.state_dict(), path)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *_, **__: str(path))
+    block = {"timm_id": "vit_tiny_patch16_224.augreg_in21k"}
+    network = backbones.build(block, backbones.preprocessing_of(block, {}))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert network.weights_sha256 == digest and f"not pinned; sha256 is {digest}" in caplog.text
+    assert network(pixels)[0].shape == (2, 192)
+    pinned = block | {"weights": {"source": "timm", "sha256": "0" * 64}}
+    with pytest.raises(WeightsError, match="sha256 is"):
+        backbones.build(pinned, PREPROCESSING)

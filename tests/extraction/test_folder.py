@@ -1,0 +1,259 @@
+"""Anybody's own images: what lies in folders in the wild is read correctly, or listed with the reason."""
+
+import io
+import os
+
+import miniatures
+import numpy as np
+import pytest
+from PIL import Image, ImageCms
+
+from sparcl.base.errors import ConfigError, DatasetError
+from sparcl.extraction import datasets
+
+WHITE = (255, 255, 255)
+
+
+def put(path, image, **options):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path, **options)
+
+
+def birds(root, **more):
+    return {"reader": "folder", "root": str(root)} | more
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Two classes of five images."""
+    for c, name in enumerate(("ant", "bee")):
+        for i in range(5):
+            miniatures.unpack(tmp_path / "set" / name, {f"{i}.jpg": miniatures.jpeg(10 * c + i)})
+    return tmp_path / "set"
+
+
+def both(block):
+    return [datasets.open_split("mine", block, split) for split in ("train", "test")]
+
+
+def one(root, name, block=None):
+    """One image of the folder, decoded."""
+    for part in both(block or birds(root)):
+        if name in part.ids:
+            return part.image(part.ids.index(name))
+    raise KeyError(name)
+
+
+def test_one_block_is_enough(root):
+    train, test = both(birds(root))
+    assert train.class_names == ["ant", "bee"]
+    assert (len(train.ids), len(test.ids)) == (8, 2)  # a fifth of all, one of each class
+    assert sorted(test.labels.tolist()) == [0, 1]
+    assert len(train.split_sha256) == 64
+    assert not set(train.ids) & set(test.ids)
+    assert len(both(birds(root, test_share=0.5))[1].ids) == 5
+
+
+@pytest.mark.parametrize("test", ["test", "val"])
+def test_with_its_own_split(root, test):
+    for part, source in (("train", "ant"), ("train", "bee"), (test, "ant"), (test, "bee")):
+        for i in range(2):
+            miniatures.unpack(
+                root.parent / "split" / part / source, {f"{i}.jpg": miniatures.jpeg(i)}
+            )
+    train, held = both(birds(root.parent / "split"))
+    assert train.ids == ["train/ant/0.jpg", "train/ant/1.jpg", "train/bee/0.jpg", "train/bee/1.jpg"]
+    assert held.ids == [f"{test}/{c}/{i}.jpg" for c in ("ant", "bee") for i in range(2)]
+
+
+def test_validation_images_beside_a_test_folder_are_for_training(root):
+    for part in ("train", "val", "test"):
+        miniatures.unpack(root.parent / "split" / part / "ant", {f"{part}.jpg": miniatures.jpeg(0)})
+    train, test = both(birds(root.parent / "split"))
+    assert train.ids == ["train/ant/train.jpg", "val/ant/val.jpg"]
+    assert test.ids == ["test/ant/test.jpg"]
+
+
+def test_a_class_that_is_called_train(root):
+    (root / "ant").rename(root / "train")
+    assert both(birds(root))[0].class_names == ["bee", "train"]
+
+
+def test_same_file_names_in_two_classes_and_deeper_folders(root):
+    miniatures.unpack(root / "ant" / "2024" / "may", {"0.jpg": miniatures.jpeg(0)})
+    ids = [i for part in both(birds(root)) for i in part.ids]
+    assert len(set(ids)) == len(ids) == 11
+    assert {"ant/0.jpg", "bee/0.jpg", "ant/2024/may/0.jpg"} <= set(ids)
+
+
+def test_unicode_spaces_and_very_long_names(root):
+    long = "é" * 120 + ".jpg"  # 244 bytes; a file system takes 255
+    names = {long: 1, "鳥 の 写真.jpg": 2, "a'b\"c,d;e.JPG": 3, "🐦.jpeg": 4}
+    miniatures.unpack(root / "Größe 鳥", {n: miniatures.jpeg(i) for n, i in names.items()})
+    parts = both(birds(root))
+    assert parts[0].class_names == ["Größe 鳥", "ant", "bee"]
+    ids = {i for part in parts for i in part.ids}
+    assert {f"Größe 鳥/{name}" for name in names} <= ids
+
+
+def test_names_that_are_no_text(root):
+    bad = os.path.join(os.fsencode(root), b"ant", b"\xff\xfe.jpg")
+    with open(bad, "wb") as file:
+        file.write(miniatures.jpeg(0))
+    miniatures.unpack(root / "bee", {"line\nbreak.jpg": miniatures.jpeg(0)})
+    skipped = both(birds(root))[0].skipped
+    assert skipped == {
+        "ant/\\udcff\\udcfe.jpg": "the name is not UTF-8: rename it",
+        "bee/line\nbreak.jpg": "a line break in its name: rename it",
+    }
+
+
+def test_links(root):
+    (root.parent / "far").mkdir()
+    miniatures.unpack(
+        root.parent / "far", {"cat/0.jpg": miniatures.jpeg(0), "cat/1.jpg": miniatures.jpeg(1)}
+    )
+    (root / "cat").symlink_to(root.parent / "far" / "cat")
+    (root / "ant" / "loop").symlink_to(root)
+    (root / "ant" / "self.jpg").symlink_to(root / "ant" / "self.jpg")
+    (root / "bee" / "gone.jpg").symlink_to(root / "nowhere.jpg")
+    (root / "bee" / "linked.jpg").symlink_to(root / "ant" / "0.jpg")
+    os.mkfifo(root / "bee" / "pipe.jpg")
+    parts = both(birds(root))
+    assert parts[0].class_names == ["ant", "bee", "cat"]
+    assert "bee/linked.jpg" in {i for part in parts for i in part.ids}
+    skipped = parts[0].skipped
+    assert skipped["ant/loop"] == "a link into a folder above it: a loop"
+    assert "leads nowhere" in skipped["ant/self.jpg"] and "leads nowhere" in skipped["bee/gone.jpg"]
+    assert skipped["bee/pipe.jpg"] == "neither a file nor a folder"
+    assert len(skipped) == 4
+
+
+def test_files_that_are_no_images_are_listed(root):
+    junk = {"ant/notes.txt": b"x", "ant/.DS_Store": b"x", "bee/._0.jpg": b"x", "readme.md": b"x"}
+    miniatures.unpack(root, junk | {"top.jpg": miniatures.jpeg(0)})
+    assert both(birds(root))[0].skipped == {
+        **dict.fromkeys(junk, "no image by its name"),
+        "top.jpg": "in no class folder",
+    }
+
+
+def test_exif_rotation(root):
+    """A viewer shows the red half on top; the stored pixels lie on their side."""
+    stored = Image.new("RGB", (40, 30), "blue")
+    stored.paste((255, 0, 0), (0, 0, 20, 30))
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn by 90 degrees, clockwise
+    put(root / "ant" / "turned.jpg", stored, exif=exif, quality=95)
+    image = one(root, "ant/turned.jpg")
+    assert image.size == (30, 40)
+    assert image.getpixel((15, 5))[0] > 200 and image.getpixel((15, 35))[2] > 200
+
+
+def test_cmyk(root):
+    put(root / "ant" / "print.jpg", Image.new("CMYK", (9, 9), (0, 255, 255, 0)), quality=95)
+    image = one(root, "ant/print.jpg")
+    assert image.mode == "RGB"
+    np.testing.assert_allclose(image.getpixel((4, 4)), (255, 0, 0), atol=12)
+
+
+def test_sixteen_bits_are_scaled_not_cut(root):
+    ramp = np.linspace(0, 65535, 64).astype(np.uint16).reshape(8, 8)
+    put(root / "ant" / "deep.png", Image.fromarray(ramp))
+    put(root / "ant" / "deep.tif", Image.fromarray(ramp))
+    for name in ("ant/deep.png", "ant/deep.tif"):
+        values = np.asarray(one(root, name))
+        assert values.shape == (8, 8, 3)
+        np.testing.assert_allclose(values[..., 0], ramp / 257, atol=0.5)
+
+
+def test_palettes_grey_and_one_bit(root):
+    colours = Image.new("RGB", (8, 8), (10, 200, 30))
+    put(root / "ant" / "p.png", colours.quantize(4))
+    put(root / "ant" / "p.gif", colours.quantize(4))
+    put(root / "ant" / "grey.png", Image.new("L", (8, 8), 77))
+    put(root / "ant" / "bit.png", Image.new("1", (8, 8), 1))
+    expected = {
+        "p.png": (10, 200, 30),
+        "p.gif": (10, 200, 30),
+        "grey.png": (77,) * 3,
+        "bit.png": WHITE,
+    }
+    for name, colour in expected.items():
+        image = one(root, f"ant/{name}")
+        assert image.mode == "RGB" and image.getpixel((3, 3)) == colour, name
+
+
+def test_transparency_lies_on_white(root):
+    """Fully transparent black, half transparent black, a palette with a transparent entry, grey with alpha."""
+    put(root / "ant" / "clear.png", Image.new("RGBA", (8, 8), (0, 0, 0, 0)))
+    put(root / "ant" / "half.png", Image.new("RGBA", (8, 8), (0, 0, 0, 128)))
+    put(root / "ant" / "entry.png", Image.new("P", (8, 8), 0), transparency=0)
+    put(root / "ant" / "la.png", Image.new("LA", (8, 8), (0, 0)))
+    expected = {"clear": WHITE, "half": (127,) * 3, "entry": WHITE, "la": WHITE}
+    for name, colour in expected.items():
+        assert one(root, f"ant/{name}.png").getpixel((3, 3)) == colour, name
+
+
+def test_a_colour_profile_is_no_obstacle(root):
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    put(root / "ant" / "icc.jpg", Image.new("RGB", (9, 9), (200, 10, 10)), icc_profile=profile)
+    np.testing.assert_allclose(one(root, "ant/icc.jpg").getpixel((4, 4)), (200, 10, 10), atol=8)
+
+
+def floating():
+    stream = io.BytesIO()
+    Image.fromarray(np.ones((8, 8), dtype=np.float32)).save(stream, format="tiff")
+    return stream.getvalue()
+
+
+def wide():
+    stream = io.BytesIO()
+    Image.fromarray(np.full((8, 8), 70000, dtype=np.int32)).save(stream, format="tiff")
+    return stream.getvalue()
+
+
+ODD = {
+    "zero.jpg": (b"", "the file is empty"),
+    "text.jpg": (b"<html>not found</html>", "cannot identify image file"),
+    "cut.jpg": (miniatures.jpeg(0, (300, 200))[:1500], "truncated"),
+    "float.tif": (floating(), "floating-point pixels"),
+    "wide.tif": (wide(), "more than 16 bits"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_files_that_cannot_be_read(root, name):
+    content, reason = ODD[name]
+    miniatures.unpack(root / "ant", {name: content})
+    with pytest.raises(
+        DatasetError, match=rf"cannot decode image 'ant/{name}' \(.*{reason}.*on_bad_image: skip"
+    ):
+        one(root, f"ant/{name}")
+    for part in both(birds(root)):
+        faults = [part.fault(i) for i in range(len(part.ids))]
+        assert [i for i, why in zip(part.ids, faults, strict=True) if why] in ([], [f"ant/{name}"])
+
+
+def test_unknown_settings_and_missing_folders(root):
+    with pytest.raises(
+        ConfigError, match="on_bad_image 'drop' of mine is unknown; allowed: fail, skip"
+    ):
+        both(birds(root, on_bad_image="drop"))
+    with pytest.raises(DatasetError, match=r"no .*none exists\. Correct `root` of datasets\.mine"):
+        both(birds(root / "none"))
+    (root.parent / "empty").mkdir()
+    with pytest.raises(DatasetError, match=r"found .*but both splits need some|cannot be drawn"):
+        both(birds(root.parent / "empty"))
+
+
+def test_new_images_are_noticed(root):
+    before = datasets.folder_stamp(birds(root))
+    assert datasets.folder_stamp(birds(root)) == before != ""
+    miniatures.unpack(root / "ant", {"new.jpg": miniatures.jpeg(77)})
+    after = datasets.folder_stamp(birds(root))
+    assert after != before
+    (root / "ant" / "new.jpg").write_bytes(miniatures.jpeg(78, (41, 31)))
+    assert datasets.folder_stamp(birds(root)) != after
+    assert datasets.folder_stamp({"reader": "cub", "root": str(root)}) == ""
+    assert datasets.folder_stamp(birds(root / "none")) == ""

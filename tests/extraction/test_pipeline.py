@@ -1,0 +1,233 @@
+"""What feeds the network: threads or processes, small images enlarged on the device, memory that is too small."""
+
+import miniatures
+import numpy as np
+import pytest
+import timm
+import torch
+from PIL import Image
+
+from sparcl.base.errors import ConfigError, DatasetError, FeatureFileError
+from sparcl.extraction import backbones, datasets, pipeline
+from sparcl.extraction.extract import extract_split
+from sparcl.extraction.sources import ArraySource
+from sparcl.features import store
+
+PREPROCESSING = {
+    "size": 32,
+    "crop": 0.875,
+    "interpolation": "bicubic",
+    "mean": [0.5, 0.4, 0.3],
+    "std": [0.5, 0.5, 0.6],
+}
+TINY = {"depth": 1, "embed_dim": 48, "num_heads": 3, "img_size": 32, "patch_size": 8}
+
+
+def tiny(blocks=()):
+    torch.manual_seed(0)
+    model = timm.create_model("vit_tiny_patch16_224", num_classes=0, **TINY).eval()
+    return backbones.Backbone(
+        model, "tiny", "0" * 64, PREPROCESSING, list(blocks), "cpu", "float32"
+    )
+
+
+@pytest.fixture
+def root(tmp_path):
+    for c, name in enumerate(("ant", "bee")):
+        for i in range(11):
+            miniatures.unpack(
+                tmp_path / "set" / name, {f"{i:02d}.jpg": miniatures.jpeg(20 * c + i)}
+            )
+    return tmp_path / "set"
+
+
+def split_of(root, **more):
+    return datasets.open_split("mine", {"reader": "folder", "root": str(root)} | more, "train")
+
+
+def batches(images, network, **more):
+    return pipeline.Batches(images, network, range(0, len(images.ids), 4), 4, **more)
+
+
+@pytest.mark.parametrize("blocks", [(), (1,)])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_processes_give_what_threads_give(root, workers, blocks):
+    images, network = split_of(root), tiny(blocks)
+    dtype = np.dtype("float16")
+    threads = list(pipeline.by_threads(batches(images, network), 2, dtype))
+    torch.set_num_threads(1)
+    processes = list(pipeline.by_processes(batches(images, network), workers, dtype))
+    assert [used for _, used in threads] == [4, 4, 4, 4, 2]
+    for (one, used), (two, _) in zip(threads, processes, strict=True):
+        assert len(one) == used * 48 * 2 * (1 + (len(blocks) + 1 if blocks else 0))
+        np.testing.assert_allclose(
+            np.frombuffer(one, dtype), np.frombuffer(two, dtype), rtol=2e-3, atol=2e-3
+        )
+
+
+def test_an_unreadable_image_in_a_worker_is_named(root):
+    images = split_of(root)
+    (root / images.ids[5]).write_bytes(b"")
+    with pytest.raises(DatasetError, match=rf"^mine, train: cannot decode image '{images.ids[5]}'"):
+        list(pipeline.by_processes(batches(images, tiny()), 2, np.dtype("float16")))
+
+
+@pytest.mark.parametrize("processes", [True, False])
+def test_unreadable_images_become_rows_of_nan(root, processes):
+    images = split_of(root)
+    for i in (5, 16):
+        (root / images.ids[i]).write_bytes(b"no image")
+    made = batches(images, tiny(), tolerant=True, small=processes)
+    run = pipeline.by_processes if processes else pipeline.by_threads
+    rows = b"".join(chunk for chunk, _ in run(made, 2, np.dtype("float32")))
+    missing = np.isnan(np.frombuffer(rows, np.float32).reshape(18, 48))
+    assert np.flatnonzero(missing.all(axis=1)).tolist() == [5, 16]
+    assert not np.delete(missing, (5, 16), axis=0).any()
+
+
+@pytest.mark.parametrize("shape", [(32, 32), (20, 31), (7, 5), (150, 90), (224, 224)])
+@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
+@pytest.mark.parametrize(("size", "crop"), [(224, 1.0), (224, 0.875), (224, 0.9)])
+def test_enlarging_on_the_device_is_pillows(shape, interpolation, size, crop):
+    """Noise is the worst case: it overshoots the 8 bits on both sides."""
+    settings = PREPROCESSING | {"size": size, "crop": crop, "interpolation": interpolation}
+    rng = np.random.default_rng(0)
+    noise = rng.integers(0, 2, (3, *shape, 3)) * 255
+    smooth = rng.integers(0, 256, (3, *shape, 3))
+    for pixels in (noise.astype(np.uint8), smooth.astype(np.uint8)):
+        expected = np.stack(
+            [backbones.preprocess(Image.fromarray(image), settings) for image in pixels]
+        )
+        found = backbones.enlarge(torch.from_numpy(pixels), settings)
+        assert found.dtype == torch.uint8 and found.shape == expected.shape
+        if shape != (size, size):  # those are handed on as they are
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_small_images_are_handed_out_as_they_are(tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 20, 24, 3), dtype=np.uint8)
+    names = [f"{i}.png" for i in range(5)]
+    source = ArraySource(dict(zip(names, pixels, strict=True)))
+    images = datasets.ImageSplit("s", "train", ["a"], names, names, np.zeros(5, np.int32), source)
+    loaded, bad = batches(images, tiny(), small=True).load(4)
+    assert loaded.shape == (4, 20, 24, 3) and not bad
+    np.testing.assert_array_equal(loaded, np.stack([pixels[4]] * 4))
+    assert batches(images, tiny()).load(0)[0].shape == (4, 32, 32, 3)
+    source.pixels["2.png"] = pixels[2, :10]
+    assert batches(images, tiny(), small=True).load(0)[0].shape == (4, 32, 32, 3)
+    source.pixels |= {name: np.zeros((64, 64, 3), np.uint8) for name in names}
+    assert batches(images, tiny(), small=True).load(0)[0].shape == (4, 32, 32, 3)
+
+
+class Small(torch.nn.Module):
+    """A network on a card that takes only so many images at once."""
+
+    def __init__(self, capacity):
+        super().__init__()
+        self.capacity, self.seen = capacity, []
+
+    def forward(self, batch):
+        self.seen.append(len(batch))
+        if len(batch) > self.capacity:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return batch.mean(dim=(2, 3))
+
+
+def test_out_of_memory_halves_the_batch_and_goes_on(caplog):
+    model = Small(3)
+    network = backbones.Backbone(model, "small", "0" * 64, PREPROCESSING, [], "cpu", "float32")
+    pixels = np.random.default_rng(0).integers(0, 256, (13, 32, 32, 3), dtype=np.uint8)
+    features, _ = network(pixels)
+    assert model.seen == [13, 7, 4, 2, 2, 2, 2, 2, 2, 1] and network.at_once == 2
+    assert "going on with 2 images at once" in caplog.text
+    whole, _ = backbones.Backbone(Small(13), "s", "0", PREPROCESSING, [], "cpu", "float32")(pixels)
+    np.testing.assert_allclose(features, whole, rtol=1e-6)
+    model.seen.clear()
+    network(pixels[:4])
+    assert model.seen == [2, 2], "the next batch does not try the whole again"
+
+
+def test_out_of_memory_for_one_image_is_an_error():
+    network = backbones.Backbone(Small(0), "small", "0", PREPROCESSING, [], "cpu", "float32")
+    with pytest.raises(ConfigError, match=r"small: the GPU's memory is too small for one image"):
+        network(np.zeros((3, 32, 32, 3), dtype=np.uint8))
+
+
+@pytest.fixture
+def job(root, params, tmp_path):
+    """The arguments of `extract_split` for the folder through the tiny network."""
+    import hashlib
+
+    path = tmp_path / "tiny.pth"
+    torch.save(tiny().model.state_dict(), path)
+    weights = {
+        "source": "file",
+        "path": str(path),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+    }
+    return {
+        "dataset": "mine",
+        "dataset_block": {"reader": "folder", "root": str(root)},
+        "backbone": "tiny",
+        "backbone_block": {
+            "timm_id": "vit_tiny_patch16_224",
+            "timm_args": TINY,
+            "weights": weights,
+            "preprocessing": PREPROCESSING,
+        },
+        "split": "train",
+        "extraction": params["extraction"] | {"device": "cpu", "batch_size": 4},
+    }
+
+
+def test_bad_images_are_skipped_and_listed_or_an_error(job, root, tmp_path):
+    whole = split_of(root).ids
+    (root / whole[3]).write_bytes(b"")
+    (root / whole[9]).write_bytes(miniatures.jpeg(0)[:200])
+    (root / "notes.txt").write_text("x")
+    path = tmp_path / "out" / "train.h5"
+    with pytest.raises(DatasetError, match=f"cannot decode image '{whole[3]}'.*on_bad_image: skip"):
+        extract_split(path, **job)
+    assert not path.exists()
+    job["dataset_block"]["on_bad_image"] = "skip"
+    manifest = extract_split(path, **job)
+    data = store.read(path)
+    kept = [name for i, name in enumerate(whole) if i not in (3, 9)]
+    assert [i.decode() for i in data.ids] == kept and manifest["n"] == 16
+    assert len(manifest["split_sha256"]) == 64
+    listed = dict(
+        line.split("\t") for line in path.with_name("train.skipped.txt").read_text().splitlines()
+    )
+    assert listed.keys() == {whole[3], whole[9], "notes.txt"}
+    assert listed[whole[3]] == "the file is empty"
+    for name in (whole[3], whole[9], "notes.txt"):
+        (root / name).unlink()
+    job["dataset_block"]["split"] = str(tmp_path / "list.txt")
+    lines = [f"test {kept[0]}\n"] + [f"train {name}\n" for name in kept[1:]]
+    (tmp_path / "list.txt").write_text("".join(lines))
+    extract_split(path, **job)
+    assert not path.with_name("train.skipped.txt").exists(), "an old list does not stay"
+
+
+def test_a_class_without_readable_image_is_an_error(job, root, tmp_path):
+    for name in split_of(root).ids:
+        if name.startswith("bee"):
+            (root / name).write_bytes(b"")
+    job["dataset_block"]["on_bad_image"] = "skip"
+    with pytest.raises(FeatureFileError, match="1 of 2 classes have no training sample: bee"):
+        extract_split(tmp_path / "train.h5", **job)
+
+
+def test_features_that_are_not_finite_are_no_bad_images(job, tmp_path, monkeypatch):
+    """An image that can be read but overflows is reported, not skipped."""
+    real = backbones.Backbone.__call__
+
+    def broken(self, pixels):
+        features, blocks = real(self, pixels)
+        features[1] = np.nan
+        return features, blocks
+
+    monkeypatch.setattr(backbones.Backbone, "__call__", broken)
+    job["dataset_block"]["on_bad_image"] = "skip"
+    with pytest.raises(FeatureFileError, match="NaN or infinite, first row 1"):
+        extract_split(tmp_path / "train.h5", **job)

@@ -1,0 +1,136 @@
+"""The work file: whole chunks survive, anything else is done again."""
+
+import errno
+import os
+import threading
+import time
+
+import pytest
+
+from sparcl.extraction import resume
+from sparcl.extraction.resume import WorkFile
+
+CHUNKS = [b"first", b"second" * 100, b"third"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    work = WorkFile(tmp_path / ".train.work", "abc")
+    for chunk in CHUNKS:
+        work.append(chunk)
+    work.close(remove=False)
+    return tmp_path / ".train.work"
+
+
+def reopened(path, fingerprint="abc"):
+    work = WorkFile(path, fingerprint)
+    chunks = list(work.chunks)
+    work.close(remove=False)
+    return chunks
+
+
+def test_finished_chunks_come_back(path):
+    assert reopened(path) == CHUNKS
+
+
+def test_a_chunk_that_was_being_written_is_cut_off_wherever_it_stopped(path):
+    whole = path.read_bytes()
+    header = whole.index(b"\n") + 1
+    seen = set()
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        chunks = reopened(path)
+        assert chunks == CHUNKS[: len(chunks)]
+        assert len(chunks) < len(CHUNKS)
+        assert path.stat().st_size <= max(length, header)
+        seen.add(len(chunks))
+    assert seen == {0, 1, 2}
+
+
+def test_work_goes_on_after_a_cut(path):
+    path.write_bytes(path.read_bytes()[:-2])
+    work = WorkFile(path, "abc")
+    assert work.chunks == CHUNKS[:2]
+    work.append(b"another third")
+    work.close(remove=False)
+    assert reopened(path) == [*CHUNKS[:2], b"another third"]
+
+
+def test_damage_inside_ends_what_is_trusted(path):
+    whole = bytearray(path.read_bytes())
+    whole[whole.index(b"second") + 7] ^= 1
+    path.write_bytes(bytes(whole))
+    assert reopened(path) == CHUNKS[:1]
+
+
+def test_another_fingerprint_starts_anew(path):
+    assert reopened(path, "other") == []
+    assert reopened(path, "abc") == []
+
+
+def test_what_another_extraction_writes_in_between_is_never_taken_for_ones_own(path, monkeypatch):
+    """Two machines on a file system that keeps no locks: both work on, and a third goes on after a crash."""
+    monkeypatch.setattr(resume.fcntl, "flock", lambda *_: None)
+    path.unlink()
+    for one_is, other_is in (("abc", "abc"), ("abc", "of another library version")):
+        one, other = WorkFile(path, one_is), WorkFile(path, other_is)
+        # The second truth differs: another machine's features may, in their last bits.
+        for number in range(4):
+            one.append(b"one %d" % number)
+            other.append(b"other %d" % number)
+        assert one.chunks == [b"one %d" % number for number in range(4)]
+        assert other.chunks == [b"other %d" % number for number in range(4)]
+        for fingerprint in (one_is, other_is):
+            trusted = reopened(path, fingerprint)
+            for writer in ("one", "other"):
+                alone = [b"%s %d" % (writer.encode(), number) for number in range(4)]
+                if trusted == alone[: len(trusted)]:
+                    break
+            else:
+                pytest.fail(f"mixed: {trusted}")
+        one.close(remove=True)
+        other.close(remove=True)
+        assert not path.exists()
+
+
+def test_removed_when_done(path):
+    WorkFile(path, "abc").close(remove=True)
+    assert not path.exists()
+
+
+def test_the_second_of_two_waits_and_then_has_a_file_of_its_own(path, caplog):
+    first = WorkFile(path, "abc")
+    opened = []
+    thread = threading.Thread(target=lambda: opened.append(WorkFile(path, "abc")))
+    thread.start()
+    deadline = time.monotonic() + 10
+    while "waiting" not in caplog.text and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert "waiting until it ends" in caplog.text and not opened
+    first.close(remove=True)
+    thread.join(10)
+    assert opened[0].chunks == [] and path.exists()
+    opened[0].append(b"x")
+    opened[0].close(remove=False)
+    assert reopened(path) == [b"x"]
+
+
+@pytest.mark.parametrize("code", resume.NO_LOCKS)
+def test_a_file_system_without_locks(path, code, monkeypatch, caplog):
+    def refuse(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(resume.fcntl, "flock", refuse)
+    assert reopened(path) == CHUNKS
+    assert "without locks" in caplog.text
+    with resume.locked(path.parent / "lock"):
+        pass
+
+
+def test_a_lock_that_fails_otherwise_is_an_error(path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(resume.fcntl, "flock", refuse)
+    with pytest.raises(OSError, match="broken"):
+        WorkFile(path, "abc")

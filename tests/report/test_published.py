@@ -1,0 +1,322 @@
+"""Published numbers: the reader, the committed file, and that the contradictions which its notes state are there."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from sparcl.base.errors import InputError
+from sparcl.report import published
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = ROOT / "data/published.csv"
+PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+# What the columns of ids may name: the methods of params.yaml, and the peers that have published numbers.
+PEERS = {"acil-rhl", "dsal", "flycl", "foal", "gacl", "gkeal", "real-ffb"}
+METHODS = {*PARAMS["methods"], *PEERS}
+
+
+@pytest.fixture(scope="module")
+def numbers() -> pd.DataFrame:
+    frame = published.read(FILE, METHODS, PARAMS["datasets"], PARAMS["backbones"])
+    return frame.set_index("id", drop=False)
+
+
+# --- the reader -----------------------------------------------------------------------------------
+
+FIRST = dict.fromkeys(published.COLUMNS, "") | {
+    "id": "a-one", "source": "a", "place": "Table 1", "method": "ACIL", "method_id": "acil", "dataset": "CIFAR-100",
+    "dataset_id": "cifar-100", "backbone_id": "net", "sessions": "10", "setting": "ridge=0.1; tau=0.85",
+    "metric": "A_bar", "averaging": "unstated", "value": "94.10", "spread": "0.5", "spread_kind": "1.96 sd",
+    "unit": "percent", "trained": "no", "note": "contradicts [a-two]: 3 s",
+}  # fmt: skip
+SECOND = dict.fromkeys(published.COLUMNS, "") | {
+    "id": "a-two", "source": "a", "place": "text, 2", "metric": "tau_post", "value": "3", "unit": "s", "trained": "no",
+}  # fmt: skip
+KNOWN = (["acil"], ["cifar-100"], ["net"])
+
+
+def text(*rows: dict[str, str]) -> str:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, published.COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def test_a_row_is_read_as_it_is_printed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(text(FIRST, SECOND), encoding="utf-8")
+    frame = published.read(tmp_path / "a.csv", *KNOWN)
+    assert [c for c in frame.columns if c != "printed"] == published.COLUMNS
+    one, two = frame.iloc[0], frame.iloc[1]
+    assert (one["printed"], one["value"], one["spread"], one["sessions"]) == (
+        "94.10",
+        94.1,
+        0.5,
+        10,
+    )
+    assert (two["printed"], two["value"], two["place"]) == ("3", 3.0, "text, 2")
+    assert pd.isna(two["spread"]) and pd.isna(two["sessions"]) and two["method"] == ""
+    assert published.settings(one["setting"]) == {"ridge": "0.1", "tau": "0.85"}
+    assert published.settings("") == {}
+    assert published.contradictions(frame) == {"a-one": {"a-two"}, "a-two": {"a-one"}}
+
+
+def test_ids_are_checked_only_against_given_lists(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(text(FIRST, SECOND), encoding="utf-8")
+    assert len(published.read(tmp_path / "a.csv")) == 2
+
+
+BAD = {
+    "id with capitals": ({"id": "A-one"}, "small letters"),
+    "id twice": ({"id": "a-two", "note": ""}, "line 2 too"),
+    "no place": ({"place": ""}, "place is empty"),
+    "no source": ({"source": ""}, "source is empty"),
+    "no metric": ({"metric": ""}, "metric is empty"),
+    "no value": ({"value": ""}, "value is empty"),
+    "space at an end": ({"method": "ACIL "}, "spaces at an end"),
+    "line feed": ({"note": "one\ntwo"}, "control characters"),
+    "unknown metric": ({"metric": "A_best"}, "misspelt"),
+    "wrong unit": ({"unit": "s"}, "given in 'percent'"),
+    "over 100 percent": ({"value": "100.1"}, "slip of the decimal point"),
+    "below 0 percent": ({"value": "-0.1"}, "slip of the decimal point"),
+    "no time at all": (
+        {"metric": "tau_post", "unit": "s", "averaging": "", "value": "0"},
+        "slip of the decimal point",
+    ),
+    "a part of a session": (
+        {"metric": "refresh", "unit": "count", "averaging": "", "value": "1.5"},
+        "slip of the decimal point",
+    ),
+    "words": ({"value": "about 90"}, "plain decimal number"),
+    "a power": ({"value": "1e4"}, "10000 for"),
+    "not a number": ({"value": "nan"}, "plain decimal number"),
+    "unknown averaging": ({"averaging": "images"}, "averaging 'images'"),
+    "averaging of a time": ({"metric": "tau_post", "unit": "s"}, "averaging 'unstated'"),
+    "no averaging": ({"averaging": ""}, "averaging ''"),
+    "spread without kind": ({"spread_kind": ""}, "both or neither"),
+    "kind without spread": ({"spread": ""}, "both or neither"),
+    "negative spread": ({"spread": "-0.5"}, "without its sign"),
+    "unknown kind": ({"spread_kind": "sd of something"}, "spread_kind"),
+    "no sessions": ({"sessions": "0"}, "sessions '0'"),
+    "sessions in words": ({"sessions": "ten"}, "sessions 'ten'"),
+    "a bare setting": ({"setting": "0.1"}, "name=value"),
+    "trained perhaps": ({"trained": "perhaps"}, "'perhaps'"),
+    "unknown method": ({"method_id": "acli"}, "method_id 'acli'"),
+    "unknown data set": ({"dataset_id": "cifar"}, "dataset_id 'cifar'"),
+    "unknown backbone": ({"backbone_id": "vit"}, "backbone_id 'vit'"),
+    "contradicts nobody": ({"note": "contradicts Table 7"}, "without an id"),
+    "mentions nobody": ({"note": "see [a-three]"}, "misspelt, or that row was renamed"),
+    "mentions itself": ({"note": "contradicts [a-one]"}, "the id of no other row"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_wrong_row_is_named_by_file_and_line(case: str, tmp_path: Path) -> None:
+    change, message = BAD[case]
+    path = tmp_path / "a.csv"
+    path.write_text(text(SECOND, FIRST | change), encoding="utf-8")
+    with pytest.raises(InputError, match=message) as caught:
+        published.read(path, *KNOWN)
+    line = 4 if case == "line feed" else 3
+    assert str(caught.value).startswith(f"{path}, line {line}: ")
+
+
+FILES = {
+    "empty": (b"", "line 1: the columns"),
+    "other columns": (b"a,b\n1,2\n", "line 1: the columns"),
+    "a cell too many": (text(FIRST, SECOND).replace("a-two,", "a-two,,").encode(), "21 cells"),
+    "an empty line": ((text(SECOND) + "\n" + text(FIRST)).encode(), "line 3: 0 cells"),
+    "open quote": (text(SECOND).replace('"text, 2"', '"text, 2').encode(), "double quote"),
+    "latin-1": (text(SECOND | {"note": "é"}).encode("latin-1"), "no UTF-8"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_wrong_file_is_refused(case: str, tmp_path: Path) -> None:
+    content, message = FILES[case]
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as caught:
+        published.read(path)
+    assert str(caught.value).startswith(str(path))
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.csv: cannot be read"):
+        published.read(tmp_path / "none.csv")
+
+
+# --- the committed file ---------------------------------------------------------------------------
+
+
+def test_the_file_is_tidy(numbers: pd.DataFrame) -> None:
+    content = FILE.read_bytes()
+    assert content.endswith(b"\n") and b"\r" not in content and b" \n" not in content
+    assert list(numbers["id"]) == sorted(numbers["id"])
+    assert content.decode() == text(*csv.DictReader(io.StringIO(content.decode())))
+    assert (numbers["id"].str.split("-").str[0] == numbers["source"]).all()
+
+
+def test_the_page_describes_what_is_there(numbers: pd.DataFrame) -> None:
+    page = (ROOT / "docs/published.md").read_text(encoding="utf-8")
+    described = re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE)
+    assert described[: len(published.COLUMNS)] == published.COLUMNS
+    assert described[len(published.COLUMNS) :] == list(dict.fromkeys(published.UNITS)) + sorted(
+        set(numbers["source"])
+    )
+    counts = dict(re.findall(r"^\| `(\w+)` \|.*\| (\d+) \|$", page, flags=re.MULTILINE))
+    assert {s: int(n) for s, n in counts.items()} == numbers["source"].value_counts().to_dict()
+
+
+def test_every_metric_is_used(numbers: pd.DataFrame) -> None:
+    assert set(numbers["metric"]) == set(published.UNITS)
+
+
+def test_no_two_rows_tell_the_same(numbers: pd.DataFrame) -> None:
+    keys = numbers.drop(columns=["id", "note"]).duplicated()
+    assert list(numbers["id"][keys]) == []
+
+
+# --- what the notes say ---------------------------------------------------------------------------
+
+
+def sessions(numbers: pd.DataFrame, prefix: str) -> list[float]:
+    return [numbers["value"][f"{prefix}-s{i:02d}"] for i in range(1, 11)]
+
+
+def test_each_contradiction_is_one(numbers: pd.DataFrame) -> None:
+    """Two values of one quantity; what is computed from several numbers is tested below."""
+    pairs = published.contradictions(numbers)
+    computed = set()
+    for one, others in pairs.items():
+        for other in others:
+            a, b = numbers.loc[one], numbers.loc[other]
+            if a["metric"] != b["metric"]:
+                computed.add(frozenset((one.split("-")[1], other.split("-")[1])))
+                continue
+            assert list(a[["method", "dataset"]]) == list(b[["method", "dataset"]])
+            assert (
+                pd.isna(a["sessions"]) or pd.isna(b["sessions"]) or a["sessions"] == b["sessions"]
+            )
+            assert a["value"] != b["value"]
+    assert computed == {frozenset(("t01", "t07")), frozenset(("d03", "t11"))}
+    places = {name.split("-")[1] for name in pairs}
+    assert places == {"t01", "t04", "t07", "t08", "t11", "h02", "s06", "c", "d03"}
+
+
+@pytest.mark.parametrize("method", ["acil", "real", "ranpac", "sparcl"])
+def test_sessions_do_not_average_to_the_main_table(numbers: pd.DataFrame, method: str) -> None:
+    rows = sessions(numbers, f"sparcl-t07-{method}")
+    mean, main = sum(rows) / 10, numbers.loc[f"sparcl-t01-{method}-cifar-100"]
+    assert main["value"] - mean > 13  # rounding could explain 0.05
+    pairs = published.contradictions(numbers)
+    for i in range(1, 11):
+        row = numbers.loc[f"sparcl-t07-{method}-s{i:02d}"]
+        assert main["id"] in pairs[row["id"]]
+        assert f"the ten sessions average {mean:.2f}, not {main['printed']}" in row["note"]
+
+
+def test_the_main_table_is_above_every_session_but_the_first(numbers: pd.DataFrame) -> None:
+    means = []
+    for method in ("acil", "real", "ranpac", "sparcl"):
+        rows = sessions(numbers, f"sparcl-t07-{method}")
+        means.append(f"{sum(rows) / 10:.1f}")
+        assert rows == sorted(rows, reverse=True)
+        assert numbers["value"][f"sparcl-t01-{method}-cifar-100"] > rows[1]
+    assert f"average {', '.join(means)}," in (ROOT / "docs/published.md").read_text("utf-8")
+
+
+def test_imagenet_r_of_two_orders_is_far_below_the_main_table(numbers: pd.DataFrame) -> None:
+    for method in ("acil", "gacl", "real", "sparcl"):
+        main = numbers.loc[f"sparcl-t01-{method}-imagenet-r"]
+        for order in ("mild", "hard"):
+            row = numbers.loc[f"sparcl-t08-{method}-{order}"]
+            assert main["value"] - row["value"] > 24
+            assert f"[{main['id']}]: {main['printed']} for the same" in row["note"]
+
+
+def test_two_accounts_of_twenty_sessions(numbers: pd.DataFrame) -> None:
+    for method in ("acil", "real", "flycl", "sparcl"):
+        table, told = numbers.loc[f"sparcl-t04-{method}"], numbers.loc[f"sparcl-h02-{method}"]
+        assert 0 < abs(table["value"] - told["value"]) < 0.2
+        assert f"[{told['id']}]: {told['printed']} " in table["note"]
+        assert f"[{table['id']}]: {table['printed']} " in told["note"]
+
+
+def test_the_gain_of_refreshing_every_session(numbers: pd.DataFrame) -> None:
+    each, second = (numbers["value"][f"sparcl-t11-refresh{n}"] for n in (1, 2))
+    assert each - second == pytest.approx(0.06)
+    assert numbers["value"]["sparcl-d03-gain"] == 0.2
+    assert "94.58 and 94.52" in numbers["note"]["sparcl-d03-gain"]
+
+
+def test_what_is_called_odd_is_so(numbers: pd.DataFrame) -> None:
+    value = numbers["value"]
+
+    def lift(dataset: str, table: str = "t01") -> float:
+        return value[f"sparcl-{table}-sparcl{dataset}"] - value[f"sparcl-{table}-real{dataset}"]
+
+    share = {d: 100 * lift(f"-{d}") / value[f"sparcl-t01-real-{d}"] for d in ("imagenet-r", "cub")}
+    assert {d: round(s, 2) for d, s in share.items()} == {"imagenet-r": 3.16, "cub": 3.21}
+    assert round(lift("", "t04"), 2) == 1.73 and round(lift("-cifar-100"), 2) == 1.90
+    assert value["sparcl-t02-sparcl-imagenet-a"] > value["sparcl-t02-foal-imagenet-a"]
+    assert value["sparcl-t04-sparcl-forgetting"] < value["sparcl-t11-refresh2-forgetting"] == 4.5
+    longer = numbers["note"].str.contains("20 sessions score higher than 10")
+    assert longer.sum() == 5
+    for name in numbers["id"][longer]:
+        assert value[name] > value[name.replace("t04", "t01") + "-cifar-100"]
+    for m in ("000", "064", "128", "256"):
+        assert 22 < value["sparcl-t01-sparcl-cifar-100"] - value[f"sparcl-t05-m{m}"] < 24
+    below = numbers["note"].str.contains("A_bar below A_last")
+    for name in numbers["id"][below]:
+        assert value[name] < value[f"{name}-last"]
+    rows = numbers[(numbers["source"] == "moal") & (numbers["metric"] == "A_bar")]
+    assert below.sum() == sum(value[name] < value[f"{name}-last"] for name in rows["id"]) == 2
+    assert value["moal-moal-imagenet-r"] == value["moal-moal-omnibenchmark"]
+    assert value["sparcl-t07-sparcl-s01"] != value["sparcl-t07-acil-s01"]
+
+
+def test_times_that_differ_beyond_rounding_say_so(numbers: pd.DataFrame) -> None:
+    for name, row in numbers[numbers["place"].str.startswith("Table 6")].iterrows():
+        other = numbers.loc[str(name).replace("t06", "t02")]
+        differs = abs(row["value"] - other["value"]) > 0.05 + 1e-9
+        assert differs == (f"differs from [{name}]" in other["note"])
+
+
+def test_tables_that_repeat_each_other_agree(numbers: pd.DataFrame) -> None:
+    value = numbers["value"]
+    for tau in ("085", "090", "095", "098"):
+        assert value[f"sparcl-t03-tau{tau}-cifar-100"] == value[f"sparcl-t10-ridge1-tau{tau}"]
+    for dataset in ("cifar-100", "imagenet-r"):
+        assert value[f"sparcl-t03-tau095-{dataset}"] == value[f"sparcl-t01-sparcl-{dataset}"]
+        assert value[f"sparcl-t03-no-partition-{dataset}"] == value[f"sparcl-t01-acil-{dataset}"]
+    assert value["sparcl-t11-refresh2"] == value["sparcl-t01-sparcl-cifar-100"]
+    assert value["sparcl-t11-refresh2-forgetting"] == value["sparcl-t03-tau095-forgetting"]
+
+
+def test_curves_average_to_what_stands_beside_them(numbers: pd.DataFrame) -> None:
+    for name in ("cifar224", "cub", "imageneta", "imagenetr"):
+        rows = sessions(numbers, f"revisitingcil-simplecil-{name}-t10")
+        assert sum(rows) / 10 == pytest.approx(
+            numbers["value"][f"revisitingcil-simplecil-{name}-t10"], abs=0.00501
+        )
+        assert rows[-1] == numbers["value"][f"revisitingcil-simplecil-{name}-last"]
+    rows = sessions(numbers, "pilot-issue7-l2p")
+    assert sum(rows) / 10 == pytest.approx(numbers["value"]["pilot-issue7-l2p"], abs=0.00501)
+
+
+def test_accuracies_after_the_last_session_are_whole_counts(numbers: pd.DataFrame) -> None:
+    """The logs' last accuracies are shares of the test samples that the field's splits have."""
+    samples = {
+        "cifar224": 10_000, "cub": 2358, "imagenetr": 6000, "imageneta": 1519, "vtab": 8619, "omnibenchmark": 5985,
+        "objectnet": 6628,
+    }  # fmt: skip
+    for name, n in samples.items():
+        printed = numbers["value"][f"revisitingcil-simplecil-{name}-last"]
+        hits = round(printed / 100 * n)
+        assert round(100 * hits / n, 2) == printed

@@ -1,0 +1,167 @@
+"""Comparing two runs' summaries: what differs is found, named and measured."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sparcl.base.errors import InputError
+from sparcl.report import verify
+
+COMMITTED = Path(__file__).resolve().parents[2] / "paper/bundled/summary"
+
+
+@pytest.fixture
+def again(tmp_path: Path) -> Path:
+    """Return a copy of the committed summaries to change."""
+    return Path(shutil.copytree(COMMITTED, tmp_path / "again"))
+
+
+def change(path: Path, line: int, column: str, new: str | float) -> tuple[dict[str, str], str]:
+    """Set one cell, or add a number to it; return the row as it was and the new cell."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    before = dict(rows[line])
+    rows[line][column] = new if isinstance(new, str) else f"{float(before[column]) + new:.8g}"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(before), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return before, rows[line][column]
+
+
+def test_equal_summaries(again: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verify.compare(COMMITTED, again) == []
+    assert verify.main([str(COMMITTED), str(again)]) == 0
+    assert capsys.readouterr().out.startswith("Equal")
+
+
+# A count more in one class of 50 test samples, or a number that is wrong in its fourth digit.
+PLANTED = {
+    "runs": ("A_last", 0.02),
+    "sessions": ("A_t", -0.02),
+    "arrivals": ("A_last", 0.02),
+    "diagnostics": ("kappa", 0.01),
+    "spectrum": ("eigenvalue", 0.01),
+    "recommendations": ("drift", 0.0001),
+}
+COUNTED = ("A_last", "A_t")
+
+
+def test_a_change_is_planted_in_every_summary() -> None:
+    assert set(PLANTED) == {path.stem for path in COMMITTED.glob("*.csv")}
+
+
+@pytest.mark.parametrize("summary", PLANTED)
+def test_a_planted_change_is_found_named_and_measured(
+    again: Path, summary: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    column, by = PLANTED[summary]
+    row, now = change(again / f"{summary}.csv", 7, column, by)
+    (found,) = verify.compare(COMMITTED, again)
+    assert found.summary == summary
+    for key in verify.KEYS[summary][1:]:
+        assert f"{key} {row[key]}" in found.where
+    assert f"{column} was {row[column]}, is {now}" in found.what
+    assert (f"{by:+.4f} points" if column in COUNTED else "relative ") in found.what
+    assert verify.main([str(COMMITTED), str(again)]) == 1
+    assert str(found) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("summary", "column", "by", "tolerable"),
+    [
+        ("runs", "A_bar", 0.05, True),
+        ("runs", "A_bar", 0.0501, False),
+        ("sessions", "forgetting", -0.05, True),
+        ("sessions", "forgetting", -0.06, False),
+    ],
+)
+def test_tolerance_of_accuracy_on_another_platform(
+    again: Path, summary: str, column: str, by: float, tolerable: bool
+) -> None:
+    change(again / f"{summary}.csv", 25, column, by)
+    (found,) = verify.compare(COMMITTED, again)
+    assert found.tolerable is tolerable
+    assert verify.main(["--across", str(COMMITTED), str(again)]) == (0 if tolerable else 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "tolerable"),
+    [
+        ("0.0213439", "0.021344", True),  # one last digit of six
+        ("0.0213439", "0.0213441", False),
+        ("999999", "1e+06", True),
+        ("123.456", "123.457", True),
+        ("123.456", "123.458", False),
+        ("0", "1e-12", False),
+        ("", "0.1", False),
+        ("0.1", "nan", False),
+        ("1", "1.0", True),
+    ],
+)
+def test_tolerance_of_other_numbers(
+    again: Path, tmp_path: Path, old: str, new: str, tolerable: bool
+) -> None:
+    first = Path(shutil.copytree(again, tmp_path / "first"))
+    change(first / "sessions.csv", 4, "drift", old)
+    change(again / "sessions.csv", 4, "drift", new)
+    (found,) = verify.compare(first, again)
+    assert found.tolerable is tolerable
+
+
+def test_another_hash_is_never_tolerable(again: Path) -> None:
+    change(again / "runs.csv", 3, "train_sha256", "1" * 64)
+    (found,) = verify.compare(COMMITTED, again)
+    assert "train_sha256" in found.what and not found.tolerable
+
+
+def test_rows_and_columns_that_come_and_go(again: Path) -> None:
+    lines = (again / "runs.csv").read_text(encoding="utf-8").splitlines()
+    lines[5] = lines[5].replace(",1994,", ",7,").replace(",1993,", ",7,").replace(",1995,", ",7,")
+    (again / "runs.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    text = (again / "sessions.csv").read_text(encoding="utf-8")
+    (again / "sessions.csv").write_text(text.replace(",energy,", ",power,", 1), encoding="utf-8")
+    said = {(d.summary, d.what) for d in verify.compare(COMMITTED, again)}
+    assert said == {
+        ("runs", "the row is no longer made"),
+        ("runs", "the row is new"),
+        ("sessions", "in one of the two only"),
+    }
+
+
+@pytest.mark.parametrize(
+    "content", ["", "a,b\n1,2\n", "suite\n", b"\xff\xfe\x00", 'suite,"dataset\n1,2']
+)
+def test_damaged_summaries_are_named(again: Path, content: str | bytes) -> None:
+    path = again / "spectrum.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(InputError, match=r"spectrum\.csv.*git checkout"):
+        verify.compare(COMMITTED, again)
+    path.unlink()
+    (found,) = verify.compare(COMMITTED, again)
+    assert (found.summary, found.tolerable) == ("spectrum", False)
+    for path in again.glob("*.csv"):
+        path.unlink()
+    with pytest.raises(InputError, match="no summary there"):
+        verify.compare(COMMITTED, again)
+
+
+def test_a_summary_that_nobody_described(again: Path) -> None:
+    for folder in (again, again.parent / "first"):
+        folder.mkdir(exist_ok=True)
+        (folder / "new.csv").write_text("a\n1\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"new\.csv.*KEYS"):
+        verify.compare(again.parent / "first", again)
+
+
+def test_a_row_that_is_there_twice_or_cut_off(again: Path) -> None:
+    path = again / "runs.csv"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + text.splitlines()[-1] + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="is a second"):
+        verify.compare(COMMITTED, again)
+    path.write_text(text[: text.rindex(",", 0, text.rindex(","))], encoding="utf-8")
+    with pytest.raises(InputError, match="cells"):
+        verify.compare(COMMITTED, again)
