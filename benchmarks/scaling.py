@@ -39,7 +39,7 @@ from sparcl import methods
 from sparcl.algebra import linalg
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.algebra.partition import Rule, Spectrum
-from sparcl.algebra.statistics import Statistics
+from sparcl.algebra.sums import Sums
 from sparcl.base.rows import prepared
 from sparcl.features import store
 from sparcl.protocol import stream
@@ -204,7 +204,7 @@ def sums_of(n: int, d: int, classes: int, *, shuffled: bool = False) -> Task:
     kept: dict[str, Any] = {}
 
     def run() -> float:
-        kept.update(sums=Statistics(d), probe=Probe(d, classes))
+        kept.update(sums=Sums(d), probe=Probe(d, classes))
         kept["sums"].grow(classes)
         seconds = 0.0
         for Phi, y in blocks(n, d, classes, shuffled=shuffled):
@@ -351,7 +351,7 @@ def mapped_sums(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
     kept: dict[str, Any] = {}
 
     def run() -> float:
-        kept["sums"] = Statistics(M, dtype)
+        kept["sums"] = Sums(M, dtype)
         kept["sums"].grow(sizes.K)
         return timed(lambda: kept["sums"].accumulate(H, y))
 
@@ -377,8 +377,8 @@ def session(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
         learner = kept["learner"]
         u = np.random.default_rng(5).standard_normal((sizes.K, 1)).astype(dtype)
         w = linalg.product(learner.weights, u)
-        left = learner.statistics.gram.times(w) + learner.statistics.C.dtype.type(RIDGE) * w
-        right = linalg.product(learner.statistics.C, u)
+        left = learner.sums.gram.times(w) + learner.sums.C.dtype.type(RIDGE) * w
+        right = linalg.product(learner.sums.C, u)
         close("(R + ridge I) W and C", left, right, 1e-12 if dtype == "float64" else 1e-4)
 
     return Task(run, check, M**3 / 3 + 2.0 * M * M * sizes.K)
@@ -440,12 +440,12 @@ def learned(T: int, sizes: Sizes, method: str, **hyper: Any) -> Task:
     def check() -> None:
         learner, before, probe = kept["learner"], kept["before"], Probe(sizes.d, classes)
         probe.add(Phi, y)
-        probe.judge(learner.statistics)
+        probe.judge(learner.sums)
         if method == "acil":
-            with learner.statistics.gram.factored(hyper["ridge"]) as A:
-                close("weights", learner.weights, A.solve(learner.statistics.C), 1e-9)
+            with learner.sums.gram.factored(hyper["ridge"]) as A:
+                close("weights", learner.weights, A.solve(learner.sums.C), 1e-9)
         else:
-            U = learner.core
+            U = learner.core.U_core
             now = linalg.product(U.T, learner.weights[:, : before.shape[1]])
             close("core coordinates of old classes", now, linalg.product(U.T, before), 1e-9)
 
@@ -474,13 +474,13 @@ QUANTITIES = [
     Quantity("M", "map", mapped, 1, "RandomMap"),
     Quantity("M", "R and C", mapped_sums, 2, STATISTICS),
     Quantity("M", "R and C, float32", lambda x, s: mapped_sums(x, s, "float32"), 2, STATISTICS),
-    Quantity("M", "solve", session, 3, "MappedRidge", memory=2, unit=lambda x, s: 8.0 * x * x),
+    Quantity("M", "solve", session, 3, "Composed", memory=2, unit=lambda x, s: 8.0 * x * x),
     Quantity(
         "M",
         "solve, float32",
         lambda x, s: session(x, s, "float32"),
         3,
-        "MappedRidge",
+        "Composed",
         memory=2,
         unit=lambda x, s: 4.0 * x * x,
     ),
@@ -499,13 +499,13 @@ QUANTITIES = [
         memory=1,
         unit=lambda x, s: 4.0 * s.d * (s.d + 1) * x,
     ),
-    Quantity("T", "joint ridge", lambda x, s: learned(x, s, "acil", ridge=0.1), 1, "SpectralRidge"),
+    Quantity("T", "joint ridge", lambda x, s: learned(x, s, "acil", ridge=0.1), 1, "Composed"),
     Quantity(
         "T",
         "SPARCL",
         lambda x, s: learned(x, s, "sparcl", ridge=0.1, tau=0.95, refresh=2),
         1,
-        "SpectralRidge",
+        "Composed",
     ),
 ]
 

@@ -133,7 +133,7 @@ def compare(name: str, sizes: Sizes, runs: int) -> Result:
             where = f"{name}, order {1993 + o * sizes.part}, {hyper}"
             if not np.array_equal(hits, counts[point]):
                 raise SystemExit(f"{where}: counts differ, no time is worth comparing")
-            close(f"{where}: R", fitted.statistics.R, learner.statistics.R, 1e-12)
+            close(f"{where}: R", fitted.sums.R, learner.sums.R, 1e-12)
             close(f"{where}: weights", fitted._weights[point], learner.weights, 1e-9)
     return Result(name, settings, summing, swept, seconds, sums.nbytes)
 

@@ -1,13 +1,16 @@
 """Core and residual: the split of the feature space by the spectrum of R."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 from sparcl.algebra import linalg
 from sparcl.base.checks import check_fraction, check_int
 from sparcl.base.errors import InputError
+from sparcl.base.state import Shape, Stateful
 
 Array = NDArray[np.floating]
 
@@ -25,11 +28,16 @@ class Rule:
         if self.k is not None:
             check_int("k", self.k, least=0)
         else:
-            check_fraction("tau", self.tau)
+            check_fraction(
+                "tau",
+                self.tau,
+                "It is the share of the trace of R that the core holds; for an empty or a full core give "
+                "k = 0 or k = d instead.",
+            )
 
 
-@dataclass(frozen=True)
-class Partition:
+@dataclass(eq=False)
+class Partition(Stateful):
     """A core basis and what was measured when it was chosen.
 
     Attributes
@@ -43,6 +51,7 @@ class Partition:
     energy: float
     energy_before: float
     origin: tuple[int, int] = (0, 0)
+    kept: ClassVar[dict[str, Shape | None]] = {"U_core": (None, None)}
 
     @property
     def k(self) -> int:
@@ -124,15 +133,6 @@ class Spectrum:
             self._values, self._vectors = linalg.leading_eigh(self.R, energy=energy)
 
 
-def partition(R: Array, rules: list[Rule]) -> list[Partition]:
-    """Split the space of R (d, d) by every rule; all share one eigendecomposition."""
-    spectrum = Spectrum(R)
-    largest = max((rule.tau for rule in rules if rule.tau is not None), default=None)
-    if largest is not None:
-        spectrum.split(Rule(tau=largest))
-    return [spectrum.split(rule) for rule in rules]
-
-
 def canonical_angle(U: Array, V: Array) -> float:
     """Return the largest canonical angle, in degrees, between spans of U and V (d, k): O(d k^2).
 
@@ -150,3 +150,35 @@ def residual_condition(R: Array, ridge: float, U_core: Array) -> float:
     if len(values) == 0:
         return 1.0
     return float((max(values[0], 0.0) + ridge) / (max(values[-1], 0.0) + ridge))
+
+
+def residual_directions(U_core: Array, m: int, rng: np.random.Generator) -> Array:
+    """Draw Q (d, m), orthonormal with ``U_core^T Q = 0`` (paper, "Orthonormal residual RP").
+
+    Cost: 4 d m k + 4 d m^2 flops.
+
+    Raises
+    ------
+    InputError
+        When m exceeds the rank r = d - k of the residual.
+    """
+    d, k = U_core.shape
+    if m > d - k:
+        raise InputError(
+            f"m = {m} orthonormal directions do not fit into a residual of rank {d - k} "
+            f"(d = {d}, k = {k}): lower m, or lower tau so that the core is smaller."
+        )
+    G = rng.standard_normal((d, m))
+    for _ in range(2):  # twice is enough for orthogonality to working precision
+        G -= U_core @ (U_core.T @ G)
+        G = qr(G, mode="economic", check_finite=False)[0]
+    return G
+
+
+def embedded(U_core: Array, D: int) -> Array:
+    """Return a core basis (d, k), padded with zero rows to mapped coordinates (D, k)."""
+    if len(U_core) == D:
+        return U_core
+    padded = np.zeros((D, U_core.shape[1]), dtype=U_core.dtype, order="F")
+    padded[: len(U_core)] = U_core
+    return padded

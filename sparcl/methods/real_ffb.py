@@ -9,12 +9,6 @@ trained backbone.
 Width and ridge as ACIL.
 """
 
-from sparcl.learners.mapped import MappedRidge
-from sparcl.methods import acil_rhl
+from sparcl.methods.acil_rhl import build
 
-
-def build(
-    *, ridge: float | str = 0.1, width: int = 8192, seed: int = 0, dtype: str = "float64"
-) -> MappedRidge:
-    """Build the learner; parameters as in ``acil-rhl``."""
-    return acil_rhl.build(ridge=ridge, width=width, seed=seed, dtype=dtype)
+__all__ = ["build"]

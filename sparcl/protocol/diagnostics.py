@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
 from sparcl.algebra.partition import residual_condition
-from sparcl.algebra.statistics import Statistics
+from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
 from sparcl.protocol.metrics import prototype_cosine
 
@@ -103,7 +103,7 @@ def trace(
     d = sessions[0][0].shape[1]
     modes = log_spaced_modes(d, count) - 1
     labels = np.unique(np.concatenate([y for _, y in sessions]))
-    statistics, old = Statistics(d), None
+    statistics, old = Sums(d), None
     mode_rows: list[dict[str, Any]] = []
     session_rows: list[dict[str, Any]] = []
     seen = np.zeros(0, dtype=np.int64)

@@ -1,8 +1,7 @@
 """What a session did to the old classes of one learner.
 
-Read off what any learner offers, ``weights`` and ``statistics``, and what a learner with a core
-offers, ``partitions`` and ``cluster``: no kind of learner is imported, so that a change to one
-leaves the runs of the others as they are.
+Read off what any learner offers, ``weights`` and ``sums``, and what one with a core offers: no kind of
+learner is imported, so that a change to one leaves the runs of the others as they are.
 """
 
 import base64
@@ -10,7 +9,7 @@ import base64
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.statistics import Statistics
+from sparcl.algebra.sums import Sums
 from sparcl.learners.learner import Learner
 from sparcl.protocol.metrics import ROUNDING, prototype_cosine
 
@@ -38,29 +37,24 @@ def measure(learner: Learner, before: Array | None, old: Array, change: Array) -
     in Theorem 1, on a probe of old samples; at most 1).  Cost: that of scoring ``old`` once.
     """
     measured: dict[str, float] = {}
-    statistics = getattr(learner, "statistics", None)
-    if isinstance(statistics, Statistics):
-        present = statistics.counts > 0
-        means = statistics.C[:, present] / statistics.counts[present]
+    sums = getattr(learner, "sums", None)
+    if isinstance(sums, Sums):
+        present = sums.counts > 0
+        means = sums.C[:, present] / sums.counts[present]
         measured["expanded_prototype_cosine"] = prototype_cosine(means)
-    partitions = getattr(learner, "partitions", None)
-    if before is None or partitions is None:
+    core = getattr(learner, "core", None)
+    if before is None or core is None:
         return measured
-    d, c_old = old.shape[1], before.shape[1]
-    dW = learner.weights[:, :c_old] - before
-    core_dW, held = np.zeros((d, c_old)), 0.0
-    probe = old[:: max(len(old) // PROBE, 1)]
-    X = learner.expand(probe)
-    bound = np.empty((len(probe), c_old))
-    for g, part in enumerate(partitions[0]):
-        columns = np.flatnonzero(learner.cluster[:c_old] == g)
-        coordinates = part.U_core.T @ dW[:d, columns]
-        core_dW[:, columns] = part.U_core @ coordinates
-        held += float(np.square(coordinates).sum())
-        inside = np.square(probe @ part.U_core).sum(axis=1)
-        residual = np.sqrt(np.maximum(np.square(X).sum(axis=1) - inside, 0))
-        bound[:, columns] = residual[:, None] * np.linalg.norm(dW[:, columns], axis=0)
-    by_core = old @ core_dW
+    c_old, U = before.shape[1], core.U_core
+    dW, rows = learner.weights[:, :c_old] - before, learner.core_rows(old)
+    coordinates = U.T @ dW[: len(U)]
+    core_dW, held = U @ coordinates, float(np.square(coordinates).sum())
+    step = max(len(old) // PROBE, 1)
+    X = learner.expand(old[::step])
+    inside = np.square(rows[::step] @ U).sum(axis=1)
+    residual = np.sqrt(np.maximum(np.square(X).sum(axis=1) - inside, 0))
+    bound = residual[:, None] * np.linalg.norm(dW, axis=0)
+    by_core = rows @ core_dW
     rounding = ROUNDING * np.finfo(change.dtype).eps * max(np.abs(learner.weights).max(), 1)
     moved = np.abs(X @ dW)
     allowed = bound > rounding

@@ -10,7 +10,7 @@ from reference.streams import Session, fit
 from sparcl import methods
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.learner import Learner
-from sparcl.learners.spectral import Settings, SpectralRidge
+from sparcl.learners.composed import Composed
 from sparcl.methods import build
 
 SUMS: dict[str, tuple[str, dict]] = {
@@ -51,7 +51,7 @@ def in_parts(learner: Learner, session: Session, sizes: Sequence[int]) -> Learne
 
 
 def counts(learner: Learner) -> np.ndarray:
-    return learner.counts if hasattr(learner, "counts") else learner.statistics.counts
+    return learner.counts if hasattr(learner, "counts") else learner.sums.counts
 
 
 def same(a: Learner, b: Learner) -> None:
@@ -86,8 +86,8 @@ def test_parts_are_the_joint_ridge_of_the_equation(stream: list[Session]) -> Non
 
 
 def test_a_grid_of_ridges_is_a_sum_too(stream: list[Session], probe: np.ndarray) -> None:
-    def grid() -> SpectralRidge:
-        return SpectralRidge(Settings(ridges=(0.01, 0.1, 1.0), k=0))
+    def grid() -> Composed:
+        return Composed(Settings(ridges=(0.01, 0.1, 1.0), k=0))
 
     whole, parts = fit(grid(), stream[:1]).scores(probe), in_parts(grid(), stream[0], [7])
     for point, scores in parts.scores(probe).items():
@@ -189,11 +189,11 @@ def test_what_cannot_be_merged_changes_neither(stream: list[Session], probe: np.
     learner = fit(build("acil", ridge=0.1), stream[:2])
     narrow = [(Phi[:, :9], y) for Phi, y in stream]
     failed = build("acil", ridge=0.1)
-    failed._failure = "R is not positive definite"
+    failed.failure = "R is not positive definite"
     others = {
         r"ridges \(\(0\.1,\) and \(1\.0,\)\)": fit(build("acil", ridge=1.0), stream),
         "dtype": fit(build("acil", ridge=0.1, dtype="float32"), stream),
-        "NearestClassMean into a SpectralRidge": fit(build("ncm"), stream),
+        "NearestClassMean into a Composed": fit(build("ncm"), stream),
         "9 features into one of 16": fit(build("acil", ridge=0.1), narrow),
         "seen no sample": build("acil", ridge=0.1),
         "learner that failed": failed,

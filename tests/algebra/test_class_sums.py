@@ -124,7 +124,7 @@ def test_a_sweep_is_the_learner_on_its_own(method: str, hyper: dict) -> None:
             for session in sessions:
                 rows = np.isin(y, session)
                 alone.fit_session(Phi[rows], y[rows])
-            same(fitted.statistics.R, alone.statistics.R)
+            same(fitted.sums.R, alone.sums.R)
             same(fitted._weights[i, j], alone.weights, 1e-9)
             assert np.array_equal(fitted.classes, alone.classes)
 

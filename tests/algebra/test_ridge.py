@@ -89,7 +89,7 @@ def test_sparcl_is_the_kkt_solution(
         assert learner.weights == pytest.approx(state.W, abs=1e-8)
         assert learner.logits(probe) == pytest.approx(probe @ state.W, abs=1e-8)
         if state.U is not None:
-            projector = learner.core @ learner.core.T
+            projector = learner.core.U_core @ learner.core.U_core.T
             assert projector == pytest.approx(state.U @ state.U.T, abs=1e-8)
 
 
@@ -124,7 +124,7 @@ def test_report_gives_the_smallest_core_that_reaches_tau(stream: list[Session], 
         R = naive.sums(stream[:t], naive.class_list(stream[:t]))[0]
         values = np.linalg.eigvalsh(R)[::-1]
         k = report["k"]
-        assert k == core_basis(R, tau).shape[1] == learner.core.shape[1]
+        assert k == core_basis(R, tau).shape[1] == learner.core.U_core.shape[1]
         assert report["r"] == 16 - k
         assert report["energy"] == pytest.approx(values[:k].sum() / values.sum(), abs=1e-10)
         assert report["energy"] >= tau
@@ -146,8 +146,8 @@ def test_sparcl_is_the_kkt_solution_where_the_core_is_far_below_d(
     sessions = synthetic_stream(sessions=3, classes=4, samples=10, dimension=dimension, noise=0.4)
     learner = fit(build("sparcl", ridge=0.1, tau=tau, refresh=1), sessions)
     expected = sparcl(sessions, 0.1, 1, tau=tau)[-1]
-    assert learner.core.shape == expected.U.shape
-    projector = learner.core @ learner.core.T
+    assert learner.core.U_core.shape == expected.U.shape
+    projector = learner.core.U_core @ learner.core.U_core.T
     assert projector == pytest.approx(expected.U @ expected.U.T, abs=1e-9)
     assert learner.weights == pytest.approx(expected.W, abs=1e-8)
 

@@ -10,7 +10,7 @@ from reference import solver as naive
 from reference.streams import Session, fit, synthetic_stream
 
 from sparcl.algebra import linalg
-from sparcl.algebra.woodbury import ResidualInverse
+from sparcl.algebra.recursive import ResidualInverse
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.methods import build, sparcl, sparcl_plus
 
@@ -50,10 +50,10 @@ def test_fifty_sessions_equal_the_direct_solve(ridge: float, how: dict) -> None:
         assert slow.report()["update"] == "direct"
         renewed.append(fast.report()["renewed"])
         recursive += fast.report()["update"] == "woodbury"
-        if fast.inverse is not None:
-            P = fast.inverse.P.full
+        if fast.core.inverse is not None:
+            P = fast.core.inverse.P.full
             assert np.array_equal(P, P.T)  # symmetric by construction, to the bit
-            assert fast.inverse.refactored == []
+            assert fast.core.inverse.refactored == []
     empty = how.get("k") == 0
     assert [t for t, yes in enumerate(renewed, 1) if yes] == ([] if empty else [2, 22, 42])
     assert recursive == (49 if empty else 46)
@@ -106,7 +106,7 @@ def test_auto_chooses_by_the_rows(n: int, expected: str) -> None:
     for t, rows in enumerate((30, 30, n)):
         learner.fit_session(rng.standard_normal((rows, 100)), rng.integers(3 * t, 3 * t + 3, rows))
     assert learner.report()["update"] == expected
-    assert (learner.inverse is not None) == (expected == "woodbury")
+    assert (learner.core.inverse is not None) == (expected == "woodbury")
 
 
 def test_paths_may_alternate() -> None:
@@ -185,15 +185,15 @@ def test_a_planted_error_is_noticed_logged_and_repaired(
     )
     for t, (Phi, y) in enumerate(sessions):
         if t == 7:
-            perturb(fast.inverse.P.full, how)
-        with caplog.at_level(logging.WARNING, logger="sparcl.algebra.woodbury"):
+            perturb(fast.core.inverse.P.full, how)
+        with caplog.at_level(logging.WARNING, logger="sparcl.algebra.recursive"):
             fast.fit_session(Phi, y)
         slow.fit_session(Phi, y)
         assert relative(fast.weights, slow.weights) < 1e-8
         assert len(caplog.records) == (t >= 7)
-    assert len(fast.inverse.refactored) == 1
+    assert len(fast.core.inverse.refactored) == 1
     assert "residual inverse" in caplog.records[0].getMessage()
-    assert fast.inverse.refactored[0] in caplog.records[0].getMessage()
+    assert fast.core.inverse.refactored[0] in caplog.records[0].getMessage()
 
 
 def test_a_sound_inverse_is_never_computed_again(caplog: pytest.LogCaptureFixture) -> None:
@@ -214,7 +214,7 @@ def test_float32_recursion_stays_close() -> None:
         for dtype in ("float32", "float64")
     )
     assert fast.report()["update"] == "woodbury"
-    assert fast.inverse.P.dtype == np.float32
+    assert fast.core.inverse.P.dtype == np.float32
     assert relative(fast.weights, slow.weights) < 1e-4
 
 

@@ -175,5 +175,5 @@ def test_few_samples_of_many_features() -> None:
     sessions = synthetic_stream(seed=5, sessions=3, classes=2, samples=3, dimension=150)
     learner = fit(build("sparcl", ridge=0.2, tau=0.99, refresh=0), sessions)
     expected = naive.solver(sessions, 0.2, {2}, tau=0.99)[-1]
-    assert learner.core.shape[1] <= 6
+    assert learner.core.U_core.shape[1] <= 6
     assert learner.weights == pytest.approx(expected.W, abs=1e-8)

@@ -147,11 +147,11 @@ def test_the_judge_never_sees_a_held_out_row(how: str, rule: str, stream: list[S
 
 
 def test_all_chooses_a_threshold_too() -> None:
-    from sparcl.learners.spectral import Settings, SpectralRidge
+    from sparcl.learners.composed import Composed
 
     sessions = synthetic_stream(2, sessions=3, classes=3, samples=15, noise=1.5)
     taus, ridges = (0.4, 0.9), (0.1, 1.0)
-    learner = fit(SpectralRidge(Settings(ridges=ridges, ridge_rule="all", taus=taus)), sessions)
+    learner = fit(Composed(Settings(ridges=ridges, ridge_rule="all", taus=taus)), sessions)
     fitted, judged = parts(sessions, 0)
     classes = plain.class_list(sessions)
     errors = {
@@ -211,4 +211,4 @@ def test_the_seed_decides_what_is_held_out(stream: list[Session]) -> None:
 
 def test_a_rule_goes_with_one_threshold_when_it_looks_at_one_session() -> None:
     with pytest.raises(InputError, match=r"newest.*one threshold"):
-        sparcl.build_grid(ridge=[0.1, 1.0], tau=[0.4, 0.8], ridge_rule="newest")
+        build("sparcl", ridge=[0.1, 1.0], tau=[0.4, 0.8], ridge_rule="newest")

@@ -97,7 +97,7 @@ def test_a_class_that_comes_back_is_held_or_freed() -> None:
     back = [j for j, label in enumerate(held.classes[:3]) if label in sessions[1][1]]
     away = [j for j in range(3) if j not in back]
     assert len(back) == 2 and len(away) == 1
-    core = held.core
+    core = held.core.U_core
     moved = lambda learner, columns: np.abs(  # noqa: E731
         core.T @ (learner.weights[:, columns] - before[:, columns])
     ).max()
@@ -217,7 +217,7 @@ def test_a_thousand_classes() -> None:
     R, C = plain.sums(sessions, list(learner.classes))
     # columns do not interact: the last session against its own KKT system
     four = fit(build("sparcl", ridge=0.1, tau=0.8, refresh=2), sessions[:4])
-    U = four.core if not learner.report()["renewed"] else learner.core
+    U = four.core.U_core if not learner.report()["renewed"] else learner.core.U_core
     kkt = plain.constrained_ridge(R, C[:, :800], 0.1, U, U.T @ four.weights)
     assert learner.weights[:, :800] == pytest.approx(kkt, abs=1e-8)
     joint = plain.joint_ridge(R, C, 0.1)
@@ -235,7 +235,7 @@ def test_float32_follows_float64(hyper: dict) -> None:
     single = fit(build("sparcl", ridge=0.15, tau=0.7, dtype="float32", **hyper), sessions)
     double = fit(build("sparcl", ridge=0.15, tau=0.7, **hyper), sessions)
     assert single.weights.dtype == np.float32
-    assert single.statistics.R.dtype == np.float32
+    assert single.sums.R.dtype == np.float32
     assert single.weights == pytest.approx(double.weights, abs=2e-3)
 
 

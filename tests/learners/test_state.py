@@ -8,9 +8,9 @@ import pytest
 from reference.streams import Session, fit, synthetic_stream
 
 from sparcl import methods
-from sparcl.algebra.statistics import Statistics, merge
+from sparcl.algebra.sums import Sums, merge
 from sparcl.base.errors import InputError, NumericalError
-from sparcl.learners.spectral import SpectralRidge
+from sparcl.learners.composed import Composed
 from sparcl.methods import build
 from sparcl.methods.ncm import NearestClassMean
 
@@ -191,7 +191,7 @@ def test_foreign_files_are_refused(how: str, tmp_path: Path) -> None:
     path = tmp_path / "file.npz"
     foreign(path, how)
     with pytest.raises(InputError) as caught:
-        SpectralRidge.load(path)
+        Composed.load(path)
     assert "NearestClassMean" in str(caught.value) or "file.npz" in str(caught.value)
 
 
@@ -214,12 +214,12 @@ def test_random_damage_never_raises_anything_else(tmp_path: Path) -> None:
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nowhere\.npz"):
-        SpectralRidge.load(tmp_path / "nowhere.npz")
+        Composed.load(tmp_path / "nowhere.npz")
 
 
 def test_a_state_of_another_kind_is_refused(stream: list[Session]) -> None:
     state = fit(build("sparcl"), stream).state()
-    with pytest.raises(InputError, match=r"SpectralRidge.*NearestClassMean"):
+    with pytest.raises(InputError, match=r"Composed.*NearestClassMean"):
         NearestClassMean.from_state(state)
 
 
@@ -229,7 +229,7 @@ def test_a_failed_learner_stays_failed(stream: list[Session]) -> None:
     huge = (1e4 * stream[0][0][:6], stream[0][1][:6])
     with pytest.raises(NumericalError):
         learner.fit_session(*huge)
-    again = SpectralRidge.from_state(learner.state())
+    again = Composed.from_state(learner.state())
     with pytest.raises(NumericalError, match="earlier session failed"):
         again.fit_session(*stream[1])
 
@@ -286,7 +286,7 @@ def test_every_method_is_covered() -> None:
 
 
 def summed(*parts: Session, classes: int) -> Statistics:
-    statistics = Statistics(parts[0][0].shape[1])
+    statistics = Sums(parts[0][0].shape[1])
     statistics.grow(classes)
     for Phi, y in parts:
         statistics.accumulate(Phi, y)
@@ -307,7 +307,7 @@ def test_merge_is_one_pass(stream: list[Session]) -> None:
 
 
 def test_merge_of_unequal_class_counts(stream: list[Session]) -> None:
-    few = Statistics(16)
+    few = Sums(16)
     few.grow(3)
     few.accumulate(stream[0][0], stream[0][1] % 3)
     many = summed(stream[1], classes=12)
@@ -321,13 +321,13 @@ def test_merge_under_a_map_of_columns(stream: list[Session]) -> None:
     """Two sites that met the classes in different orders."""
     Phi, y = stream[0]
     labels = np.unique(y)
-    a, b = Statistics(16), Statistics(16)
+    a, b = Sums(16), Sums(16)
     for statistics in (a, b):
         statistics.grow(3)
     a.accumulate(Phi[:20], np.searchsorted(labels, y[:20]))
     b.accumulate(Phi[20:], 2 - np.searchsorted(labels, y[20:]))
     a.merge(b, [2, 1, 0])
-    whole = Statistics(16)
+    whole = Sums(16)
     whole.grow(3)
     whole.accumulate(Phi, np.searchsorted(labels, y))
     assert a.C == pytest.approx(whole.C, abs=1e-13)
@@ -336,7 +336,7 @@ def test_merge_under_a_map_of_columns(stream: list[Session]) -> None:
 
 @pytest.mark.parametrize("columns", [[0, 1], [0, 1, 3], [0, 1, -1], [0, 1, 1]])
 def test_merge_refuses_columns_that_do_not_fit(columns: list[int]) -> None:
-    a, b = Statistics(4), Statistics(4)
+    a, b = Sums(4), Sums(4)
     for statistics in (a, b):
         statistics.grow(3)
     with pytest.raises(InputError, match="columns"):
@@ -345,7 +345,7 @@ def test_merge_refuses_columns_that_do_not_fit(columns: list[int]) -> None:
 
 def test_merge_refuses_other_features() -> None:
     with pytest.raises(InputError, match=r"5 features into 4"):
-        Statistics(4).merge(Statistics(5), [])
+        Sums(4).merge(Sums(5), [])
 
 
 SPLIT: dict[str, Callable[[int], int]] = {"halves": lambda n: n // 2, "one row": lambda n: 1}

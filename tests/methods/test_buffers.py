@@ -397,13 +397,13 @@ def test_ranpac_with_acils_weights_is_acil(stream: list[Session], probe: np.ndar
     acil = fit(build("acil-rhl", ridge=0.1, width=40), stream)
     ranpac = build("ranpac", ridge=0.1, width=40)
     # RanPAC fed with ACIL's drawn weights
-    from sparcl.learners.mapped import MappedRidge
+    from sparcl.learners.composed import Composed
 
-    assert isinstance(ranpac, MappedRidge)
+    assert isinstance(ranpac, Composed)
     ranpac.map = acil.map
-    from sparcl.algebra.statistics import Statistics
+    from sparcl.algebra.sums import Sums
 
-    ranpac.statistics = Statistics(40)
+    ranpac.sums = Sums(40)
     assert fit(ranpac, stream).logits(probe) == pytest.approx(acil.logits(probe), abs=1e-10)
 
 

@@ -5,7 +5,7 @@ import pytest
 from reference import heads
 from reference.streams import Session, fit, split_again, synthetic_stream
 
-from sparcl.algebra.gaussian import Gaussians
+from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.randomness import generator
 from sparcl.learners import softmax

@@ -282,8 +282,8 @@ def test_algorithm_1_with_linear_expansion_in_explicit_coordinates(
     W = np.zeros((16, 0))
     for t, (Phi, y) in enumerate(stream):
         learner.fit_session(Phi, y)
-        U = np.zeros((16, 0)) if learner.core is None else learner.core
-        Q = learner.Q
+        U = np.zeros((16, 0)) if learner.core.U_core is None else learner.core.U_core
+        Q = learner.core.Qs[0]
         if Q is None:
             assert t == 0  # only the first session, which has no partition, may go unexpanded
             Q = np.zeros((16, 0))

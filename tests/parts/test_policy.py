@@ -91,7 +91,7 @@ def test_trust_region_accepts_and_refuses() -> None:
     assert renewed == [False, True, True, True, False]
     states = naive.solver(sessions, 0.1, {2, 3, 4}, k=2)
     assert learner.weights == pytest.approx(states[-1].W, abs=1e-8)
-    assert learner.core @ learner.core.T == pytest.approx(core @ core.T, abs=1e-8)
+    assert learner.core.U_core @ learner.core.U_core.T == pytest.approx(core @ core.T, abs=1e-8)
 
 
 def test_trust_region_compares_equal_ranks_only() -> None:

@@ -233,7 +233,7 @@ def sums_file(wildcards):
             "but the suite's `stress` or the method's `features` changes them. Leave out one of the two."
         )
     try:
-        sweep.summed(block["learner"], block["hyper"])
+        sweep.learner(block["learner"], block["hyper"])
     except SparclError as error:
         raise WorkflowError(
             f"Method '{wildcards.method}', key `sums`: {error}"

@@ -24,8 +24,8 @@ Source: paper, "Block Woodbury Implementation" and the appendix's block identity
 """
 
 import logging
-from collections.abc import Mapping
-from typing import Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from sparcl.algebra import linalg
 from sparcl.algebra.linalg import Gram, product
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
+from sparcl.base.state import Shape, Stateful
 
 Array = NDArray[np.floating]
 
@@ -45,18 +46,39 @@ PAYS = 16
 TOLERANCE = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-3}
 
 
-class ResidualInverse:
-    """``P`` (D, D) of a fixed core: building costs D^3 flops, an update with n rows 3 n D^2.
+@dataclass(eq=False)
+class ResidualInverse(Stateful):
+    """``P`` (D, D) of a fixed core U (D, k): building costs D^3 flops, an update with n rows 3 n D^2.
 
     Attributes
     ----------
     refactored : the reason of each time that P was computed again
     """
 
-    def __init__(self, R: Gram, ridge: float, U: Array) -> None:
-        self.ridge, self.U = ridge, U
+    ridge: float
+    U: Array
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "U": ("D", "k"),
+        "whole": ("D", "D"),
+        "AU": ("D", "k"),
+        "M": ("D", "k"),
+        "probe": ("D",),
+        "image": ("D",),
+        "refactored": None,
+    }
+
+    def __post_init__(self) -> None:
+        self.P = Gram(0)
         self.refactored: list[str] = []
-        self._factor(R)
+
+    @property
+    def whole(self) -> Array:
+        """P (D, D), whole; do not write into it."""
+        return self.P.full
+
+    @whole.setter
+    def whole(self, value: Array) -> None:
+        self.P = Gram.wrap(value)
 
     @staticmethod
     def pays(n: int, D: int) -> bool:
@@ -80,7 +102,7 @@ class ResidualInverse:
         if reason:
             logger.warning("Computed the residual inverse again: %s.", reason.rstrip("."))
             self.refactored.append(reason.rstrip("."))
-            self._factor(R)
+            self.factor(R)
             K = self.P.times(X.T)
         old = W.shape[1]
         Y = (columns[:, None] == np.arange(classes)).astype(X.dtype)
@@ -95,22 +117,7 @@ class ResidualInverse:
             result[:, old:] = product(K, Y[:, old:]) + product(free, X_c)
         return result
 
-    def state(self) -> dict[str, Array | float]:
-        """Return what is needed to go on, as a plain mapping."""
-        kept = {name: getattr(self, name) for name in ("U", "AU", "M", "probe", "image")}
-        return kept | {"P": self.P.full, "ridge": self.ridge}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Array]) -> Self:
-        """Return an inverse that continues from what :meth:`state` gave."""
-        inverse = cls.__new__(cls)
-        for name in ("U", "AU", "M", "probe", "image"):
-            setattr(inverse, name, np.array(state[name]))
-        inverse.P = Gram.wrap(np.array(state["P"], order="F"))
-        inverse.ridge, inverse.refactored = float(state["ridge"]), []
-        return inverse
-
-    def _factor(self, R: Gram) -> None:
+    def factor(self, R: Gram) -> None:
         """Compute P, A U, M and the probe's image from R."""
         U, D = self.U, len(R)
         self.P = linalg.residual_inverse(R, self.ridge, U)

@@ -1,7 +1,7 @@
 """When the core is chosen anew: the refresh rules of the paper and of its "remedies"."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from sparcl.algebra.partition import Partition, Spectrum, canonical_angle, residual_condition
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError
+from sparcl.base.state import Stateful
 
 Array = NDArray[np.floating]
 
 
-class Policy(Protocol):
+class Policy(Stateful):
     """Decides before session ``session`` (from 0) is learned, from the sessions before."""
 
     def renews(
@@ -23,10 +24,11 @@ class Policy(Protocol):
 
         ``spectrum`` is that of the previous sessions' R.
         """
+        raise TypeError(f"{type(self).__name__} decides nothing")
 
 
 @dataclass(frozen=True)
-class Periodic:
+class Periodic(Policy):
     """A first partition after ``warmup`` sessions, then one every ``period`` sessions.
 
     ``period = 0`` keeps the first one: with ``warmup = 1`` that is the paper's "base only".
@@ -50,7 +52,7 @@ class Periodic:
 
 
 @dataclass(frozen=True)
-class Conditioned:
+class Conditioned(Policy):
     """A new partition when the residual block's condition number passes ``limit``.
 
     The block is ``U_res^T (R + ridge I) U_res`` (paper, "when the residual condition number
@@ -73,7 +75,7 @@ class Conditioned:
 
 
 @dataclass(frozen=True)
-class TrustRegion:
+class TrustRegion(Policy):
     """A new partition each session while the core turns by less than ``degrees``.
 
     The angle is the largest canonical angle between the current core and the leading subspace of

@@ -5,17 +5,20 @@ matrix itself takes d x d: F (r, d) with ``F^T F`` the scatter about the mean.  
 orthogonal to each other, scaled principal directions of the class and no samples.
 """
 
-from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.linalg import descending_eigh
+from sparcl.base.state import Shape, Stateful
 
 Array = NDArray[np.floating]
 
 
-class Gaussians:
+@dataclass(eq=False)
+class Gaussians(Stateful):
     """Means and covariances of classes, exact whatever the sessions: 2 n_c^2 d flops a class.
 
     Attributes
@@ -23,9 +26,16 @@ class Gaussians:
     counts : (c,) samples; means : (c, d); factors : F (r_c, d) of each class
     """
 
-    def __init__(self, d: int) -> None:
+    d: int
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "counts": ("c",),
+        "means": ("c", "d"),
+        "factors": (None, "d"),
+    }
+
+    def __post_init__(self) -> None:
         self.counts = np.zeros(0, dtype=np.int64)
-        self.means = np.zeros((0, d))
+        self.means = np.zeros((0, self.d))
         self.factors: list[Array] = []
 
     def add(self, X: Array, columns: NDArray[np.integer], classes: int) -> None:
@@ -48,22 +58,6 @@ class Gaussians:
             self.means[j] = mean
             self.counts[j] += n
 
-    def state(self) -> dict[str, NDArray]:
-        """Return all as a plain mapping."""
-        stacked = np.vstack([*self.factors, np.zeros((0, self.means.shape[1]))])
-        ranks = np.array([len(F) for F in self.factors], dtype=np.int64)
-        return {"counts": self.counts, "means": self.means, "factors": stacked, "ranks": ranks}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, NDArray]) -> "Gaussians":
-        """Return Gaussians that continue from what :meth:`state` gave."""
-        gaussians = cls(state["means"].shape[1])
-        gaussians.counts, gaussians.means = np.array(state["counts"]), np.array(state["means"])
-        ends = np.cumsum(state["ranks"])
-        if len(ends):
-            gaussians.factors = [F.copy() for F in np.split(state["factors"], ends[:-1])]
-        return gaussians
-
 
 def _thin(B: Array) -> Array:
     """Return F (r, d), r <= min(m, d), with orthogonal rows and F^T F = B^T B for B (m, d)."""
@@ -74,4 +68,7 @@ def _thin(B: Array) -> Array:
         values, U = descending_eigh(B.T @ B)
         F = np.sqrt(np.maximum(values, 0))[:, None] * U.T
     least = len(B) * np.finfo(B.dtype).eps * values[0]
-    return np.ascontiguousarray(F[values > least])
+    F = np.ascontiguousarray(F[values > least])
+    # LAPACK's sign of an eigenvector differs between processors, and draws from the Gaussian follow it
+    largest = np.abs(F).argmax(axis=1, keepdims=True)
+    return F * np.where(np.take_along_axis(F, largest, axis=1) < 0, -1, 1)
