@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.files import replacing
-from sparcl.base.state import Shape, Stateful, copied, pack, same, unpack
+from sparcl.base.state import Shape, Stateful, copied, pack, unpack
+from sparcl.learners.checks import checked_rows, checked_session
 
 Array = NDArray[np.floating]
 
@@ -22,8 +23,8 @@ class Learner(Stateful, ABC):
     """A class-incremental learner on frozen features: a dataclass of its settings.
 
     Feed one session after the other to :meth:`fit_session`; no sample is needed twice.  Where the
-    state is a sum over samples (:attr:`undivided` is empty), a session may come in parts instead:
-    :meth:`accumulate` and :meth:`merge` as often as needed, then :meth:`solve`.  A refused call
+    state is a sum over samples (:attr:`undivided` is empty), the learner is a
+    :class:`sparcl.learners.summed.Summed`, and a session may come in parts.  A refused call
     (InputError) leaves the learner as it was.  Features are taken as they are given: unit norm is
     the caller's choice.
 
@@ -69,12 +70,12 @@ class Learner(Stateful, ABC):
         NumericalError
             When the ridge system is not positive definite.
         """
-        self._check_usable()
+        self.check_usable()
         if self.open is not None:
             raise InputError(
                 f"session {self.session + 1} was begun in parts: end it with solve() before the next."
             )
-        Phi, y = self._checked(Phi, y)
+        Phi, y = checked_session(Phi, y, self.d, self.session)
         classes, columns = self._columns(y)
         old = len(self.classes)
         try:
@@ -88,80 +89,6 @@ class Learner(Stateful, ABC):
         self.classes, self.d = classes, Phi.shape[1]
         self.session += 1
 
-    def accumulate(self, Phi: Array, y: NDArray[np.integer]) -> None:
-        """Add samples Phi (n, d), y (n,) to the session in progress, without solving.
-
-        Any parts of a session followed by :meth:`solve` equal one call of :meth:`fit_session`.
-
-        Raises
-        ------
-        InputError
-            As :meth:`fit_session`, and where the method must see a session whole.
-        """
-        self._check_divisible()
-        Phi, y = self._checked(Phi, y)
-        known, columns = self._columns(y)
-        self._add_samples(Phi, columns, len(known))
-        self.open, self.d = known[len(self.classes) :], Phi.shape[1]
-
-    def merge(self, other: "Learner") -> None:
-        """Add all samples that ``other`` has seen to the session in progress, from its sums.
-
-        Classes are matched by label; :meth:`solve` gives the weights.  ``other`` stays as it is.
-
-        Raises
-        ------
-        InputError
-            Where the method must see a session whole, and when the two learners differ in method,
-            settings or features, or ``other`` has seen nothing; neither is changed.
-        """
-        self._check_divisible()
-        if type(other) is not type(self):
-            raise InputError(
-                f"Cannot merge a {type(other).__name__} into a {type(self).__name__}: both must be "
-                "the same method."
-            )
-        differing = same(self, other)
-        if differing:
-            raise InputError(f"Cannot merge learners that differ in {', '.join(differing)}.")
-        if other.failure or not other.d:
-            raise InputError(
-                f"Cannot merge a learner that {'failed' if other.failure else 'has seen no sample'}."
-            )
-        if self.d not in (0, other.d):
-            raise InputError(
-                f"Cannot merge a learner of {other.d} features into one of {self.d}: both must "
-                "come from the same backbone."
-            )
-        known, columns = self._columns(other._known)
-        self._add_sums(other, columns, len(known))
-        self.open, self.d = known[len(self.classes) :], other.d
-
-    def solve(self) -> None:
-        """Fit the weights to the sums, which ends the session in progress.
-
-        Raises
-        ------
-        InputError
-            When nothing was accumulated or merged since the last session.
-        NumericalError
-            When the ridge system is not positive definite; the session stays in progress.
-        """
-        self._check_divisible()
-        where = f"session {self.session + 1}"
-        if self.open is None:
-            raise InputError(f"{where}: no samples were accumulated or merged, nothing to solve.")
-        # new classes ascend within a session, in whatever order its parts brought them
-        known = self._known
-        old = np.arange(len(self.classes))
-        order = np.concatenate([old, len(old) + np.argsort(self.open, kind="stable")])
-        try:
-            self._solve_sums(order)
-        except NumericalError as error:
-            raise NumericalError(f"{where}: {error}") from error
-        self.classes, self.open = known[order], None
-        self.session += 1
-
     def logits(self, Phi: Array) -> Array:
         """Return scores (n, c) of Phi (n, d); columns in the order of :attr:`classes`."""
         if not self.d:
@@ -170,16 +97,7 @@ class Learner(Stateful, ABC):
             raise InputError(
                 f"session {self.session + 1} is in progress: end it with solve() before logits."
             )
-        Phi = np.asarray(Phi)
-        if Phi.ndim != 2 or Phi.shape[1] != self.d:
-            raise InputError(
-                f"Phi has shape {Phi.shape}, but this learner was fitted on (n, {self.d}) features"
-                ": give features of the same backbone."
-            )
-        if not np.isfinite(Phi).all():
-            row = int(np.argmin(np.isfinite(Phi).all(axis=1)))
-            raise InputError(f"Phi, row {row}: the feature is not finite and cannot be scored.")
-        return self._logits(Phi)
+        return self._logits(checked_rows(Phi, self.d))
 
     def predict(self, Phi: Array) -> NDArray[np.int64]:
         """Return the label (n,) with the highest score among the classes seen."""
@@ -244,18 +162,6 @@ class Learner(Stateful, ABC):
     def _logits(self, Phi: Array) -> Array:
         """Score checked features."""
 
-    def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
-        """Add checked samples to the sums, which get ``classes`` columns."""
-        raise NotImplementedError(self.undivided)
-
-    def _add_sums(self, other: Self, columns: NDArray[np.integer], classes: int) -> None:
-        """Add the sums of ``other``, whose class column j is this one's ``columns[j]``."""
-        raise NotImplementedError(self.undivided)
-
-    def _solve_sums(self, order: NDArray[np.integer]) -> None:
-        """Fit the weights and bring class columns into ``order`` (c,); all or, if it fails, nothing."""
-        raise NotImplementedError(self.undivided)
-
     @property
     def _known(self) -> NDArray[np.int64]:
         """Labels (c,) by column of the sums: those of :attr:`classes`, then the open session's."""
@@ -267,47 +173,10 @@ class Learner(Stateful, ABC):
         sorter = np.argsort(known, kind="stable")
         return known, sorter[np.searchsorted(known, y, sorter=sorter)]
 
-    def _check_usable(self) -> None:
+    def check_usable(self) -> None:
+        """Raise NumericalError after a session that could not be learned to its end."""
         if self.failure:
             raise NumericalError(f"An earlier session failed, build a new learner: {self.failure}")
-
-    def _check_divisible(self) -> None:
-        self._check_usable()
-        if self.undivided:
-            raise InputError(
-                f"{type(self).__name__} must see a session whole, in fit_session: {self.undivided}."
-            )
-
-    def _checked(self, Phi: Array, y: NDArray[np.integer]) -> tuple[Array, NDArray[np.int64]]:
-        where = f"session {self.session + 1}"
-        Phi, y = np.asarray(Phi), np.asarray(y)
-        if Phi.ndim != 2 or y.ndim != 1 or len(Phi) != len(y):
-            raise InputError(
-                f"{where}: Phi must be (n, d) and its labels y (n,), got shapes {Phi.shape} and "
-                f"{y.shape}."
-            )
-        if len(y) == 0:
-            raise InputError(
-                f"{where}: no samples. Usual cause: a class order whose classes have no training "
-                "sample; leave the session out or check the labels."
-            )
-        if not np.issubdtype(y.dtype, np.integer):
-            raise InputError(f"{where}: labels must be integers, got dtype {y.dtype}.")
-        if not np.issubdtype(Phi.dtype, np.floating):
-            raise InputError(f"{where}: features must be floating point, got dtype {Phi.dtype}.")
-        if self.d and Phi.shape[1] != self.d:
-            raise InputError(
-                f"{where}: features have {Phi.shape[1]} dimensions, earlier sessions had {self.d}"
-                ": all sessions must come from the same backbone."
-            )
-        finite = np.isfinite(Phi).all(axis=1)
-        if not finite.all():
-            raise InputError(
-                f"{where}: {np.count_nonzero(~finite)} of {len(Phi)} feature rows are not finite "
-                f"(first: row {int(np.argmin(finite))}). Usual cause: half-precision overflow in "
-                "extraction; extract again in float32."
-            )
-        return Phi, y.astype(np.int64)
 
 
 def read_state(path: str | Path) -> dict[str, Any]:

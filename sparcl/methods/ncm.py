@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape
-from sparcl.learners.learner import Array, Learner
+from sparcl.learners.learner import Array
+from sparcl.learners.summed import Summed
 
 
 @dataclass(eq=False)
-class NearestClassMean(Learner):
+class NearestClassMean(Summed):
     """Keeps one sum and one count a class: O(n d) a session."""
 
     kept: ClassVar[dict[str, Shape | None]] = {"sums": ("d", "c"), "counts": ("c",)}

@@ -11,7 +11,7 @@ from sparcl.base.checks import check_choice, check_int
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
 from sparcl.parts.core import spectral_core
-from sparcl.parts.maps import ResidualMap
+from sparcl.parts.maps import Features, ResidualMap
 from sparcl.parts.maps.residual import KINDS
 from sparcl.parts.rules import NARROW, HoldOut, Value, named
 
@@ -82,7 +82,7 @@ def build(
         seed=seed,
     )
     return Composed(
-        map=ResidualMap(m, expansion, tau_map, seed) if expansion in KINDS else None,
+        map=ResidualMap(m, expansion, tau_map, seed) if expansion in KINDS else Features(),
         core=core,
         rule=named(ridge, grid, HoldOut(validation_share, by_class=True, seed=seed)),
         dtype=dtype,

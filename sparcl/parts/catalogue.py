@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sparcl.base.errors import InputError
-from sparcl.parts.core import spectral_core
+from sparcl.parts.core import Unheld, spectral_core
 from sparcl.parts.heads import (
     BalancedRidge,
     OracleShrinkage,
@@ -13,13 +13,13 @@ from sparcl.parts.heads import (
     RidgedScatter,
     ShrunkCovariance,
 )
-from sparcl.parts.maps import FourierMap, KernelMap, RandomMap, ResidualMap
+from sparcl.parts.maps import Features, FourierMap, KernelMap, RandomMap, ResidualMap
 from sparcl.parts.transforms import Identity, SignedPower, UnitNorm
 
 PARTS: dict[str, dict[str, Callable[..., Any]]] = {
     "transform": {"none": Identity, "unit": UnitNorm, "power": SignedPower},
     "map": {
-        "none": lambda: None,
+        "none": Features,
         "random": RandomMap,
         "fourier": FourierMap,
         "kernel": KernelMap,
@@ -32,7 +32,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "ridged-scatter": RidgedScatter,
         "oracle-shrinkage": OracleShrinkage,
     },
-    "core": {"none": lambda: None, "spectral": spectral_core},
+    "core": {"none": Unheld, "spectral": spectral_core},
 }
 
 

@@ -25,17 +25,71 @@ from sparcl.algebra.partition import (
 from sparcl.algebra.recursive import ResidualInverse
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_choice, check_flag, check_int
-from sparcl.base.errors import InputError
+from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape, Stateful
-from sparcl.parts.batch import Batch
+from sparcl.parts.batch import Arrival, Batch
+from sparcl.parts.constraint import Cores, constrained_weights
+from sparcl.parts.heads.head import Head, Solution
 from sparcl.parts.refresh import Periodic, Policy, policy
+from sparcl.parts.rules.rule import Point
 
 Array = NDArray[np.floating]
 
 
 @dataclass(eq=False)
-class Core(Stateful):
+class Unheld(Stateful):
+    """No core: every column is the head's own solution."""
+
+    whole_session: ClassVar[str] = ""
+    needs_rows: ClassVar[str] = ""
+
+    @property
+    def candidates(self) -> int:
+        """Cores among which to choose."""
+        return 1
+
+    def begin(self, p: int, dtype: str) -> None:
+        """Nothing is kept of the first p coordinates."""
+
+    def open(self, batch: Batch, sums: Sums, value: float, single: bool) -> None:
+        """Nothing is prepared before the session's rows are summed."""
+
+    def renew(self, sums: Sums, session: int, value: float) -> None:
+        """Nothing is renewed."""
+
+    def solve(
+        self,
+        head: Head,
+        sums: Sums,
+        points: list[Point],
+        previous: list[Array],
+        arrival: Arrival,
+        drop: bool = False,
+    ) -> list[Solution]:
+        """Return the head's weights (D, c) and bias (c,) at every point."""
+        values = list(dict.fromkeys(point.value for point in points))
+        if not drop:
+            solved = dict(zip(values, head.solve_all(sums, values), strict=True))
+        else:
+            solved = {value: _solved_or_not(head, sums, value) for value in values}
+        return [solved[point.value] for point in points]
+
+    def report(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
+
+def _solved_or_not(head: Head, sums: Sums, value: float) -> Solution:
+    """Return the solution at a value, or one without columns where there is none in this precision."""
+    try:
+        return head.solve(sums, value)
+    except NumericalError:
+        return sums.C[:, :0], None
+
+
+@dataclass(eq=False)
+class Core(Unheld):
     """Holds old columns; a new solution costs 2 D^2 k + k^3 / 3 flops beside that of the ridge.
 
     Parameters
@@ -96,51 +150,19 @@ class Core(Stateful):
         self.inverse: ResidualInverse | None = None
         self.measured: dict[str, Any] = {}
 
-    # --- what it is --------------------------------------------------------------------------
-
     def rules(self) -> list[Rule]:
         """Return the core rules, one for each threshold."""
         return [Rule(k=self.k)] if self.k is not None else [Rule(tau=tau) for tau in self.taus]
 
     @property
-    def whole_session(self) -> str:
-        """Why a session must come whole; empty for an empty core."""
-        if self.k != 0:
-            return "its core holds weights of earlier sessions (k = 0 has none)"
-        return "project measures the session first" if self.project else ""
-
-    @property
-    def needs_rows(self) -> str:
-        """Why sums of a session do not suffice; empty where they do."""
-        if self.project:
-            return "project measures each session's samples"
-        if self.directions:
-            # their basis is that of the residual, which turns with the sign of an eigenvector
-            return "random residual directions differ with the last bits of R"
-        if self.update == "woodbury":
-            return "the recursive update takes rows (update = 'auto' or 'direct' does not)"
-        return ""
-
-    @property
-    def recursive(self) -> bool:
-        """Whether the recursive path computes the same weights as the direct one, at one ridge."""
-        return (
-            len(self.rules()) == 1
-            and self.freeze
-            and (self.coupling, self.new_classes) == ("exact", "full")
-            and self.reappearing == "frozen"
-            and not self.directions
-        )
-
-    @property
-    def partition(self) -> Partition:
-        """The partition that was chosen last."""
-        return self.partitions[self.chosen]
+    def candidates(self) -> int:
+        """Cores among which to choose."""
+        return len(self.rules())
 
     @property
     def U_core(self) -> Array:
-        """Basis (d, k) of the core that was chosen last."""
-        return self.partition.U_core
+        """Basis (p, k) of the core that was chosen last."""
+        return self.partitions[self.chosen].U_core
 
     # --- one session -------------------------------------------------------------------------
 
@@ -150,17 +172,28 @@ class Core(Stateful):
             raise InputError(f"k = {self.k} exceeds the {p} feature dimensions that can be split.")
         self.partitions = [empty(p, dtype) for _ in self.rules()]
 
-    def renew(self, sums: Sums, session: int, value: float) -> bool:
-        """Split the space by R of the previous sessions where the policy says so; return if it does.
+    def open(self, batch: Batch, sums: Sums, value: float, single: bool) -> None:
+        """Renew the core from the sums of the previous sessions, and prepare the recursive update.
 
         Parameters
         ----------
-        sums : of the previous sessions, whose first p coordinates are split
-        value : ridge at which a condition number is taken
+        value : the first ridge; single : whether it is the only one
         """
+        self.renew(sums, batch.session, value)
+        if self.project:
+            batch.H = _outside(batch.H, sums)
+        pays = self.update == "woodbury" or ResidualInverse.pays(len(batch), sums.D)
+        fresh = self.measured["renewed"] or batch.session == 0
+        if not (single and self.recursive and self.update != "direct" and pays) or fresh:
+            self.inverse = None
+        elif self.inverse is None:
+            self.inverse = ResidualInverse(value, embedded(self.U_core, sums.D))
+            self.inverse.factor(sums.gram)
+
+    def renew(self, sums: Sums, session: int, value: float) -> None:
+        """Split the space by R of the previous sessions, where the policy says so."""
         spectrum = Spectrum(sums.gram, session, len(self.U_core))
-        rules = self.rules()
-        partitions, renewed = list(self.partitions), False
+        rules, partitions, renewed = self.rules(), list(self.partitions), False
         measured: dict[str, Any] = {}
         # the largest threshold first: the others take part of its decomposition
         for j in sorted(range(len(rules)), key=lambda j: -(rules[j].tau or 0)):
@@ -178,38 +211,45 @@ class Core(Stateful):
             ]
         self.partitions = partitions
         self.measured = measured | {"renewed": renewed}
-        return renewed
 
-    def rows(self, H: Array, sums: Sums) -> Array:
-        """Return what is learned of mapped rows H (n, D): with ``project`` without R's range, O(D^3)."""
-        if not self.project:
-            return H
-        values, vectors = linalg.descending_eigh(sums.R)
-        seen = vectors[:, values > len(values) * np.finfo(H.dtype).eps * max(values[0], 1)]
-        return H - linalg.product(linalg.product(H, seen), seen.T)
+    def solve(
+        self,
+        head: Head,
+        sums: Sums,
+        points: list[Point],
+        previous: list[Array],
+        arrival: Arrival,
+        drop: bool = False,
+    ) -> list[Solution]:
+        """Return weights (D, c) of every point, old columns held; sums hold the session already.
 
-    def prepare_update(self, sums: Sums, n: int, renewed: bool, session: int, value: float) -> bool:
-        """Return whether n new rows update the kept inverse, which is made from the sums before them."""
-        possible = self.recursive and self.update != "direct" and not renewed and session > 0
-        pays = self.update == "woodbury" or ResidualInverse.pays(n, sums.D)
-        if not (possible and pays):
-            self.inverse = None
-            return False
-        if self.inverse is None:
-            self.inverse = ResidualInverse(value, embedded(self.partitions[0].U_core, sums.D))
-            self.inverse.factor(sums.gram)
-        return True
-
-    def held(self, batch: Batch) -> NDArray[np.bool_]:
-        """Return which columns (c,) are held when a session's rows arrive."""
-        held = np.arange(batch.classes) < (batch.old if self.freeze else 0)
+        Parameters
+        ----------
+        previous : weights of every point before the session
+        drop : leave a point without a solution in this precision unsolved, (D, 0)
+        """
+        self.chosen = points[0].j
+        updates = self.inverse is not None and isinstance(arrival, Batch)
+        self.measured |= {"update": "woodbury" if updates else "direct"}
+        if self.inverse is not None and isinstance(arrival, Batch):
+            W = self.inverse.update(
+                arrival.H, arrival.columns, previous[0], arrival.classes, sums.gram
+            )
+            return [(W, None)]
+        if self.k == 0:
+            return super().solve(head, sums, points, previous, arrival, drop)
+        held = np.arange(arrival.classes) < (arrival.old if self.freeze else 0)
         if self.reappearing == "free":
-            held[np.unique(batch.columns)] = False
-        return held
+            held[np.unique(arrival.columns)] = False
+        cores = Cores(
+            self.partitions, self.Qs, self.coupling == "exact", self.new_classes == "residual"
+        )
+        solved = constrained_weights(cores, sums, points, previous, held, arrival.old, drop=drop)
+        return [(W, None) for W in solved]
 
     def report(self) -> dict[str, Any]:
         """Return size and energies of the chosen core, and what the policy decided."""
-        part = self.partition
+        part = self.partitions[self.chosen]
         return self.measured | {
             "tau": self.rules()[self.chosen].tau,
             "k": part.k,
@@ -217,6 +257,45 @@ class Core(Stateful):
             "energy": part.energy,
             "energy_before": part.energy_before,
         }
+
+    # --- what it needs -----------------------------------------------------------------------
+
+    @property
+    def whole_session(self) -> str:  # type: ignore[override]
+        """Why a session must come whole; empty for an empty core."""
+        if self.k != 0:
+            return "its core holds weights of earlier sessions (k = 0 has none)"
+        return "project measures the session first" if self.project else ""
+
+    @property
+    def needs_rows(self) -> str:  # type: ignore[override]
+        """Why sums of a session do not suffice; empty where they do."""
+        if self.project:
+            return "project measures each session's samples"
+        if self.directions:
+            # their basis is that of the residual, which turns with the sign of an eigenvector
+            return "random residual directions differ with the last bits of R"
+        if self.update == "woodbury":
+            return "the recursive update takes rows (update = 'auto' or 'direct' does not)"
+        return ""
+
+    @property
+    def recursive(self) -> bool:
+        """Whether the recursive path computes the same weights as the direct one, at one ridge."""
+        return (
+            self.candidates == 1
+            and self.freeze
+            and (self.coupling, self.new_classes) == ("exact", "full")
+            and self.reappearing == "frozen"
+            and not self.directions
+        )
+
+
+def _outside(H: Array, sums: Sums) -> Array:
+    """Return mapped rows H (n, D) without their part in the range of R: O(D^3)."""
+    values, vectors = linalg.descending_eigh(sums.R)
+    seen = vectors[:, values > len(values) * np.finfo(H.dtype).eps * max(values[0], 1)]
+    return H - linalg.product(linalg.product(H, seen), seen.T)
 
 
 def spectral_core(

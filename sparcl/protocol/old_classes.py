@@ -43,7 +43,7 @@ def measure(learner: Learner, before: Array | None, old: Array, change: Array) -
         means = sums.C[:, present] / sums.counts[present]
         measured["expanded_prototype_cosine"] = prototype_cosine(means)
     core = getattr(learner, "core", None)
-    if before is None or core is None:
+    if before is None or not hasattr(core, "U_core"):
         return measured
     c_old, U = before.shape[1], core.U_core
     dW, rows = learner.weights[:, :c_old] - before, learner.core_rows(old)

@@ -10,6 +10,7 @@ from sparcl import methods
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
+from sparcl.learners.from_sums import learn_sums, needs_rows
 from sparcl.protocol import experiment
 
 Array = NDArray[np.floating]
@@ -28,8 +29,9 @@ def learner(method: str, hyper: dict[str, Any]) -> Composed:
         raise InputError(
             f"Method {method!r} does not follow from sums of classes: acil, sparcl and sparcl-alg1 do."
         )
-    if built.needs_rows:
-        raise InputError(f"Sums of classes do not hold what {method!r} needs: {built.needs_rows}.")
+    needed = needs_rows(built)
+    if needed:
+        raise InputError(f"Sums of classes do not hold what {method!r} needs: {needed}.")
     return built
 
 
@@ -61,7 +63,7 @@ def correct(
     Phi, position = np.asarray(Phi, dtype=np.float64)[rows], position[rows]
     result: dict[tuple[int, int], NDArray[np.int64]] = {}
     for t, classes in enumerate(sessions):
-        fitted.learn_sums(classes, sums)
+        learn_sums(fitted, classes, sums)
         tested = np.searchsorted(position, len(fitted.classes))
         for point, scores in fitted.scores(Phi[:tested]).items():
             found = place[fitted.classes[np.argmax(scores, axis=1)]]
@@ -101,5 +103,5 @@ def run(
             "set with the same backbone."
         )
     return experiment.evaluate_stream(
-        fitted, lambda classes: fitted.learn_sums(classes, sums), test, sessions, method, hyper
+        fitted, lambda classes: learn_sums(fitted, classes, sums), test, sessions, method, hyper
     )

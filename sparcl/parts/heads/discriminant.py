@@ -15,7 +15,7 @@ from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_choice, check_flag
 from sparcl.base.errors import InputError
 from sparcl.base.state import Shape
-from sparcl.parts.heads.head import Head
+from sparcl.parts.heads.head import Head, Solution
 
 Array = NDArray[np.floating]
 
@@ -39,7 +39,7 @@ class Discriminant(Head):
                 "classes: join the session with another."
             )
 
-    def solve(self, sums: Sums, value: float) -> tuple[Array, Array | None]:
+    def solve(self, sums: Sums, value: float) -> Solution:
         """Return W (D, c) and b (c,)."""
         means = sums.C / sums.counts
         W = self._precision_times(sums, value, means)
@@ -114,7 +114,7 @@ class OracleShrinkage(Discriminant):
         check_flag("prior", self.prior)
         self.shrinkage: float | None = None
 
-    def solve(self, sums: Sums, value: float) -> tuple[Array, Array | None]:
+    def solve(self, sums: Sums, value: float) -> Solution:
         """Return W (D, c) and b (c,); the value is not used."""
         W, b = super().solve(sums, value)
         return W, b + np.log(sums.counts / sums.n) if self.prior and b is not None else b

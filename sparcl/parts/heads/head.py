@@ -9,6 +9,7 @@ from sparcl.algebra.sums import Sums
 from sparcl.base.state import Stateful
 
 Array = NDArray[np.floating]
+Solution = tuple[Array, Array | None]  # weights W (D, c), and a bias b (c,) where the head has one
 
 
 class Head(Stateful):
@@ -32,7 +33,7 @@ class Head(Stateful):
         """Return the ridge on the sums that a value stands for, given the samples (c,) of each class."""
         return value
 
-    def solve(self, sums: Sums, value: float) -> tuple[Array, Array | None]:
+    def solve(self, sums: Sums, value: float) -> Solution:
         """Return W (D, c) and b (c,), or None where scores have no bias.
 
         Raises
@@ -42,7 +43,7 @@ class Head(Stateful):
         """
         raise TypeError(f"{type(self).__name__} solves nothing")
 
-    def solve_all(self, sums: Sums, values: list[float]) -> list[tuple[Array, Array | None]]:
+    def solve_all(self, sums: Sums, values: list[float]) -> list[Solution]:
         """Return the solution at every value."""
         return [self.solve(sums, value) for value in values]
 

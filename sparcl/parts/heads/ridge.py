@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sparcl.algebra.linalg import descending_eigh, product
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
-from sparcl.parts.heads.head import Head
+from sparcl.parts.heads.head import Head, Solution
 
 Array = NDArray[np.floating]
 
@@ -22,12 +22,12 @@ MANY = 24
 class Ridge(Head):
     """The joint ridge on all that was summed (paper, eq. 2): D^3 / 3 + 2 D^2 c flops."""
 
-    def solve(self, sums: Sums, value: float) -> tuple[Array, Array | None]:
+    def solve(self, sums: Sums, value: float) -> Solution:
         """Return ``A^-1 C`` (D, c), A = R + value I."""
         with sums.gram.factored(self.effective(value, sums.counts)) as A:
             return A.solve(sums.C), None
 
-    def solve_all(self, sums: Sums, values: list[float]) -> list[tuple[Array, Array | None]]:
+    def solve_all(self, sums: Sums, values: list[float]) -> list[Solution]:
         """Return the solution at every ridge; many of them from ``R = U diag(s) U^T``, O(D^3) once."""
         if len(values) < MANY:
             return super().solve_all(sums, values)

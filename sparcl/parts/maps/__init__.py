@@ -2,8 +2,8 @@
 
 from sparcl.parts.maps.fourier import FourierMap
 from sparcl.parts.maps.kernel import KernelMap
-from sparcl.parts.maps.map import Map
+from sparcl.parts.maps.map import Features, Map
 from sparcl.parts.maps.random import RandomMap
 from sparcl.parts.maps.residual import ResidualMap
 
-__all__ = ["FourierMap", "KernelMap", "Map", "RandomMap", "ResidualMap"]
+__all__ = ["Features", "FourierMap", "KernelMap", "Map", "RandomMap", "ResidualMap"]

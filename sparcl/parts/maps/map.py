@@ -1,12 +1,13 @@
 """What every frozen map offers, and what several of them share."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from sparcl.base.state import Stateful
+from sparcl.base.state import Shape, Stateful
 
 Array = NDArray[np.floating]
 
@@ -43,6 +44,30 @@ class Map(Stateful):
     def report(self) -> dict[str, float]:
         """Return what the map took from the first session."""
         return {}
+
+
+@dataclass(eq=False)
+class Features(Map):
+    """No map: the features themselves."""
+
+    keeps_features: ClassVar[bool] = True
+    kept: ClassVar[dict[str, Shape | None]] = {"d": None}
+
+    def __post_init__(self) -> None:
+        self.d = 0
+
+    def begin(self, Phi: Array) -> None:
+        """Take the number of features."""
+        self.d = Phi.shape[1]
+
+    @property
+    def output(self) -> int:
+        """Features d."""
+        return self.d
+
+    def __call__(self, Phi: Array) -> Array:
+        """Return Phi (n, d) itself."""
+        return Phi
 
 
 def median_distance(Phi: Array) -> float:

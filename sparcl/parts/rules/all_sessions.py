@@ -59,11 +59,9 @@ class AllSessions(Rule):
         """Return the one point that does best on all rows held out so far."""
         if self.fitted is None or self.validation is None:
             self.fitted = learner.twin(Given(self.grid, drop=True), batch.Phi.shape[1])
-            self.validation = Sums(learner.width, learner.dtype)
-        self.fitted.learn(batch.take(slice(cut)))
-        self.validation.grow(batch.classes)
-        for H, columns, weights in batch.take(slice(cut, None)).blocks():
-            self.validation.accumulate(H, columns, weights)
+            self.validation = Sums(learner.total.D, learner.total.dtype)
+        self.fitted.learn(batch.take(slice(cut)), cut)
+        batch.take(slice(cut, None)).add_to(self.validation)
         self.losses = [self._loss(W) for W in self.fitted.solutions]
         chosen = best(self.points(learner.cores), self.losses, "loss on the rows held out")
         return [chosen._replace(i=0)]

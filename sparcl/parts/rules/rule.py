@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Stateful
 from sparcl.parts.batch import Batch
@@ -26,17 +27,11 @@ class Fitting(Protocol):
     solutions: list[Array]
     biases: list[Array]
 
+    total: Sums
+
     @property
     def cores(self) -> int:
-        """Core rules among which to choose, at least one."""
-
-    @property
-    def width(self) -> int:
-        """Mapped coordinates D."""
-
-    @property
-    def dtype(self) -> str:
-        """Working precision."""
+        """Cores among which to choose."""
 
     def effective(self, value: float, counts: NDArray[np.integer]) -> float:
         """Return the ridge on the sums that a value stands for."""
@@ -44,8 +39,8 @@ class Fitting(Protocol):
     def twin(self, rule: "Rule", d: int) -> "Fitting":
         """Return a new learner of d features, of the same composition and map, with another rule."""
 
-    def learn(self, batch: Batch) -> None:
-        """Learn the rows of a session."""
+    def learn(self, batch: Batch, cut: int) -> None:
+        """Learn the rows of a session, of which those from ``cut`` on validate."""
 
 
 class Rule(Stateful):
