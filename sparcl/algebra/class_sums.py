@@ -11,8 +11,7 @@ from scipy.linalg import get_lapack_funcs
 from sparcl.algebra.linalg import Gram
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
-
-Array = NDArray[np.float64]
+from sparcl.base.types import Array
 
 
 class ClassSums:
@@ -126,8 +125,8 @@ class ClassSums:
         self.counts += other.counts
         self.sums += other.sums
         samples = self._samples()
-        for group in np.flatnonzero(other._samples()):
-            self._add(group, samples[group], other._rows[group], other._triangles[group])
+        for group in np.flatnonzero(other._samples()).tolist():
+            self._add(group, int(samples[group]), other._rows[group], other._triangles[group])
 
     def of(self, labels: Sequence[int] | NDArray[np.integer]) -> Sums:
         """Return R, C and counts of all samples of ``labels``, column j those of ``labels[j]``.

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from sparcl.algebra.linalg import descending_eigh
 from sparcl.base.state import Shape, Stateful
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 
 @dataclass(eq=False)

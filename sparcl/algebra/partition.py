@@ -4,15 +4,14 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 from scipy.linalg import qr
 
 from sparcl.algebra import linalg
 from sparcl.base.checks import check_fraction, check_int
 from sparcl.base.errors import InputError
 from sparcl.base.state import Shape, Stateful
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Partition(Stateful):
         return self.U_core.shape[0] - self.k
 
 
-def empty(d: int, dtype: np.dtype | type = np.float64) -> Partition:
+def empty(d: int, dtype: DTypeLike = np.float64) -> Partition:
     """Return the partition of the first session: R_0 = 0, so the core is empty."""
     return Partition(np.zeros((d, 0), dtype=dtype, order="F"), 0.0, 0.0)
 
@@ -81,8 +80,7 @@ class Spectrum:
     source: Array | linalg.Gram
     origin: int = 0
     d: int | None = None
-    _values: Array | None = field(default=None, repr=False)
-    _vectors: Array | None = field(default=None, repr=False)
+    _pairs: tuple[Array, Array] | None = field(default=None, repr=False)
 
     @property
     def R(self) -> Array:
@@ -106,31 +104,35 @@ class Spectrum:
         trace = float(np.trace(self.R, dtype=np.float64))
         if trace == 0 or rule.k == 0:
             return empty(d, self.R.dtype)
-        if rule.k is not None:
-            k = rule.k
-            self.leading(k)
+        if rule.tau is None:
+            values, vectors = self._leading(rule.k or 0)
         else:
-            self._decompose(rule.tau)
-        shares = np.cumsum(np.maximum(self._values, 0), dtype=np.float64) / trace
+            values, vectors = self._holding(rule.tau)
+        shares = np.cumsum(np.maximum(values, 0), dtype=np.float64) / trace
         shares = np.concatenate([[0.0], shares])
-        if rule.k is None:
-            # rounding may leave the last share a few ulp below a tau close to 1
-            k = min(int(np.searchsorted(shares, rule.tau)), len(self._values))
-        U_core = np.asfortranarray(self._vectors[:, :k])
+        # rounding may leave the last share a few ulp below a tau close to 1
+        k = rule.k or min(int(np.searchsorted(shares, rule.tau or 0.0)), len(values))
+        U_core = np.asfortranarray(vectors[:, :k])
         return Partition(
-            U_core, float(shares[k]), float(shares[max(k - 1, 0)]), (self.origin, len(self._values))
+            U_core, float(shares[k]), float(shares[max(k - 1, 0)]), (self.origin, len(values))
         )
 
     def leading(self, k: int) -> Array:
         """Return the k leading eigenvectors (d, k)."""
-        if self._vectors is None or self._vectors.shape[1] < k:
-            self._values, self._vectors = linalg.leading_eigh(self.R, rank=k)
-        return self._vectors[:, :k]
+        return self._leading(k)[1][:, :k]
 
-    def _decompose(self, energy: float) -> None:
+    def _leading(self, k: int) -> tuple[Array, Array]:
+        """Return k eigenpairs or more."""
+        if self._pairs is None or self._pairs[1].shape[1] < k:
+            self._pairs = linalg.leading_eigh(self.R, rank=k)
+        return self._pairs
+
+    def _holding(self, energy: float) -> tuple[Array, Array]:
+        """Return eigenpairs that hold a share of the trace or more."""
         target = energy * np.trace(self.R, dtype=np.float64)
-        if self._values is None or self._values.sum() < target:
-            self._values, self._vectors = linalg.leading_eigh(self.R, energy=energy)
+        if self._pairs is None or self._pairs[0].sum() < target:
+            self._pairs = linalg.leading_eigh(self.R, energy=energy)
+        return self._pairs
 
 
 def canonical_angle(U: Array, V: Array) -> float:
@@ -141,7 +143,7 @@ def canonical_angle(U: Array, V: Array) -> float:
     if U.shape[1] == 0:
         return 0.0
     sine = np.linalg.norm(V - U @ (U.T @ V), 2)
-    return float(np.degrees(np.arcsin(min(sine, 1.0))))
+    return float(np.degrees(np.arcsin(min(float(sine), 1.0))))
 
 
 def residual_condition(R: Array, ridge: float, U_core: Array) -> float:
@@ -168,7 +170,7 @@ def residual_directions(U_core: Array, m: int, rng: np.random.Generator) -> Arra
             f"m = {m} orthonormal directions do not fit into a residual of rank {d - k} "
             f"(d = {d}, k = {k}): lower m, or lower tau so that the core is smaller."
         )
-    G = rng.standard_normal((d, m))
+    G: Array = rng.standard_normal((d, m))
     for _ in range(2):  # twice is enough for orthogonality to working precision
         G -= U_core @ (U_core.T @ G)
         G = qr(G, mode="economic", check_finite=False)[0]

@@ -35,8 +35,7 @@ from sparcl.algebra.linalg import Gram, product
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape, Stateful
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +129,7 @@ class ResidualInverse(Stateful):
     def _wrong(self) -> str:
         """Return by how much P A has left the identity on the residual probe vector, if it has."""
         error = self.P.times(self.image) - self.probe
-        relative = float(np.linalg.norm(error) / max(np.linalg.norm(self.probe), 1e-300))
+        relative = float(np.linalg.norm(error) / max(float(np.linalg.norm(self.probe)), 1e-300))
         if relative <= TOLERANCE[self.P.dtype]:
             return ""
         return f"relative error {relative:.1e} of the residual inverse on a probe vector"

@@ -12,8 +12,7 @@ from sparcl.algebra.linalg import (
     solve_definite,
 )
 from sparcl.base.errors import NumericalError
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 
 def constrained(

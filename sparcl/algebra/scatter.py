@@ -5,13 +5,11 @@ that batches, sessions and the class order cannot move it, a class that returns 
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import NumericalError
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 
 class Scatter:

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from sparcl.base.errors import InputError
 
 HEADER = "header"
 SHARED = ("d", "D")
+Kind = TypeVar("Kind", bound="Stateful")
 Shape = tuple[str | int | None, ...]
 
 
@@ -154,6 +155,11 @@ def _array(left: dict[str, Any], key: str, shape: Shape | None, scope: _Scope) -
                 f"({', '.join('any' if n is None else str(n) for n in wanted)})"
             )
     return array
+
+
+def renewed(node: Kind, **settings: Any) -> Kind:
+    """Return a new object with the same settings, but for those given, which has kept nothing yet."""
+    return type(node)(**(_fields(node) | settings))
 
 
 def copied(state: Mapping[str, Any]) -> dict[str, Any]:

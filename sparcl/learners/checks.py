@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 
 def checked_session(

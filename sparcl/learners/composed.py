@@ -1,6 +1,5 @@
 """The learner that most methods are: transform, map, sums, head, core, and a rule that chooses."""
 
-import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -11,8 +10,8 @@ from sparcl.algebra import linalg
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_dtype
 from sparcl.base.errors import InputError
-from sparcl.base.state import Shape
-from sparcl.learners.learner import Array
+from sparcl.base.state import Shape, renewed
+from sparcl.base.types import Array
 from sparcl.learners.summed import Summed
 from sparcl.parts.batch import ROWS, Arrival, Batch
 from sparcl.parts.core import Core, Unheld
@@ -101,8 +100,7 @@ class Composed(Summed):
 
     def twin(self, rule: Rule, d: int) -> Self:
         """Return a new learner of d features, of the same composition and map, with another rule."""
-        core, head = dataclasses.replace(self.core), dataclasses.replace(self.head)
-        twin = dataclasses.replace(self, rule=rule, core=core, head=head)
+        twin = renewed(self, rule=rule, core=renewed(self.core), head=renewed(self.head))
         twin._begin_sums(d)
         return twin
 

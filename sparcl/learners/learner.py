@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.files import replacing
 from sparcl.base.state import Shape, Stateful, copied, pack, unpack
+from sparcl.base.types import Array
 from sparcl.learners.checks import checked_rows, checked_session
-
-Array = NDArray[np.floating]
 
 
 class Learner(Stateful, ABC):
@@ -133,7 +132,7 @@ class Learner(Stateful, ABC):
     def save(self, path: str | Path, **beside: str) -> None:
         """Write the state, and texts beside it, as an npz file, whole or not at all."""
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **pack(self), **beside)
+            np.savez(file, allow_pickle=False, **(pack(self) | beside))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import same
+from sparcl.base.types import Array
 from sparcl.learners.checks import checked_session
-from sparcl.learners.learner import Array, Learner
+from sparcl.learners.learner import Learner
 
 
 class Summed(Learner):

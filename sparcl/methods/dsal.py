@@ -28,7 +28,8 @@ from sparcl.algebra import linalg, ridge
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_choice, check_dtype, check_positive
 from sparcl.base.state import Shape
-from sparcl.learners.learner import Array, Learner
+from sparcl.base.types import Array
+from sparcl.learners.learner import Learner
 from sparcl.parts.batch import ROWS
 from sparcl.parts.maps import RandomMap
 from sparcl.parts.rules import WIDE, HoldOut

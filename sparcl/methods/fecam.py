@@ -24,7 +24,8 @@ from sparcl.base.checks import check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape
-from sparcl.learners.learner import Array, Learner
+from sparcl.base.types import Array
+from sparcl.learners.learner import Learner
 
 
 @dataclass(eq=False)
@@ -40,7 +41,7 @@ class FeCam(Learner):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive("alpha", self.alpha)
-        self.gaussians: Gaussians | None = None
+        self.gaussians = Gaussians(0)
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         U = unit(Phi)
@@ -52,7 +53,7 @@ class FeCam(Learner):
                     f"{len(rows)} sample(s) without spread for new class number {j - old + 1} of "
                     "the session: add samples or leave the class out."
                 )
-        if self.gaussians is None:
+        if self.session == 0:
             self.gaussians = Gaussians(Phi.shape[1])
         self.gaussians.add(U, columns, classes)
 

@@ -22,7 +22,8 @@ from sparcl.base.checks import check_int
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape
-from sparcl.learners.learner import Array, Learner
+from sparcl.base.types import Array
+from sparcl.learners.learner import Learner
 
 
 @dataclass(eq=False)

@@ -21,7 +21,8 @@ from sparcl.algebra import linalg
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_choice, check_dtype, check_fraction, check_int
 from sparcl.base.state import Shape
-from sparcl.learners.learner import Array, Learner
+from sparcl.base.types import Array
+from sparcl.learners.learner import Learner
 from sparcl.parts.maps import RandomMap
 
 BLOCK = 10_000  # samples between two truncations inside a session (official)

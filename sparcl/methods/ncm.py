@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape
-from sparcl.learners.learner import Array
+from sparcl.base.types import Array
 from sparcl.learners.summed import Summed
 
 
@@ -25,7 +25,7 @@ class NearestClassMean(Summed):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.sums: Array | None = None
+        self.sums: Array = np.zeros((0, 0))
         self.counts = np.zeros(0, dtype=np.int64)
 
     @property
@@ -56,7 +56,7 @@ class NearestClassMean(Summed):
         self.sums, self.counts = self.sums[:, order], self.counts[order]
 
     def _grow(self, d: int, classes: int) -> None:
-        if self.sums is None:
+        if not self.sums.size:
             self.sums = np.zeros((d, 0))
         extra = classes - len(self.counts)
         self.sums = np.hstack([self.sums, np.zeros((d, extra))])

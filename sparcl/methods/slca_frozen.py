@@ -28,8 +28,9 @@ from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
+from sparcl.base.types import Array
 from sparcl.learners import softmax
-from sparcl.learners.learner import Array, Learner
+from sparcl.learners.learner import Learner
 
 MOMENTUM, DECAY = 0.9, 5e-4
 BATCH, DROP = 64, 18  # DROP: the epoch from which the rate is a tenth
@@ -72,7 +73,7 @@ class SlcaFrozen(Learner):
         self.bias: Array = np.zeros(0)
         self.trained: Array = np.zeros((0, 0))
         self.born = np.zeros(0, dtype=np.int64)  # session of each class
-        self.gaussians: Gaussians | None = None
+        self.gaussians = Gaussians(0)
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         X, d, new = softmax.scaled(Phi, self.scale), Phi.shape[1], columns >= old
@@ -92,7 +93,7 @@ class SlcaFrozen(Learner):
         )
         self.trained = np.hstack([self.trained.reshape(d + 1, old), np.vstack([W, b])])
         self.born = np.concatenate([self.born, np.full(classes - old, self.session)])
-        if self.gaussians is None:
+        if self.session == 0:
             self.gaussians = Gaussians(d)
         self.gaussians.add(X, columns, classes)
         W, b = self.trained[:d].copy(), self.trained[d].copy()

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.sums import Sums
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 ROWS = 4096  # rows mapped at a time, so that memory does not grow with them
 

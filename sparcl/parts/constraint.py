@@ -9,9 +9,8 @@ from sparcl.algebra import linalg, ridge
 from sparcl.algebra.partition import Partition, embedded
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import NumericalError
+from sparcl.base.types import Array
 from sparcl.parts.rules.rule import Point
-
-Array = NDArray[np.floating]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
 from sparcl.algebra.partition import (
@@ -28,13 +27,12 @@ from sparcl.base.checks import check_choice, check_flag, check_int
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape, Stateful
+from sparcl.base.types import Array
 from sparcl.parts.batch import Arrival, Batch
 from sparcl.parts.constraint import Cores, constrained_weights
 from sparcl.parts.heads.head import Head, Solution
 from sparcl.parts.refresh import Periodic, Policy, policy
 from sparcl.parts.rules.rule import Point
-
-Array = NDArray[np.floating]
 
 
 @dataclass(eq=False)

@@ -3,15 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sparcl.algebra.partition import Partition, Spectrum, canonical_angle, residual_condition
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.state import Stateful
-
-Array = NDArray[np.floating]
 
 
 class Policy(Stateful):

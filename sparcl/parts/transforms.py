@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.base.checks import check_positive
 from sparcl.base.rows import unit
 from sparcl.base.state import Stateful
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 
 @dataclass(eq=False)

@@ -15,9 +15,8 @@ from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_choice, check_flag
 from sparcl.base.errors import InputError
 from sparcl.base.state import Shape
+from sparcl.base.types import Array
 from sparcl.parts.heads.head import Head, Solution
-
-Array = NDArray[np.floating]
 
 
 class Discriminant(Head):

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from sparcl.algebra.sums import Sums
 from sparcl.base.state import Stateful
+from sparcl.base.types import Array
 
-Array = NDArray[np.floating]
 Solution = tuple[Array, Array | None]  # weights W (D, c), and a bias b (c,) where the head has one
 
 

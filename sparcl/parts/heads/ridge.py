@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from sparcl.algebra.linalg import descending_eigh, product
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.types import Array
 from sparcl.parts.heads.head import Head, Solution
-
-Array = NDArray[np.floating]
 
 # From so many ridges on, one decomposition of R is quicker than a Cholesky factor for each: measured
 # with 100 classes and one thread, it pays from 21 to 24 ridges at d = 768 and 1,280.

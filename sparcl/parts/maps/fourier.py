@@ -5,14 +5,12 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.base.checks import check_choice, check_int, check_positive
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
+from sparcl.base.types import Array
 from sparcl.parts.maps.map import Map, median_distance
-
-Array = NDArray[np.floating]
 
 RULES = ("median", "variance")
 

@@ -4,16 +4,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from sparcl.base.checks import check_choice, check_int, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
+from sparcl.base.types import Array
 from sparcl.parts.maps.map import Map, median_distance
-
-Array = NDArray[np.floating]
 
 MEDIAN = "median"
 

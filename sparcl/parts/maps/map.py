@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from sparcl.base.state import Shape, Stateful
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 BANDWIDTH_ROWS = 500  # base samples that the median distance is taken over
 CACHED_ROWS = 64  # rows that an activation is applied to at a time, so that they stay in the cache

@@ -5,15 +5,13 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.algebra.linalg import product
 from sparcl.base.checks import check_choice, check_fraction, check_int
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
+from sparcl.base.types import Array
 from sparcl.parts.maps.map import CACHED_ROWS, Map, keep_top, relu, sigmoid, sparse_weights
-
-Array = NDArray[np.floating]
 
 DRAWS = ("gaussian", "uniform", "sparse")
 ACTIVATIONS = ("linear", "relu", "sigmoid", "topk")

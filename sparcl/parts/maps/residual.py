@@ -5,16 +5,14 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.algebra.linalg import Gram
 from sparcl.algebra.partition import Rule, Spectrum
 from sparcl.base.checks import check_choice, check_fraction, check_int
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
+from sparcl.base.types import Array
 from sparcl.parts.maps.map import Map, keep_top, median_distance, relu, sparse_weights
-
-Array = NDArray[np.floating]
 
 KINDS = ("relu", "topk", "rbf")
 NONZEROS = 300  # of a column of the sparse projection (Fly-CL, 2025, scripts)

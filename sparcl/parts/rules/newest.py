@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from sparcl.algebra import ridge
 from sparcl.base.checks import check_positive
 from sparcl.base.state import Shape
+from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
 from sparcl.parts.rules.holdout import HoldOut
 from sparcl.parts.rules.rule import Fitting, Point, Rule, best, need_two
-
-Array = NDArray[np.floating]
 
 
 class OfSession(Rule):

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Stateful
+from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
-
-Array = NDArray[np.floating]
 
 
 class Point(NamedTuple):
@@ -27,7 +26,9 @@ class Fitting(Protocol):
     solutions: list[Array]
     biases: list[Array]
 
-    total: Sums
+    @property
+    def total(self) -> Sums:
+        """Sums of what was learned."""
 
     @property
     def cores(self) -> int:
