@@ -9,11 +9,12 @@ Source: Fly-CL (2025), repository commit 193b1b8, with the values of its scripts
 argument parser are others: 100, 0.01, 1e4 to 1e9.)
 
 The grid belongs to features of a norm of about 40 and to M = 10,000: on unit-norm features give
-another one, or a rule that looks at RanPAC's 17 values.
+another one (params.yaml, ``grids``).
 """
 
-from sparcl.base.checks import check_choice
-from sparcl.learners.mapped import GRID, MappedRidge, Settings
+from collections.abc import Sequence
+
+from sparcl.learners.mapped import MappedRidge, Settings
 
 SCRIPT_GRID = (1e6, 1e7, 1e8, 1e9)
 
@@ -21,7 +22,7 @@ SCRIPT_GRID = (1e6, 1e7, 1e8, 1e9)
 def build(
     *,
     ridge: float | str = "gcv",
-    grid: str = "official",
+    grid: Sequence[float] = SCRIPT_GRID,
     width: int = 10000,
     nonzeros: int = 300,
     level: float = 0.3,
@@ -33,14 +34,13 @@ def build(
     Parameters
     ----------
     ridge : ``gcv`` (official), another rule of :class:`sparcl.learners.mapped.Settings`, or a number
-    grid : candidates of a rule: ``official`` (1e6 to 1e9) or ``wide`` (1e-8 to 1e8, RanPAC's)
+    grid : candidates of a rule; official 1e6 to 1e9
     width : M, outputs of the map
     nonzeros : entries of a column of W; at most d
     level : share of the outputs that is kept, in (0, 1]
     seed : of the map's weights and of hold-outs
     dtype : float64 (default) or float32 (official)
     """
-    check_choice("grid", grid, ("official", "wide"))
     return MappedRidge(
         Settings(
             ridge,
@@ -49,7 +49,7 @@ def build(
             "topk",
             nonzeros=nonzeros,
             level=level,
-            grid=SCRIPT_GRID if grid == "official" else GRID,
+            grid=tuple(grid),
             seed=seed,
             dtype=dtype,
         )
