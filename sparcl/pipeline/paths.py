@@ -87,12 +87,12 @@ def order_inputs(config: Settings, suite: str, dataset: str) -> Inputs:
     return inputs
 
 
-def selection_file(config: Settings, **names: str) -> list[str]:
+def selection_file(config: Settings, **names: str) -> str | list[str]:
     """Return the selection that a run waits for, or nothing (names: those of the run's wildcards)."""
     if "select" not in config["methods"][names["method"]]:
         return []
     path = "results/selection/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json"
-    return [path.format(**names)]
+    return path.format(**names)
 
 
 def sums_file(

@@ -87,6 +87,13 @@ def test_shards_are_inputs_of_what_reads_a_view(config: Settings) -> None:
             paths.summed_features(config, *names, str(k), str(n))
 
 
+def test_a_run_waits_for_a_selection_where_its_method_selects(config: Settings) -> None:
+    names = {"suite": "toy", "dataset": "cub-50", "backbone": "net", "order": "7", "seed": "0"}
+    assert paths.selection_file(config, method="ncm", **names) == []
+    selected = "results/selection/toy/cub-50/net/acil/7-0.json"
+    assert paths.selection_file(config, method="acil", **names) == selected
+
+
 def test_sums_lie_by_scale_and_by_what_is_summed(config: Settings) -> None:
     names = {"dataset": "cub-50", "backbone": "efficientnet-lite0", "method": "acil", "order": "7"}
     config["methods"]["acil"]["sums"] = "classes"
