@@ -55,7 +55,7 @@ def measure(features: str, order: int, sessions: int, variant: Mapping[str, Any]
     """
     data = store.read(features)
     parts = stream.split_sessions(stream.class_order(order, len(data.class_names)), sessions)
-    (train,) = stress.splits({"normalize": True, "stress": "none"}, parts, data)
+    (train,) = stress.splits({"normalize": True, "stress": {}}, parts, data)
     learner = methods.build(variant["learner"], **variant["hyper"])
     start = peak()
     for classes in parts:

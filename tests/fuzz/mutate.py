@@ -12,6 +12,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import sys
 import tarfile
@@ -141,35 +142,28 @@ def read_sums(folder: Path) -> object:
     return total.sums.of([0, 2])
 
 
-# --- params.yaml ----------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 def write_params(folder: Path) -> list[str]:
-    (folder / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
-    return ["params.yaml"]
+    for name in ("config", "workflow/schemas"):
+        shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
+    shutil.copy(ROOT / "params.yaml", folder)
+    return ["params.yaml", "config/methods.yaml", "config/suites/bundled.yaml"]
 
 
 def read_params(folder: Path) -> object:
-    from snakemake.common.configfile import load_configfile
-    from snakemake.utils import validate
-
     from sparcl import methods
+    from sparcl.pipeline import configuration, specs
 
-    params = load_configfile(folder / "params.yaml")
-    validate(params, str(ROOT / "workflow/schemas/params.schema.yaml"))
-    return [
-        methods.build(block["learner"], **block["hyper"]) for block in params["methods"].values()
-    ]
+    config = configuration.load(folder)
+    compositions = [specs.composition(config, block) for block in config["methods"].values()]
+    return [methods.build(each["learner"], **each["hyper"]) for each in compositions]
 
 
 def params_refusals() -> tuple[type[Exception], ...]:
-    """Return how settings are refused besides: by Snakemake, which names file and place, or for their size.
-
-    A width is a setting, no claim of a foreign file: a job that has no room for it says so.
-    """
-    from snakemake.exceptions import WorkflowError
-
-    return WorkflowError, UnicodeDecodeError, MemoryError
+    """A width is a setting, no claim of a foreign file: a job that has no room for it says so."""
+    return (MemoryError,)
 
 
 # --- lists and images of data sets ----------------------------------------------------------------

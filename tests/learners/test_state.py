@@ -26,7 +26,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "balanced": ("air", {"width": 70}),
     "fusion": ("real-ffb", {"width": 70}),
     "sigmoid": ("foal", {"width": 70}),
-    "sparse": ("flycl", {"width": 70, "nonzeros": 20, "grid": "wide"}),
+    "sparse": ("flycl", {"width": 70, "nonzeros": 20, "grid": [10.0**k for k in range(-8, 9)]}),
     "truncated": ("loranpac", {"width": 70}),
     "truncated, gram": ("loranpac", {"width": 70, "path": "gram"}),
     "hidden layer, float32": ("acil-rhl", {"width": 70, "dtype": "float32"}),

@@ -10,20 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from sparcl import methods
 from sparcl.base.rows import unit
 from sparcl.features import store
+from sparcl.pipeline import specs
+from sparcl.pipeline.configuration import load
 from sparcl.protocol import experiment, stream
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_suffix(".json")
-PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+PARAMS = load(ROOT)
 TOLERANCE = 2
 # the suite `matched` on its smallest stream: CUB-50 in 5 sessions, maps of 200 outputs
 SETTINGS = {
-    name: block
+    name: specs.method(PARAMS, name)
     for name, block in PARAMS["methods"].items()
     if name in PARAMS["suites"]["matched"]["methods"] and "features" not in block
 }

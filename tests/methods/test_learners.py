@@ -25,7 +25,7 @@ SMALL = {  # few random features, so that the naive side is quick
     "air": {"width": 40, "seed": 3},
     "real-ffb": {"width": 40, "seed": 3},
     "foal": {"width": 40, "seed": 3},
-    "flycl": {"grid": "wide", "width": 40, "nonzeros": 8, "seed": 3},
+    "flycl": {"grid": peers.GRID, "width": 40, "nonzeros": 8, "seed": 3},
     "loranpac": {"width": 40, "seed": 3},
     "slda": {},
     "klda": {"width": 40, "ridge": 0.1, "seed": 3},

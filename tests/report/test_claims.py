@@ -10,11 +10,12 @@ import yaml
 
 from figures import claims_table
 from sparcl.base.errors import ConfigError, InputError
+from sparcl.pipeline.configuration import load
 from sparcl.report import claims
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = yaml.safe_load((ROOT / "docs/claims.yaml").read_text(encoding="utf-8"))
-PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+PARAMS = load(ROOT)
 KNOWN = {kind: list(PARAMS[kind]) for kind in ("methods", "datasets")}
 ORDERS = (1, 2, 3)
 

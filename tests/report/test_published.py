@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 
 from sparcl.base.errors import InputError
+from sparcl.pipeline.configuration import load
 from sparcl.report import published
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "data/published.csv"
-PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+PARAMS = load(ROOT)
 # What the columns of ids may name: the methods of params.yaml, and the peers that have published numbers.
 PEERS = {"acil-rhl", "dsal", "flycl", "foal", "gacl", "gkeal", "real-ffb"}
 METHODS = {*PARAMS["methods"], *PEERS}
