@@ -233,11 +233,12 @@ def _values(
                 + (f" on {term['dataset']}" if "dataset" in term else "")
                 + "; run it in that suite, or correct the claim."
             )
-        for (dataset, order), group in rows.groupby(["dataset", "order"], sort=True):
+        for _, group in rows.groupby(["dataset", "order"], sort=True):
             value = _reduced(group, term)
             if value is not None:
-                place = ALL if "dataset" in term else dataset
-                found.setdefault((place, int(order)), []).append(value)
+                place = ALL if "dataset" in term else str(group["dataset"].iloc[0])
+                order = int(group["order"].iloc[0])
+                found.setdefault((place, order), []).append(value)
     return {key: across(values) for key, values in found.items() if len(values) == len(methods)}
 
 
