@@ -94,25 +94,6 @@ def read(
     return frame
 
 
-def settings(cell: str) -> dict[str, str]:
-    """Return the pairs of a cell of the column ``setting``: "ridge=0.1; tau=0.85"."""
-    return dict(pair.split("=") for pair in cell.split("; ")) if cell else {}
-
-
-def contradictions(frame: "pd.DataFrame") -> dict[str, set[str]]:
-    """Return for each id that takes part in a contradiction the ids that it cannot be true together with.
-
-    A note marks one side or both ("contradicts [id] [id]: why"); here both sides have it.
-    """
-    found: dict[str, set[str]] = {}
-    for name, note in zip(frame["id"], frame["note"], strict=True):
-        for mentions in CONTRADICTS.findall(note):
-            for other in MENTION.findall(mentions):
-                found.setdefault(name, set()).add(other)
-                found.setdefault(other, set()).add(name)
-    return found
-
-
 def _rows(path: str | Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield line number and cells of each row after the header."""
     try:
