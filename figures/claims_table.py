@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from figures.tables import ORIGIN, escape, numbers
+from figures.grid import Origin
+from figures.markup import escape, escape_numbers
 from sparcl.report.claims import FAILS, HOLDS, UNMEASURABLE, Judged, Measured
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNMEASURABLE: "–"}
@@ -61,7 +62,8 @@ def _origins(terms: Sequence[Mapping], dataset: str) -> dict[str, str]:
         column += f" ({term.get('reduce', 'mean')})"
         parts.append((f"{folder}/{term['frame']}.csv", "; ".join(keys), column))
     return {
-        name: " | ".join(part) for name, part in zip(ORIGIN, zip(*parts, strict=True), strict=True)
+        name: " | ".join(part)
+        for name, part in zip(Origin._fields, zip(*parts, strict=True), strict=True)
     }
 
 
@@ -150,11 +152,11 @@ def _latex(cells: pd.DataFrame) -> str:
     ]
     for _, group in cells.groupby("id", sort=False):
         first = group.iloc[0]
-        values = [numbers(v) for v in _values(group, "\n").split("\n")]
+        values = [escape_numbers(v) for v in _values(group, "\n").split("\n")]
         verdict = escape(first["verdict"])
         if first["verdict"] == FAILS:
             verdict = rf"\emph{{{verdict}}}"
-        parts = [numbers(first[key]) for key in ("place", "says", "measured", "judge")]
+        parts = [escape_numbers(first[key]) for key in ("place", "says", "measured", "judge")]
         lines.append(" & ".join([*parts, r"\newline ".join(values), verdict]) + END)
     lines += [r"\end{longtable}}"]
     return "\n".join(lines) + "\n"

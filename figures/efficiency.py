@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
-from figures.costs import EXEMPLARS
+from figures.costs_table import EXEMPLARS
 from figures.frames import label, measured, require, select
 from sparcl.base.errors import InputError
 
@@ -56,7 +56,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             f"{' and '.join(COSTS)}.csv; correct `datasets:` of the timing in params.yaml"
         )
     methods = [m for m in measured(options) if all(m in set(f["method"]) for f in costs.values())]
-    rows = select(frames, "runs", options | {"datasets": datasets}, [VALUE], methods)
+    rows = select(frames, "runs", {**options, "datasets": datasets}, [VALUE], methods)
     require(rows, "runs", [VALUE])
     accuracy = rows.groupby(["dataset", "method"])[VALUE].mean()
     room = style.room([label(options, "methods", m, short=True) for m in methods])
@@ -79,10 +79,11 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
 def _points(ax: Axes, points: pd.DataFrame, options: Mapping[str, Any], mark: float | None) -> None:
     """Draw each method at its cost, a thin line to its name at the right edge."""
     ax.set_xscale("log")
-    for method, (x, y) in points.iterrows():
-        look = style.line(method) | {"linestyle": "", "markersize": 4}
-        look["marker"] = look["marker"] or "o"
-        ax.plot([x], [y], label=method, clip_on=False, **look)
+    ends = []
+    for method, x, y in zip(points.index, points["cost"], points[VALUE], strict=True):
+        style.point(ax, method, x, y)
+        name = label(options, "methods", method, short=True)
+        ends.append((name, x, y, style.line(method)["color"]))
     lowest, highest = points["cost"].min(), max(points["cost"].max(), mark or 0)
     ax.set_xlim(lowest / NEXT, highest * NEXT)
     ax.margins(y=0.1)
@@ -90,13 +91,7 @@ def _points(ax: Axes, points: pd.DataFrame, options: Mapping[str, Any], mark: fl
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_locator(MaxNLocator(5))
-    right = ax.get_xlim()[1]
-    ends = []
-    for method, (x, y) in points.iterrows():
-        color = style.line(method)["color"]
-        ax.plot([x, right], [y, y], color=color, lw=0.4, alpha=0.35, zorder=0)
-        ends.append((label(options, "methods", method, short=True), right, y, color))
-    style.label_ends(ax, ends)
+    style.label_at_edge(ax, ends)
     if mark:
         ax.axvline(mark, color=style.QUIET, lw=0.6, ls=":", label="exemplars")
         ax.text(

@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from sparcl.base.errors import InputError
+from figures.grid import Origin
+from sparcl.base.errors import ConfigError, InputError
 from sparcl.report import published
 
 PUBLISHED = "published"  # quoted numbers, checked by their own reader
@@ -25,14 +26,14 @@ def read(
     InputError
         A file is missing or empty, two have the same name, or there are more of one than of the other.
     """
-    paths = [Path(path) for path in paths]
-    names = [path.stem for path in paths] if names is None else names
-    if len(names) != len(paths):
-        raise InputError(f"{len(paths)} files for the frames {', '.join(names)}; name each once")
+    files = [Path(path) for path in paths]
+    names = [path.stem for path in files] if names is None else names
+    if len(names) != len(files):
+        raise InputError(f"{len(files)} files for the frames {', '.join(names)}; name each once")
     short = [name.rpartition("/")[2] for name in names]
     names = short if len(set(short)) == len(short) else names
     frames: dict[str, pd.DataFrame] = {}
-    for name, path in zip(names, paths, strict=True):
+    for name, path in zip(names, files, strict=True):
         if name in frames:
             raise InputError(f"{path}: a second summary named '{name}'; rename one of them")
         try:
@@ -44,19 +45,53 @@ def read(
     return frames
 
 
-def origin(options: Mapping[str, Any], name: str, column: str, **keys: object) -> dict[str, str]:
-    """Return where a cell comes from: ``file``; ``row``, the keys that all its rows share; ``column``.
+def origin(options: Mapping[str, Any], name: str, column: str, **keys: object) -> Origin:
+    """Return where a cell comes from: its file, the keys that all its rows share, and its column.
 
     Parameters
     ----------
     options : mapping
-        ``files``: frame -> path, as `figures.render` fills it in.
+        ``files``: frame -> path, which `figures.render` fills in.
     name : str
-        The frame. Without a path its name stands for it.
+        The frame; it stands for itself where it has no path.
     """
-    file = options.get("files", {}).get(name, name)
     row = "; ".join(f"{key}={value}" for key, value in keys.items())
-    return {"file": str(file), "row": row, "column": column}
+    return Origin(str(options.get("files", {}).get(name, name)), row, column)
+
+
+def fill(options: Mapping[str, Any], rows: pd.DataFrame, **values: object) -> str:
+    """Return a table's caption with its fields filled in.
+
+    Parameters
+    ----------
+    options : mapping
+        ``caption``; ``suite`` and ``sessions``, unless ``values`` have them.
+    rows : DataFrame
+        What the table shows: its ``backbone`` is named, and its pairs of class order and seed are
+        counted for ``{orders}``, unless ``values`` have a count.
+    values
+        Further fields.
+
+    Raises
+    ------
+    ConfigError
+        The caption has a field that is not known.
+    """
+    known: dict[str, object] = {
+        key: options[key] for key in ("suite", "sessions") if key in options
+    }
+    if "backbone" in rows:
+        known["backbone"] = label(options, "backbones", rows["backbone"].iloc[0])
+    if set(PAIR) <= set(rows):
+        known["orders"] = len(rows[PAIR].drop_duplicates())
+    known |= values
+    try:
+        return options["caption"].format(**known)
+    except KeyError as error:
+        raise ConfigError(
+            f"tables.{options['id']}.caption in params.yaml has the field {error}; there are "
+            f"{', '.join(known)}"
+        ) from error
 
 
 def select(
@@ -185,6 +220,11 @@ def label(options: Mapping[str, Any], kind: str, identifier: str, short: bool = 
             f"{kind} {identifier} has no label; add `label:` to its block in params.yaml"
         )
     return name
+
+
+def valued(options: Mapping[str, Any], method: str, value: float) -> str:
+    """Return a method's short name after a value: what stands at the end of a curve or bar."""
+    return f"{value:.1f} {label(options, 'methods', method, short=True)}"
 
 
 def measured(options: Mapping[str, Any]) -> list[str]:

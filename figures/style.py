@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import matplotlib
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
+from matplotlib.ticker import MaxNLocator
 
 from sparcl.base.errors import ConfigError
 from sparcl.base.files import replacing
@@ -131,7 +133,7 @@ def settings() -> Iterator[None]:
     """Apply the style on matplotlib's own defaults, whatever a user's matplotlibrc says."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(SETTINGS)
+        matplotlib.rcParams.update(cast(Any, SETTINGS))  # its stubs want literal keys
         yield
 
 
@@ -222,6 +224,20 @@ def is_first_column(ax: Axes) -> bool:
     return all(ax.get_position().x0 <= other.get_position().x0 + 1e-9 for other in ax.figure.axes)
 
 
+def session_axis(ax: Axes, sessions: pd.Series, ticks: int = 5) -> None:
+    """Set limits, ticks and name of an axis of sessions."""
+    ax.set_xlim(sessions.min() - 0.4, sessions.max() + 0.3)
+    ax.xaxis.set_major_locator(MaxNLocator(ticks, integer=True))
+    ax.set_xlabel("session")
+
+
+def point(ax: Axes, method: str, x: float, y: float) -> None:
+    """Draw a method as one point."""
+    look = line(method) | {"linestyle": "", "markersize": 4}
+    look["marker"] = look["marker"] or "o"
+    ax.plot([x], [y], label=method, clip_on=False, **look)
+
+
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> np.ndarray:
     """Move positions as little as possible (least squares) so that neighbours are ``gap`` apart, in order.
 
@@ -240,21 +256,36 @@ def spread(positions: Sequence[float], gap: float, low: float, high: float) -> n
     ndarray, shape (n,)
         In the order of ``positions``.
     """
-    positions = np.asarray(positions, dtype=float)
-    order = np.argsort(positions, kind="stable")
-    offsets = gap * np.arange(len(positions))
+    values = np.asarray(positions, dtype=float)
+    order = np.argsort(values, kind="stable")
+    offsets = gap * np.arange(len(values))
     pools: list[list[float]] = []  # [mean, size]
-    for z in positions[order] - offsets:
+    for z in values[order] - offsets:
         pools.append([z, 1])
         while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
             mean, size = pools.pop()
             previous, before = pools.pop()
             pools.append([(previous * before + mean * size) / (before + size), before + size])
     z = np.repeat([mean for mean, _ in pools], [int(size) for _, size in pools])
-    ceiling = max(low, high - gap * (len(positions) - 1))
-    result = np.empty(len(positions))
+    ceiling = max(low, high - gap * (len(values) - 1))
+    result = np.empty(len(values))
     result[order] = np.clip(z, low, ceiling) + offsets
     return result
+
+
+def label_at_edge(ax: Axes, points: Sequence[tuple[str, float, float, Any]]) -> None:
+    """Name points at the right edge, each joined to its name by a thin line.
+
+    Parameters
+    ----------
+    points : sequence of (text, x, y, colour)
+        As for `label_ends`.
+    """
+    right = ax.get_xlim()[1]
+    label_ends(ax, [(text, right, y, color) for text, _, y, color in points])
+    for _, x, y, color in points:
+        ax.plot([x, right], [y, y], color=color, lw=0.4, alpha=0.35, zorder=0)
+    ax.set_xlim(right=right)
 
 
 def label_ends(

@@ -4,6 +4,7 @@ from pathlib import PurePosixPath
 
 import yaml
 
+from figures import module_name
 from sparcl import methods
 from sparcl.report.claims import sources
 from sparcl.base.errors import SparclError

@@ -4,7 +4,9 @@
 rule draw_figure:
     input:
         csv=lambda w: frames("figures", w.figure, w.suite),
-        code=lambda w: code("draw_figure", "figures." + w.figure.replace("-", "_")),
+        code=lambda w: code(
+            "draw_figure", module_name("figure", w.figure, pick("figures", w.figure))
+        ),
     output:
         "paper/{suite}/figures/{figure}.pdf",
         report(

@@ -55,7 +55,9 @@ rule compare_methods:
 rule write_table:
     input:
         csv=lambda w: frames("tables", w.table, w.suite),
-        code=lambda w: code("write_table", f"figures.{w.table.replace('-', '_')}_table"),
+        code=lambda w: code(
+            "write_table", module_name("table", w.table, pick("tables", w.table))
+        ),
     output:
         multiext("paper/{suite}/tables/{table}", ".tex", ".md"),
         report(
