@@ -51,8 +51,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             name = label(options, "methods", method, short=True)
             ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
         ax.set_title(label(options, "datasets", dataset), loc="left")
-        ax.set_xlim(of_set["session"].min() - 0.4, of_set["session"].max() + 0.3)
-        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        style.session_axis(ax, of_set["session"])
         ax.yaxis.set_major_locator(MaxNLocator(5))
         ax.set_xlabel("session in which the classes arrived")
         if style.is_first_column(ax):

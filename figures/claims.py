@@ -109,7 +109,7 @@ def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame) -> None:
     first = group.iloc[0]
     color, face, word = VERDICTS[first["verdict"]]
     low, high, rule = bounds(first["judge"])
-    text = {"va": "center_baseline", "fontsize": style.LABEL_SIZE - 0.5}
+    text: dict[str, Any] = {"va": "center_baseline", "fontsize": style.LABEL_SIZE - 0.5}
     ax.text(x + NAME, y, first["id"].replace("-", " "), **text)
     ax.text(x + RULE, y, rule.replace("-", "−"), color=style.QUIET, **text)
     ax.text(x + WORD, y, word, ha="right", color=color, **text)

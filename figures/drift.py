@@ -56,20 +56,12 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
                 lw=0,
             )
             ax.plot(mean.index, mean, label=method, clip_on=False, **look)
-            ends.append(
-                (
-                    label(options, "methods", method, short=True),
-                    mean.index[-1],
-                    mean.iloc[-1],
-                    look["color"],
-                )
-            )
+            name = label(options, "methods", method, short=True)
+            ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
         ax.set_title(label(options, "datasets", dataset), loc="left")
         ax.set_ylim(bottom=0)
-        ax.set_xlim(of_set["session"].min() - 0.4, of_set["session"].max() + 0.3)
-        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True, prune=None))
+        style.session_axis(ax, of_set["session"])
         ax.yaxis.set_major_locator(MaxNLocator(5))
-        ax.set_xlabel("session")
         if style.is_first_column(ax):
             ax.set_ylabel("old-logit drift (% of logits' s.d.)")
         style.label_ends(ax, ends)

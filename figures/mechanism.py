@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
-from figures.frames import label, measured, require, select, shown
+from figures.frames import label, measured, require, select, shown, valued
 
 JOINT = "acil-paper"  # the method whose split the traces hold: joint ridge at their ridge
 BEFORE, AFTER = "prototype_cosine", "expanded_prototype_cosine"
@@ -54,7 +54,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     require(cosines, "diagnostics", [BEFORE])
     require(cosines[cosines["method"].isin(expanding)], "diagnostics", [AFTER])
     datasets = list(options["datasets"])
-    names = [_name(options, method, 99.9) for method in [*methods, *expanding]]
+    names = [valued(options, method, 99.9) for method in [*methods, *expanding]]
     room = style.room([*names, "features"])
     margins = (0.42, room, 0.36, 0.24)
     figure, stacks = style.per_dataset(len(datasets), 3, 1.05, margins, (room + 0.2, 0.46))
@@ -107,7 +107,7 @@ def _eigenvalues(ax: Axes, rows: pd.DataFrame) -> None:
         ends.append((f"mode {mode}", curve.index[-1], curve.iloc[-1], color))
     ax.yaxis.set_major_locator(LogLocator(numticks=6))
     ax.yaxis.set_minor_locator(NullLocator())
-    _session_axis(ax, table.columns)
+    style.session_axis(ax, rows["session"])
     style.label_ends(ax, ends)
 
 
@@ -117,7 +117,7 @@ def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str], options: Mapping[str
     ax.set_xlim(0, 1.04 * rows["drift"].max())
     ax.set_ylim(len(methods) - 0.4, -0.6)
     for place, method in enumerate(methods):
-        drift, share = rows.loc[method, "drift"], rows.loc[method, "share"]
+        drift, share = float(rows["drift"][method]), float(rows["share"][method])
         color = style.line(method)["color"]
         split = not np.isnan(share)
         ax.barh(
@@ -134,7 +134,7 @@ def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str], options: Mapping[str
         ax.text(
             1 + style.REACH / 72 / (ax.get_position().width * style.PAGE),
             place,
-            _name(options, method, drift),
+            valued(options, method, drift),
             transform=ax.get_yaxis_transform(),
             va="center",
             fontsize=style.LABEL_SIZE,
@@ -160,16 +160,5 @@ def _prototypes(
         ends.append((name, after.index[-1], after.iloc[-1], look["color"]))
     ax.margins(y=0.15)
     ax.yaxis.set_major_locator(MaxNLocator(4))
-    _session_axis(ax, before.index)
+    style.session_axis(ax, rows["session"])
     style.label_ends(ax, ends)
-
-
-def _session_axis(ax: Axes, sessions: pd.Index) -> None:
-    ax.set_xlim(sessions.min() - 0.4, sessions.max() + 0.3)
-    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    ax.set_xlabel("session")
-
-
-def _name(options: Mapping[str, Any], method: str, value: float) -> str:
-    """Return a bar's name after its value."""
-    return f"{value:.1f} {label(options, 'methods', method, short=True)}"

@@ -94,7 +94,7 @@ def _key(ax: Axes, ids: list[str], options: Mapping[str, Any]) -> None:
     ax.set_axis_off()
     box = ax.get_position()
     ax.set_xlim(0, box.width * style.PAGE)
-    ax.set_ylim(-box.height * ax.figure.get_figheight(), 0)
+    ax.set_ylim(-(2 * HEIGHT + BETWEEN), 0)
     for i, method in enumerate(ids):
         y = -0.06 - i * (style.LABEL_SIZE + 3) / 72
         look = style.line(method)

@@ -143,7 +143,5 @@ def _conditions(ax: Axes, rows: pd.DataFrame) -> None:
         ends.append((name, mean.index[-1], mean.iloc[-1], style.INK))
     ax.yaxis.set_major_locator(LogLocator(numticks=5))
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.set_xlim(rows["session"].min() - 0.4, rows["session"].max() + 0.3)
-    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    ax.set_xlabel("session")
+    style.session_axis(ax, rows["session"], ticks=4)
     style.label_ends(ax, ends)
