@@ -20,13 +20,17 @@ ANALOGUES = (
 
 
 def rows(judged: Sequence[Judged], labels: Mapping[str, str]) -> pd.DataFrame:
-    """Return one row a claim and data set; a claim without values has one row.
+    """Return one row per claim and data set; a claim without values has one row too.
 
-    ``file``, ``row`` and ``column`` say where a value comes from, its terms separated by `` | ``.
+    ``file``, ``row`` and ``column`` say where a value comes from, with its terms separated by
+    `` | ``.
 
     Parameters
     ----------
-    labels : data set id -> name; ids without a name stay as they are
+    judged : sequence of Judged
+        The ledger with its verdicts.
+    labels : mapping
+        Data set id -> name; an id without a name stays as it is.
     """
     cells = []
     for item in judged:
@@ -77,14 +81,14 @@ def texts(cells: pd.DataFrame) -> dict[str, str]:
 
 
 def predicate(rule: Mapping) -> str:
-    """Return a predicate as it is read."""
+    """Return a predicate in words."""
     if rule["is"] == "between":
         return "between {:g} and {:g}".format(*rule["than"])
     return f"{rule['is']} {rule['than']:g}"
 
 
 def tally(cells: pd.DataFrame) -> str:
-    """Return how many claims have which verdict, in words."""
+    """Return the number of claims for each verdict, in words."""
     counts = Counter(cells.drop_duplicates("id")["verdict"])
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS)
 

@@ -13,19 +13,21 @@ from figures.frames import label, require, select, shown
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw scaled old-logit drift by session: a panel per data set, a curve per method.
+    """Draw scaled old-logit drift by session in one panel per data set.
 
     Parameters
     ----------
     frames : mapping
-        ``sessions``: one row a run and session, ``drift_scaled`` empty in session 1 only.
+        ``sessions``: one row per run and session; ``drift_scaled``, in standard deviations of the
+        logits, is empty in session 1 only.
     options : mapping
-        ``datasets``, ``methods``; ``show``: ids of the methods to draw.
+        ``datasets``, ``methods``; ``show``: ids of the methods to draw (default: all).
 
     Returns
     -------
     Figure
-        Curves are means over (order, seed) pairs, bands one standard deviation to each side.
+        One curve per method, the mean over (order, seed) pairs, in percent; bands extend one standard
+        deviation to each side.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What accuracy costs: seconds after extraction, and bytes that are kept."""
+"""What accuracy costs: time after extraction, and memory kept between sessions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,23 +14,23 @@ from figures.frames import label, measured, require, select
 from sparcl.base.errors import InputError
 
 VALUE = "A_bar"
-# Frame -> column, unit of the column in what is drawn, name of the axis.
+# Frame -> its column, the factor from its unit to the drawn one, and the name of the axis.
 COSTS = {
     "methods": ("tau_post", 1.0, "seconds a session, after extraction"),
     "memory": ("state_bytes", 1e-6, "megabytes kept after the last session"),
 }
-NEXT = 2.2  # a cost axis reaches so many times beyond its last point
+NEXT = 2.2  # an axis of costs extends by this factor beyond its points
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw average accuracy over each cost that was measured: a column a data set, up and left is better.
+    """Draw average accuracy over each measured cost in one column per data set; up and left is better.
 
     Parameters
     ----------
     frames : mapping
-        ``runs``: one row a run; ``methods`` (seconds) and, if it is listed, ``memory`` (bytes): a row
-        a data set and method.  Methods of the suite that were measured are drawn.
+        ``runs``: one row per run; ``methods`` (seconds) and, if given, ``memory`` (bytes): one row
+        per data set and method. Methods of the suite whose costs are measured are drawn.
     options : mapping
         ``datasets``, ``methods``.
 
@@ -42,7 +42,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Raises
     ------
     InputError
-        A frame lacks a column, no data set of the suite was measured, or a cell that is drawn is empty.
+        A frame lacks a column, no data set of the suite has costs, or a drawn cell is empty.
     """
     costs = {name: frames[name] for name in COSTS if name in frames}
     for name, frame in costs.items():
@@ -77,7 +77,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
 
 
 def _points(ax: Axes, points: pd.DataFrame, options: Mapping[str, Any], mark: float | None) -> None:
-    """Draw each method at its cost, a thin line to its name at the right edge."""
+    """Draw each method at its cost and name it at the right edge."""
     ax.set_xscale("log")
     ends = []
     for method, x, y in zip(points.index, points["cost"], points[VALUE], strict=True):

@@ -1,4 +1,4 @@
-"""Reading summaries and refusing incomplete ones: a figure or table never shows less than it says."""
+"""Read summaries and refuse incomplete ones: no figure or table shows less than it claims to."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,12 +19,12 @@ def read(
 ) -> dict[str, pd.DataFrame]:
     """Read CSV files into data frames, keyed by the last part of ``names`` or of the paths.
 
-    Where two names share that part (``mild/runs``, ``hard/runs``), all are keyed by the names as they are.
+    Where two names share that part (``mild/runs``, ``hard/runs``), full names are the keys.
 
     Raises
     ------
     InputError
-        A file is missing or empty, two have the same name, or there are more of one than of the other.
+        A file is missing or empty, two have the same name, or files and names differ in number.
     """
     files = [Path(path) for path in paths]
     names = [path.stem for path in files] if names is None else names
@@ -101,7 +101,7 @@ def select(
     values: Sequence[str],
     methods: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Take the rows that a figure or table shows, in one suite and backbone, and check that none is missing.
+    """Return the rows that a figure or table shows, of one suite and backbone; none may be missing.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def select(
 
 
 def _check_pairs(name: str, dataset: str, method: str, rows: pd.DataFrame) -> None:
-    """Every method of a data set must have been run on the same orders, or their differences are not paired."""
+    """Refuse a method without the pairs of the others: their differences would not be paired."""
     per_pair = [*PAIR, "session"] if "session" in rows.columns else PAIR
     expected = set(rows[per_pair].itertuples(index=False, name=None))
     found = list(rows.loc[rows["method"] == method, per_pair].itertuples(index=False, name=None))
@@ -177,12 +177,12 @@ def _check_pairs(name: str, dataset: str, method: str, rows: pd.DataFrame) -> No
 
 
 def require(frame: pd.DataFrame, name: str, values: Sequence[str]) -> None:
-    """Raise `InputError` if a shown cell is empty: a cell without a source is never printed.
+    """Refuse an empty cell in a column that is shown.
 
     Raises
     ------
     InputError
-        Naming the first empty cell by column, data set and method.
+        A cell is empty; the message names the first by its column and keys.
     """
     for value in values:
         empty = frame[frame[value].isna()]
@@ -199,7 +199,7 @@ def require(frame: pd.DataFrame, name: str, values: Sequence[str]) -> None:
 
 
 def label(options: Mapping[str, Any], kind: str, identifier: str, short: bool = False) -> str:
-    """Return the display name of a method, data set or backbone from params.yaml.
+    """Return the name under which a method, data set or backbone is shown.
 
     Parameters
     ----------
@@ -228,14 +228,14 @@ def valued(options: Mapping[str, Any], method: str, value: float) -> str:
 
 
 def measured(options: Mapping[str, Any]) -> list[str]:
-    """Return the methods of the suite without those that its backbone has no features for (``absent``)."""
+    """Return the methods of the suite but those ``absent``, which the backbone has no features for."""
     return [method for method in options["methods"] if method not in options.get("absent", ())]
 
 
 def shown(options: Mapping[str, Any]) -> list[str]:
-    """Return the methods that a figure draws: ``show`` in its order, as far as the suite ran them; else all.
+    """Return the methods that a figure draws: those in ``show`` that the suite ran, or all.
 
-    Of an entry ``a | b`` the first that the suite ran is drawn.
+    An entry ``a | b`` stands for the first of its methods that the suite ran.
 
     Raises
     ------

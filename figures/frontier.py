@@ -1,4 +1,4 @@
-"""Stability against plasticity: accuracy and forgetting along tau, every other method a point."""
+"""Stability against plasticity: average accuracy over forgetting, as tau varies."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,21 +13,21 @@ from figures import style
 from figures.frames import label, measured, require, select, shown
 
 MEASURES = ["A_bar", "forgetting"]
-TOUCHING = 0.02  # of the curve's extent: points nearer than this share a label
+TOUCHING = 0.02  # points nearer than this share of the curve's extent have one label
 CURVE = "sparcl"  # whose colour the curve has
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw average accuracy over forgetting: a panel per data set, up and left is better.
+    """Draw average accuracy over forgetting in one panel per data set; up and left is better.
 
     Parameters
     ----------
     frames : mapping
-        ``runs``: one row a run.
+        ``runs``: one row per run, in percent and points.
     options : mapping
         ``datasets``, ``methods``; ``show``: methods drawn as points; ``curve``: methods joined by a
-        line in this order, each marked with its tau.
+        line in this order, each labelled with its tau.
 
     Returns
     -------

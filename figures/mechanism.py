@@ -1,4 +1,4 @@
-"""What moves when a session arrives: the spectrum, old logits along and beside the core, prototypes."""
+"""What changes when a session arrives: the spectrum, old logits inside and outside the core, prototypes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +12,10 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from figures import style
 from figures.frames import label, measured, require, select, shown, valued
 
-JOINT = "acil-paper"  # the method whose split the traces hold: joint ridge at their ridge
+JOINT = "acil-paper"  # joint ridge with the ridge of the traces, which hold its split
 BEFORE, AFTER = "prototype_cosine", "expanded_prototype_cosine"
 SPLIT = ["drift_core", "drift_residual"]
-MODES = 4  # one mode of so many is drawn: 1, 4, 16, 64, ...
+MODES = 4  # factor between the modes that are drawn: 1, 4, 16, 64, ...
 KEYS = ["dataset", "method", "order", "seed", "session"]
 
 
@@ -28,20 +28,20 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     frames : mapping
         ``spectrum``, ``diagnostics`` and ``sessions`` of one suite.
     options : mapping
-        ``datasets``, ``methods``; ``show``: methods that get a bar of drift; ``expanding``: methods
+        ``datasets``, ``methods``; ``show``: methods with a bar of drift; ``expanding``: methods
         whose prototypes are compared with those of the features.
 
     Returns
     -------
     Figure
-        Means over class orders; bars are means over sessions too.  The solid part of a bar is the
-        share of the squared change of old logits along the core; a method without a core and
-        without a trace of its sums has a hollow bar.
+        Means over class orders; bars are means over sessions too. The solid part of a bar is the
+        core's share of the squared change of old logits; the bar is hollow for a method that has
+        neither a core nor a trace of its sums.
 
     Raises
     ------
     InputError
-        A frame, column, method or data set is missing, or a cell that is drawn is empty.
+        A frame, column, method or data set is missing, or a drawn cell is empty.
     """
     methods = shown(options)
     expanding = [m for m in options.get("expanding", []) if m in measured(options)]
@@ -73,7 +73,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
 def _drifts(
     frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any], methods: list[str]
 ) -> pd.DataFrame:
-    """Return a row a data set and method: mean drift, and the core's share of its square."""
+    """Return, per data set and method, the mean drift and the core's share of its square."""
     of_session = select(frames, "sessions", options, ["session", "drift_scaled"], methods)
     of_session = of_session[of_session["session"] > 1]
     require(of_session, "sessions", ["drift_scaled"])
@@ -84,9 +84,9 @@ def _drifts(
     require(parts[traced], "diagnostics", joint)
     core = parts[SPLIT[0]].where(~traced, parts[joint[0]]) ** 2
     residual = parts[SPLIT[1]].where(~traced, parts[joint[1]]) ** 2
-    # Rounded to zero on both sides: nothing moved, so nothing moved along the core.
+    # Both are zero up to rounding: nothing moved, so nothing moved along the core.
     parts["share"] = (core / (core + residual)).where(core + residual != 0, 0.0)
-    if "k" in parts:  # an empty core splits nothing
+    if "k" in parts:  # without a core there is no split
         parts.loc[~traced & ~(parts["k"] > 0), "share"] = np.nan
     rows = of_session.merge(parts[[*KEYS, "share"]], on=KEYS)
     rows["drift"] = 100 * rows["drift_scaled"]
@@ -94,7 +94,7 @@ def _drifts(
 
 
 def _eigenvalues(ax: Axes, rows: pd.DataFrame) -> None:
-    """Eigenvalue by session, a curve a mode, dark to light."""
+    """Eigenvalue by session, one curve per mode, from dark to light."""
     table = rows.groupby(["mode", "session"])["eigenvalue"].mean().unstack()
     wanted = MODES ** np.arange(1 + int(np.log(table.index.max()) / np.log(MODES)))
     modes = list(dict.fromkeys(min(table.index, key=lambda m: abs(m - w)) for w in wanted))

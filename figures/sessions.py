@@ -16,19 +16,21 @@ MEASURES = {"A_t": "accuracy on classes seen (%)", "forgetting": "forgetting (po
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw accuracy (above) and forgetting (below) by session: a column per data set, a curve per method.
+    """Draw accuracy (above) and forgetting (below) by session, in one column per data set.
 
     Parameters
     ----------
     frames : mapping
-        ``sessions``: one row a run and session; ``forgetting`` counts from session 2 on.
+        ``sessions``: one row per run and session, in percent and points; ``forgetting`` is defined from
+        session 2 on.
     options : mapping
-        ``datasets``, ``methods``; ``show``: ids of the methods to draw.
+        ``datasets``, ``methods``; ``show``: ids of the methods to draw (default: all).
 
     Returns
     -------
     Figure
-        Curves are means over (order, seed) pairs; the number before a name is the value after the last session.
+        One curve per method, the mean over (order, seed) pairs; the number before its name is the
+        value after the last session.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Numbers that others have published, one a row, as they are printed.
+"""Numbers that others have published, one per row, as they are printed.
 
-They are quoted, set apart and labelled as published; nothing computes with them.  docs/published.md
+Tables quote them apart from measured ones and label them as published; nothing computes with them.  docs/published.md
 describes the columns and the sources.
 """
 
@@ -62,7 +62,7 @@ def read(
     Raises
     ------
     InputError
-        When the file is missing or no UTF-8, or a row has the wrong cells, an unknown metric, unit or id,
+        The file is missing or not UTF-8, or a row has the wrong cells, an unknown metric, unit or id,
         a value outside its unit's range, an id twice, or a note that mentions an id that is not there.
         The message names file and line.
     """

@@ -19,10 +19,10 @@ KEYS = ["suite", "dataset", "backbone", "method", "order", "seed"]
 # The columns that a summary starts with, as far as it has them: they tell its rows apart.
 ROW_KEYS = [*KEYS, "against", "measure", "session", "arrival", "mode"]
 SHA = ["weights_sha256", "train_sha256", "test_sha256", "order_sha256"]
-# Fixed digits: accuracies are exact counts, everything else is a float of some condition number.
+# Accuracies come from exact counts and get fixed digits; other numbers get six significant ones.
 PERCENT = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "forgetting", "A_arrival"}
 PERCENT |= {"difference", "low", "high", "sample_low", "sample_high"}
-# What depends on R and C only (one value for all methods), then what depends on the learner.
+# Columns that depend on R and C alone, with one value for all methods; then those of the learner.
 TRACED = ["leading_mass", "overlap", "overlap_share", "core_rank", "residual_rank", "core_angle"]
 TRACED += ["core_shrink_exact", "core_shrink_bound", "kappa", "condition", "residual_condition"]
 TRACED += ["prototype_cosine", "joint_residual_change", "joint_drift_core", "joint_drift_residual"]
@@ -109,7 +109,7 @@ def frame(rows: Sequence[dict[str, Any]], columns: list[str]) -> "pd.DataFrame":
 
 
 def spectra(traces: Iterable[str | Path]) -> "pd.DataFrame":
-    """Return the modes of traces, one row a session and mode, with the names of their streams."""
+    """Return the modes of traces, one row per session and mode, with the names of their streams."""
     keys = ["suite", "dataset", "backbone", "order", "session", "mode"]
     values = ["eigenvalue", "old_eigenvalue", "inverse_gain", "overlap", "shrink_exact"]
     rows: list[dict[str, Any]] = []
@@ -121,7 +121,7 @@ def spectra(traces: Iterable[str | Path]) -> "pd.DataFrame":
 
 
 def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
-    """Return the advice for each traced stream and the numbers that it rests on."""
+    """Return the advice for each traced stream and the numbers it rests on."""
     rows: list[dict[str, Any]] = []
     for path in traces:
         with _naming(path):
@@ -133,7 +133,7 @@ def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
 
 @contextmanager
 def _naming(path: str | Path) -> Iterator[None]:
-    """Name the record that has not the parts or kinds of value that a record has."""
+    """Name the file whose content is not that of a record."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Compare the summaries of two runs row by row: the committed ones and those computed again.
+"""Compare the committed summaries with those of a second run, row by row.
 
-``python -m sparcl.report.verify COMMITTED AGAIN`` prints what differs and by how much; `make verify` makes
-the second.
+``python -m sparcl.report.verify COMMITTED AGAIN`` prints what differs and by how much; `make verify`
+computes the second.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 from sparcl.base.errors import InputError
 from sparcl.report import summary
 
-# Across platforms: points for what is counted, a relative difference for every other number.
+# What may differ between platforms: points of accuracy, and a relative share of other numbers.
 POINTS, RELATIVE = 0.05, 1e-6
 DIGITS = 6  # significant digits of the other numbers in a summary
 
@@ -26,7 +26,7 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Difference:
-    """One cell, row or column in which two summaries differ; ``tolerable``: another platform may."""
+    """One cell, row or column in which two summaries differ; ``tolerable`` between platforms or not."""
 
     summary: str
     where: str
@@ -34,7 +34,7 @@ class Difference:
     tolerable: bool = False
 
     def __str__(self) -> str:
-        """Return it as one line."""
+        """Return the difference as one line."""
         return f"{self.summary}.csv, {self.where}: {self.what}"
 
 
@@ -116,7 +116,7 @@ def _cell(name: str, where: str, column: str, old: str, new: str) -> Difference:
     except ValueError:
         return Difference(name, where, what)
     gap = abs(second - first)
-    if gap == 0:  # another way to write the same number
+    if gap == 0:  # the same number, written in another way
         return Difference(name, where, what, True)
     if column in summary.PERCENT:
         return Difference(
@@ -130,7 +130,7 @@ def _cell(name: str, where: str, column: str, old: str, new: str) -> Difference:
 
 
 def report(found: Sequence[Difference], across: bool) -> tuple[str, bool]:
-    """Return what to print and whether the two agree: exactly, or ``across`` platforms within tolerance."""
+    """Return what to print, and whether two runs agree: exactly, or within tolerance ``across`` platforms."""
     if not found:
         return (
             "Equal: every row and every digit of the committed summaries was computed again.",
