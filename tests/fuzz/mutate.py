@@ -339,8 +339,14 @@ def read_summaries(folder: Path) -> object:
     data = frames.read(sorted(folder.glob("*.csv")))
     labels = {"methods": {"sparcl": {"label": "S"}}, "datasets": {"mine": {"label": "M"}}}
     options = labels | {"backbones": {"net": {"label": "N"}}, "suite": "toy", "sessions": 2}
-    options |= {"blocks": [["A_bar", "A_last"]], "groups": {}, "caption": "", "frames": ["runs"]}
-    main_table.texts(main_table.rows(data, options), options)
+    options |= {
+        "id": "main",
+        "blocks": [["A_bar", "A_last"]],
+        "groups": {},
+        "caption": "",
+        "frames": ["runs"],
+    }
+    main_table.texts(data, options)
     return found
 
 
@@ -367,8 +373,7 @@ def write_published(folder: Path) -> list[str]:
 def read_published(folder: Path) -> object:
     from sparcl.report import published
 
-    frame = published.read(folder / "published.csv", datasets=["mine"])
-    return published.contradictions(frame), [published.settings(cell) for cell in frame["setting"]]
+    return published.read(folder / "published.csv", datasets=["mine"])
 
 
 TARGETS = {

@@ -1,5 +1,7 @@
 """Settings, wildcards, and what ties sparcl/pipeline to rules."""
 
+from figures import module_name
+from figures import module_name
 from sparcl import methods
 from sparcl.base.errors import SparclError
 from sparcl.extraction.datasets import folder_stamp

@@ -5,7 +5,7 @@ rule draw_figure:
     input:
         csv=lambda w: frames("figures", w.figure, w.suite),
         code=lambda w: script_code(
-            "draw_figure", "figures." + w.figure.replace("-", "_")
+            "draw_figure", module_name("figure", w.figure, config["figures"][w.figure])
         ),
     output:
         "paper/{suite}/figures/{figure}.pdf",

@@ -56,7 +56,7 @@ rule write_table:
     input:
         csv=lambda w: frames("tables", w.table, w.suite),
         code=lambda w: script_code(
-            "write_table", f"figures.{w.table.replace('-', '_')}_table"
+            "write_table", module_name("table", w.table, config["tables"][w.table])
         ),
     output:
         multiext("paper/{suite}/tables/{table}", ".tex", ".md"),
