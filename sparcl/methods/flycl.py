@@ -13,11 +13,6 @@ another one (params.yaml, ``grids``).
 """
 
 from collections.abc import Sequence
-<<<<<<< HEAD
-=======
-
-from sparcl.learners.mapped import MappedRidge, Settings
->>>>>>> config
 
 from sparcl.learners.composed import Composed
 from sparcl.parts.heads import Ridge
@@ -29,14 +24,9 @@ SCRIPTS = (1e6, 1e7, 1e8, 1e9)  # the grid of its scripts
 
 def build(
     *,
-<<<<<<< HEAD
     ridge: Value = "gcv",
     grid: Sequence[float] = SCRIPTS,
     validation_share: float = 0.2,
-=======
-    ridge: float | str = "gcv",
-    grid: Sequence[float] = SCRIPT_GRID,
->>>>>>> config
     width: int = 10000,
     nonzeros: int = 300,
     level: float = 0.3,
@@ -47,37 +37,17 @@ def build(
 
     Parameters
     ----------
-<<<<<<< HEAD
     ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
     validation_share : of a session's rows that a rule holds out
-=======
-    ridge : ``gcv`` (official), another rule of :class:`sparcl.learners.mapped.Settings`, or a number
-    grid : candidates of a rule; official 1e6 to 1e9
->>>>>>> config
     width : M, outputs of the map
     nonzeros : entries of a column of W; at most d
     level : share of the outputs that is kept, in (0, 1]
     seed : of the map's weights and of hold-outs
     dtype : float64 (default) or float32 (official)
     """
-<<<<<<< HEAD
     return Composed(
         map=RandomMap(width, seed, "sparse", "topk", nonzeros, level),
         head=Ridge(),
         rule=named(ridge, grid, HoldOut(validation_share, seed=seed)),
         dtype=dtype,
-=======
-    return MappedRidge(
-        Settings(
-            ridge,
-            width,
-            "sparse",
-            "topk",
-            nonzeros=nonzeros,
-            level=level,
-            grid=tuple(grid),
-            seed=seed,
-            dtype=dtype,
-        )
->>>>>>> config
     )

@@ -9,8 +9,8 @@ from reference.streams import Session, fit
 
 from sparcl import methods
 from sparcl.base.errors import InputError, NumericalError
-from sparcl.learners.learner import Learner
 from sparcl.learners.composed import Composed
+from sparcl.learners.learner import Learner
 from sparcl.methods import build
 
 SUMS: dict[str, tuple[str, dict]] = {

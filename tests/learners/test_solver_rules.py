@@ -10,7 +10,7 @@ from reference.streams import Session, fit, synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
-from sparcl.methods import build, sparcl
+from sparcl.methods import build
 
 RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
 

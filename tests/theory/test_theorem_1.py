@@ -34,7 +34,9 @@ def test_core_logits_stay_and_drift_is_bounded(
         old = before.shape[1]
         learner.fit_session(Phi, y)
         after = learner.weights[:, :old]
-        P_core = learner.core.U_core @ learner.core.U_core.T  # the core that this session was fitted with
+        P_core = (
+            learner.core.U_core @ learner.core.U_core.T
+        )  # the core that this session was fitted with
         assert learner.core.U_core.shape[1] >= 1
         assert rows @ P_core @ after == pytest.approx(rows @ P_core @ before, abs=1e-10)
         drift = np.abs(learner.logits(rows)[:, :old] - z_before)
