@@ -33,6 +33,9 @@ COMPARED = ["suite", "dataset", "backbone", "method", "against", "measure", "ord
 COMPARED += ["difference", "low", "high", "sample_low", "sample_high"]
 PERCENT_FORMAT, FLOAT_FORMAT = "{:.4f}", "{:.6g}"
 
+# Settings of rules, the same for all methods (params.yaml): no column in a table of runs.
+OF_RULES = ("grid", "validation_share")
+
 
 def summarise(
     records: Iterable[str | Path], traces: Iterable[str | Path] = ()
@@ -86,7 +89,7 @@ def summarise(
             runs.append(_run_row(record, rows))
             arrivals += _arrival_rows(record)
             diagnosed += _diagnostic_rows(record, streams.get(_stream(record), []))
-    hyper = sorted({key for row in runs for key in row["hyper"]} - {"ridge", "tau", "seed"})
+    hyper = sorted({key for row in runs for key in row["hyper"]} - {"ridge", "tau", "seed", *OF_RULES})
     flat = [row | {key: row["hyper"].get(key) for key in ["ridge", "tau", *hyper]} for row in runs]
     numbers = ["sessions", "A_bar", "A_last", "forgetting", "drift", "drift_scaled"]
     measures = ["A_t", "A_t_sessions", "A_t_classes", "forgetting", "drift", "drift_scaled"]
