@@ -19,7 +19,7 @@ from sparcl.base.errors import ConfigError
 from sparcl.base.files import write_text
 from sparcl.extraction import backbones, datasets, pipeline
 from sparcl.extraction.resume import WorkFile
-from sparcl.features import shards, store
+from sparcl.features import layout, shards, store
 
 logger = logging.getLogger(__name__)
 
@@ -88,9 +88,9 @@ def extract_split(
         split_list,
     )
     device = _device(extraction["device"])
-    if extraction["dtype"] not in store.FEATURE_DTYPES:
+    if extraction["dtype"] not in layout.FEATURE_DTYPES:
         raise ConfigError(
-            f"extraction.dtype {extraction['dtype']!r} is unknown; allowed: {', '.join(store.FEATURE_DTYPES)}."
+            f"extraction.dtype {extraction['dtype']!r} is unknown; allowed: {', '.join(layout.FEATURE_DTYPES)}."
         )
     prefix = "gpu_" if device == "cuda" else ""
     settings = {key: extraction[prefix + key] for key in ("precision", "batch_size")}

@@ -14,7 +14,7 @@ from sparcl.base.errors import ConfigError
 from sparcl.extraction.backbones import PRECISIONS
 from sparcl.extraction.datasets import READERS
 from sparcl.extraction.keymaps import KEYMAPS
-from sparcl.features.store import KINDS
+from sparcl.features.layout import KINDS
 from sparcl.pipeline.configuration import SCHEMAS, faults, load, merged
 from sparcl.protocol.stress import KINDS as STRESS
 
