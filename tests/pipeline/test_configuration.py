@@ -12,7 +12,7 @@ from referencing import Registry
 
 from sparcl.base.errors import ConfigError
 from sparcl.extraction.backbones import PRECISIONS
-from sparcl.extraction.datasets import READERS
+from sparcl.extraction.readers import READERS
 from sparcl.extraction.keymaps import KEYMAPS
 from sparcl.features.layout import KINDS
 from sparcl.pipeline.configuration import SCHEMAS, faults, load, merged
