@@ -68,7 +68,8 @@ def by_processes(batches: Batches, workers: int, dtype: np.dtype) -> Iterator[tu
         prefetch_factor=3 if workers else None,
         multiprocessing_context="fork" if workers else None,  # shares the images in memory
     )
-    copying = torch.cuda.Stream() if cuda else None
+    gpu: Any = torch.cuda  # its constructors have no types
+    copying = gpu.Stream() if cuda else None
     pending: deque[tuple[torch.Tensor, int, torch.cuda.Event | None]] = deque()
 
     def collect() -> tuple[bytes, int]:
@@ -97,7 +98,7 @@ def by_processes(batches: Batches, workers: int, dtype: np.dtype) -> Iterator[tu
             if cuda:
                 host = torch.empty(rows.shape, dtype=rows.dtype, pin_memory=True)
                 rows = host.copy_(rows, non_blocking=True)
-                ready = torch.cuda.Event()
+                ready = gpu.Event()
                 ready.record()
         pending.append((rows, used, ready))
         if len(pending) > 1:
