@@ -41,6 +41,11 @@ def _suites(config: Settings) -> Iterator[str]:
             compared = [suite["compare"]["of"], *suite["compare"]["against"]]
             yield from _unknown(f"{file}: compare", compared, "suite's methods", suite["methods"])
         yield from _sums(config, file, suite)
+        for shown in [] if suite["traces"] else displays.traced(config, suite):
+            yield (
+                f"{file}: {shown} reads the spectrum of R, which `traces: 0` leaves out. Take it from the "
+                "list, or set `traces: 1`."
+            )
         for kind in ("tables", "figures"):
             for shown in set(suite[kind]) & set(config[kind]):
                 yield from _other_suites(config, file, suite, kind, shown)
