@@ -227,8 +227,9 @@ class Core(Unheld):
         drop : leave a point without a solution in this precision unsolved, (D, 0)
         """
         self.chosen = points[0].j
-        updates = self.inverse is not None and isinstance(arrival, Batch)
-        self.measured |= {"update": "woodbury" if updates else "direct"}
+        if not isinstance(arrival, Batch):
+            self.inverse = None  # of the sums before, which rows alone update
+        self.measured |= {"update": "direct" if self.inverse is None else "woodbury"}
         if self.inverse is not None and isinstance(arrival, Batch):
             W = self.inverse.update(
                 arrival.H, arrival.columns, previous[0], arrival.classes, sums.gram
