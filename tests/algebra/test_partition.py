@@ -11,7 +11,7 @@ from reference.partitioned import core_basis
 from reference.streams import Session, fit, synthetic_stream
 
 from sparcl.algebra import linalg
-from sparcl.algebra.partition import Rule, Spectrum, canonical_angle, partition, residual_condition
+from sparcl.algebra.partition import Rule, Spectrum, canonical_angle, residual_condition
 from sparcl.base.errors import InputError
 from sparcl.methods import build
 
@@ -81,7 +81,11 @@ def test_repeated_eigenvalues_are_all_found(d: int) -> None:
 def test_cores_are_nested(seed: int, d: int) -> None:
     R = matrix(seed, d, 0.8 ** np.arange(d))
     taus = [0.4, 0.9, 0.6, 0.97]
-    splits = partition(R, [Rule(tau=tau) for tau in taus])
+    spectrum = Spectrum(R)
+    # the largest first: the others take part of its decomposition
+    largest = spectrum.split(Rule(tau=max(taus)))
+    splits = [spectrum.split(Rule(tau=tau)) for tau in taus]
+    assert {split.origin for split in splits} == {largest.origin}
     by_size = sorted(splits, key=lambda split: split.k)
     for small, large in pairwise(by_size):
         assert np.array_equal(large.U_core[:, : small.k], small.U_core)
