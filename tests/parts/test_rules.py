@@ -2,21 +2,23 @@
 
 import numpy as np
 import pytest
-from algebra.test_predicted_accuracy import by_rows
 from reference import ridge as plain
 from reference import solver as naive
+from reference.partitioned import core_basis
 from reference.peers import primal_ridge
 from reference.streams import Session, fit, synthetic_stream
 
-from sparcl.base.errors import InputError
+from sparcl.algebra import ridge
+from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.randomness import generator
 from sparcl.methods import build
+from sparcl.protocol import old_classes
 
 RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
 
 
 def split(y: np.ndarray, session: int, seed: int, seen: list[int]) -> tuple[list, list]:
-    """A random fifth of each class judges, one row at least; a class of one row fits."""
+    """A random fifth of each class validates, one row at least; a class of one row fits."""
     rng, held = generator("holdout", seed, session), []
     new = sorted(set(y.tolist()) - set(seen))
     for label in [c for c in [*seen, *new] if c in y]:
@@ -28,13 +30,13 @@ def split(y: np.ndarray, session: int, seed: int, seen: list[int]) -> tuple[list
 
 
 def parts(sessions: list[Session], seed: int) -> tuple[list[Session], list[Session]]:
-    fitted, judged = [], []
+    fitted, validation = [], []
     for t, (Phi, y) in enumerate(sessions):
         seen = plain.class_list(sessions[:t]) if t else []
-        fit_rows, judged_rows = split(y, t, seed, seen)
+        fit_rows, held_rows = split(y, t, seed, seen)
         fitted.append((Phi[fit_rows], y[fit_rows]))
-        judged.append((Phi[judged_rows], y[judged_rows]))
-    return fitted, judged
+        validation.append((Phi[held_rows], y[held_rows]))
+    return fitted, validation
 
 
 @pytest.mark.parametrize("seed", [0, 1, 5])
@@ -45,15 +47,14 @@ def test_newest_session(hyper: dict, seed: int) -> None:
     chosen = []
     for t, (Phi, y) in enumerate(sessions):
         learner.fit_session(Phi, y)
-        classes = plain.class_list(sessions[: t + 1])
-        fit_rows, judged = split(y, t, seed, plain.class_list(sessions[:t]) if t else [])
-        Y = plain.one_hot(y, classes)
+        fit_rows, validation = split(y, t, seed, plain.class_list(sessions[:t]) if t else [])
+        Y = plain.one_hot(y, sorted(set(y.tolist())))  # in other columns targets and scores are 0
         errors = [
-            np.mean((Phi[judged] @ primal_ridge(Phi[fit_rows], Y[fit_rows], r) - Y[judged]) ** 2)
+            np.mean((Phi[validation] @ primal_ridge(Phi[fit_rows], Y[fit_rows], r) - Y[validation]) ** 2)
             for r in RIDGES
         ]
         report = learner.report()
-        assert report["holdout_errors"] == pytest.approx(errors, rel=1e-9)
+        assert report["validation_losses"] == pytest.approx(errors, rel=1e-9)
         chosen.append(RIDGES[int(np.argmin(errors))])
         assert report["ridge"] == chosen[-1]
         expected = naive.solver(sessions[: t + 1], chosen, {2, 3, 4}, **hyper)[-1]
@@ -64,12 +65,12 @@ def all_rule(sessions: list[Session], seed: int, tau: float | None, k: int | Non
     """Return (errors, chosen ridge) after each session, from rows: the rule restated."""
     out = []
     for t in range(1, len(sessions) + 1):
-        fitted, judged = parts(sessions[:t], seed)
+        fitted, validation = parts(sessions[:t], seed)
         classes = plain.class_list(sessions[:t])
         errors = []
         for r in RIDGES:
             W = naive.solver(fitted, r, set(range(2, t + 1)), tau=tau, k=k)[-1].W
-            errors.append(naive.squared_error(judged, W, classes))
+            errors.append(naive.squared_error(validation, W, classes))
         out.append((np.array(errors), RIDGES[int(np.argmin(errors))]))
     return out
 
@@ -85,7 +86,7 @@ def test_all_sessions_from_sums_is_the_error_on_every_held_out_row(hyper: dict, 
         learner.fit_session(Phi, y)
         held_out = sum(len(labels) for _, labels in parts(sessions[: t + 1], seed)[1])
         # sums leave out ||Y||^2, which is one a held-out row
-        got = np.array(learner.report()["holdout_errors"]) + held_out
+        got = np.array(learner.report()["validation_losses"]) + held_out
         assert got == pytest.approx(errors, rel=1e-8)
         assert learner.report()["ridge"] == best
         chosen.append(best)
@@ -100,15 +101,15 @@ def test_gaussian_takes_the_highest_predicted_accuracy(seed: int) -> None:
     learner = build("sparcl", ridge="gaussian", tau=0.7, refresh=1, seed=seed)
     for t, (Phi, y) in enumerate(sessions):
         learner.fit_session(Phi, y)
-        fitted, judged = parts(sessions[: t + 1], seed)
+        fitted, validation = parts(sessions[: t + 1], seed)
         classes = plain.class_list(sessions[: t + 1])
-        held = np.concatenate([rows for rows, _ in judged])
-        columns = np.array([classes.index(v) for _, labels in judged for v in labels])
+        held = np.concatenate([rows for rows, _ in validation])
+        columns = np.array([classes.index(v) for _, labels in validation for v in labels])
         predicted = [
-            by_rows(naive.solver(fitted, r, {2, 3, 4}, tau=0.7, k=None)[-1].W, held, columns)
+            plain.predicted_accuracy(naive.solver(fitted, r, {2, 3, 4}, tau=0.7, k=None)[-1].W, held, columns)
             for r in RIDGES
         ]
-        assert learner.report()["holdout_errors"] == pytest.approx([-p for p in predicted])
+        assert learner.report()["validation_losses"] == pytest.approx([-p for p in predicted])
         assert learner.report()["ridge"] == RIDGES[int(np.argmax(predicted))]
 
 
@@ -126,41 +127,38 @@ def test_the_rules_disagree_somewhere_and_none_is_stuck() -> None:
 
 @pytest.mark.parametrize("rule", ["all", "gaussian"])
 @pytest.mark.parametrize("how", ["other features", "labels changed about"])
-def test_the_judge_never_sees_a_held_out_row(how: str, rule: str, stream: list[Session]) -> None:
-    """What is done to held-out rows leaves the judge's weights as they are, to the bit."""
+def test_what_is_fitted_for_validation_never_sees_a_held_out_row(how: str, rule: str, stream: list[Session]) -> None:
+    """What is done to held-out rows leaves the second learner's weights as they are, to the bit."""
     rng = np.random.default_rng(0)
     honest, spoiled = (build("sparcl", ridge=rule, tau=0.7, refresh=1) for _ in range(2))
     for t, (Phi, y) in enumerate(stream):
-        _, judged = split(y, t, 0, plain.class_list(stream[:t]) if t else [])
+        _, validation = split(y, t, 0, plain.class_list(stream[:t]) if t else [])
         other = Phi.copy()
         if how == "other features":
-            other[judged] = rng.standard_normal((len(judged), 16))
-        else:  # rows changed about under their labels: which rows judge follows the labels
-            other[judged] = Phi[np.roll(judged, 3)]
+            other[validation] = rng.standard_normal((len(validation), 16))
+        else:  # rows changed about under their labels: which rows are held out follows the labels
+            other[validation] = Phi[np.roll(validation, 3)]
         honest.fit_session(Phi, y)
         spoiled.fit_session(other, y)
-        assert set(honest.judge._weights) == set(spoiled.judge._weights)
-        for point, W in honest.judge._weights.items():
-            assert np.array_equal(W, spoiled.judge._weights[point])
-        assert honest.report()["holdout_errors"] != spoiled.report()["holdout_errors"]
+        pairs = zip(honest.rule.fitted.solutions, spoiled.rule.fitted.solutions, strict=True)
+        assert all(np.array_equal(W, other) for W, other in pairs)
+        assert honest.report()["validation_losses"] != spoiled.report()["validation_losses"]
         assert not np.array_equal(honest.weights, spoiled.weights)
 
 
 def test_all_chooses_a_threshold_too() -> None:
-    from sparcl.learners.composed import Composed
-
     sessions = synthetic_stream(2, sessions=3, classes=3, samples=15, noise=1.5)
     taus, ridges = (0.4, 0.9), (0.1, 1.0)
-    learner = fit(Composed(Settings(ridges=ridges, ridge_rule="all", taus=taus)), sessions)
-    fitted, judged = parts(sessions, 0)
+    learner = fit(build("sparcl", ridge="all", grid=ridges, tau=taus, refresh=1), sessions)
+    fitted, validation = parts(sessions, 0)
     classes = plain.class_list(sessions)
     errors = {
-        (i, j): naive.squared_error(judged, naive.solver(fitted, r, {2, 3}, tau=tau)[-1].W, classes)
+        (i, j): naive.squared_error(validation, naive.solver(fitted, r, {2, 3}, tau=tau)[-1].W, classes)
         for i, r in enumerate(ridges)
         for j, tau in enumerate(taus)
     }
-    held_out = sum(len(labels) for _, labels in judged)
-    got = np.array(learner.report()["holdout_errors"]) + held_out
+    held_out = sum(len(labels) for _, labels in validation)
+    got = np.array(learner.report()["validation_losses"]) + held_out
     assert got == pytest.approx([errors[point] for point in sorted(errors)], rel=1e-8)
     i, j = min(errors, key=errors.get)
     assert (learner.report()["ridge"], learner.report()["tau"]) == (ridges[i], taus[j])
@@ -168,9 +166,8 @@ def test_all_chooses_a_threshold_too() -> None:
 
 @pytest.mark.parametrize("name", ["sparcl", "sparcl-plus"])
 @pytest.mark.parametrize("rule", ["newest", "all"])
-@pytest.mark.parametrize("cores", [1, 2])
-def test_a_class_whose_rows_are_all_held_out(name: str, rule: str, cores: int) -> None:
-    """One-sample classes: the judge has a column for each, and a cluster."""
+def test_a_class_whose_rows_are_all_held_out(name: str, rule: str) -> None:
+    """One-sample classes: the learner that is validated has a column for each."""
     rng = np.random.default_rng(0)
     sessions = [
         (
@@ -179,21 +176,20 @@ def test_a_class_whose_rows_are_all_held_out(name: str, rule: str, cores: int) -
         )
         for t in range(3)
     ]
-    rest = {"width": 20} if name == "sparcl-plus" else {"cores": cores}
+    rest = {"width": 20} if name == "sparcl-plus" else {}
     learner = fit(build(name, ridge=rule, tau=0.6, **rest), sessions)
     assert len(learner.classes) == 15
     assert np.isfinite(learner.logits(sessions[0][0])).all()
     assert learner.report()["ridge"] in RIDGES
-    if rule == "all" and cores == 2 and name == "sparcl":
-        assert np.array_equal(learner.judge.cluster, learner.cluster)
-        assert np.isfinite(learner.judge.centres).all()
+    if rule == "all":
+        assert all(W.shape[1] == 15 for W in learner.rule.fitted.solutions)
 
 
 @pytest.mark.parametrize("rule", ["newest", "all"])
 def test_one_sample_cannot_be_split(rule: str, stream: list[Session], probe: np.ndarray) -> None:
     learner = fit(build("sparcl", ridge=rule, tau=0.7), stream[:2])
     before = learner.logits(probe)
-    with pytest.raises(InputError, match=rf"session 3: ridge_rule = '{rule}'"):
+    with pytest.raises(InputError, match=rf"session 3: ridge = '{rule}'"):
         learner.fit_session(stream[2][0][:1], stream[2][1][:1])
     assert np.array_equal(learner.logits(probe), before)
     two = (stream[2][0][:2], stream[2][1][:2])
@@ -203,12 +199,87 @@ def test_one_sample_cannot_be_split(rule: str, stream: list[Session], probe: np.
 
 def test_the_seed_decides_what_is_held_out(stream: list[Session]) -> None:
     a, b, c = (
-        fit(build("sparcl", ridge="all", tau=0.7, seed=seed), stream).report()["holdout_errors"]
+        fit(build("sparcl", ridge="all", tau=0.7, seed=seed), stream).report()["validation_losses"]
         for seed in (0, 0, 1)
     )
     assert a == b != c
 
 
-def test_a_rule_goes_with_one_threshold_when_it_looks_at_one_session() -> None:
-    with pytest.raises(InputError, match=r"newest.*one threshold"):
-        build("sparcl", ridge=[0.1, 1.0], tau=[0.4, 0.8], ridge_rule="newest")
+def test_a_rule_that_looks_at_one_session_goes_with_one_threshold() -> None:
+    for rule in ("newest", "gcv"):
+        with pytest.raises(InputError, match="cannot tell cores apart: give one tau or k"):
+            build("sparcl", ridge=rule, tau=[0.4, 0.8])
+
+
+# --- what cannot be chosen ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["newest", "gcv", "all", "gaussian"])
+def test_no_finite_loss_is_an_error_that_names_the_grid(
+    rule: str, stream: list[Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def losses(*args: object) -> np.ndarray:
+        return np.array([np.inf, np.nan])
+
+    monkeypatch.setattr(ridge, "holdout", losses)
+    monkeypatch.setattr(ridge, "gcv", losses)
+    monkeypatch.setattr(ridge, "squared_error", lambda *args: np.nan)
+    monkeypatch.setattr(ridge, "predicted_accuracy", lambda *args: np.nan)
+    learner = build("ranpac", ridge=rule, grid=(0.25, 8.0), width=20)
+    with pytest.raises(NumericalError, match=r"session 1: .*among 0\.25 to 8 .*finite.*raise.*grid"):
+        learner.fit_session(*stream[0])
+
+
+RANPAC_MAP = {"map": {"random": {"width": 40}}}
+
+
+@pytest.mark.parametrize("rule", ["all", "gaussian"])
+@pytest.mark.parametrize(
+    "parts",
+    [RANPAC_MAP, {"core": "spectral"}, RANPAC_MAP | {"core": {"spectral": {"k": 0}}}],
+    ids=["map", "core", "map and empty core"],
+)
+def test_a_candidate_without_a_solution_is_dropped(
+    rule: str, parts: dict, stream: list[Session]
+) -> None:
+    """Rows of length 1e3: float32 cannot tell R + 1e-6 I from a singular R, but R + 1e3 I it can."""
+    huge = [(1e3 * Phi[:8], y[:8]) for Phi, y in stream]
+    given = {"ridge": rule, "grid": (1e-6, 1e3), "dtype": "float32"} | parts
+    learner = build("compose", **given)
+    for session in huge:
+        learner.fit_session(*session)
+        losses = learner.report()["validation_losses"]
+        assert np.isinf(losses[0]) and np.isfinite(losses[1])
+        assert learner.ridge == 1e3
+    with pytest.raises(NumericalError, match="session 1: .*among 1e-06 to 1e-05"):
+        build("compose", **given | {"grid": (1e-6, 1e-5)}).fit_session(*huge[0])
+
+
+def test_report_core_and_bound_speak_of_the_chosen_core() -> None:
+    """Several thresholds: everything that is told is about the core whose weights are taken."""
+    sessions, chosen = synthetic_stream(0, sessions=4, classes=3, samples=15, noise=1.0), []
+    for taus in ((0.4, 0.9), (0.9, 0.4)):
+        learner = build("sparcl", ridge="all", tau=taus, refresh=1)
+        for t, (Phi, y) in enumerate(sessions):
+            before = learner.weights if t else None
+            scores = learner.logits(Phi_old) if t else None
+            learner.fit_session(Phi, y)
+            if t:
+                report, U = learner.report(), learner.core.U_core
+                past = np.concatenate([rows for rows, _ in sessions[:t]])
+                expected = core_basis(past.T @ past, report["tau"])
+                assert report["k"] == U.shape[1] == expected.shape[1]
+                assert U @ U.T == pytest.approx(expected @ expected.T, abs=1e-8)
+                assert report["energy"] == pytest.approx(
+                    np.trace(U.T @ past.T @ past @ U) / np.trace(past.T @ past), abs=1e-10
+                )
+                c_old = before.shape[1]
+                # the weights are those of this core: its coordinates are held
+                held = U.T @ (learner.weights[:, :c_old] - before)
+                assert np.abs(held).max() < 1e-10
+                change = learner.logits(Phi_old)[:, :c_old] - scores
+                measured = old_classes.measure(learner, before, Phi_old, change)
+                assert 0 < measured["bound_ratio"] <= 1 + 1e-9
+                chosen.append(report["tau"])
+            Phi_old = np.concatenate([rows for rows, _ in sessions[: t + 1]])
+    assert chosen == [0.9, 0.4, 0.4] * 2
