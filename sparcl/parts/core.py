@@ -146,7 +146,7 @@ class Core(Unheld):
         self.chosen = 0
         self.Qs: list[Array] = []
         self.inverse: ResidualInverse | None = None
-        self.measured: dict[str, Any] = {}
+        self.measured: dict[str, Any] = {"renewed": False}
 
     def rules(self) -> list[Rule]:
         """Return the core rules, one for each threshold."""
@@ -226,15 +226,27 @@ class Core(Unheld):
         previous : weights of every point before the session
         drop : leave a point without a solution in this precision unsolved, (D, 0)
         """
-        self.chosen = points[0].j
-        if not isinstance(arrival, Batch):
-            self.inverse = None  # of the sums before, which rows alone update
-        self.measured |= {"update": "direct" if self.inverse is None else "woodbury"}
         if self.inverse is not None and isinstance(arrival, Batch):
             W = self.inverse.update(
                 arrival.H, arrival.columns, previous[0], arrival.classes, sums.gram
             )
-            return [(W, None)]
+            solved: list[Solution] = [(W, None)]
+        else:
+            solved = self._solved_directly(head, sums, points, previous, arrival, drop)
+            self.inverse = None  # one that is there belongs to the sums before
+        self.chosen = points[0].j
+        self.measured |= {"update": "direct" if self.inverse is None else "woodbury"}
+        return solved
+
+    def _solved_directly(
+        self,
+        head: Head,
+        sums: Sums,
+        points: list[Point],
+        previous: list[Array],
+        arrival: Arrival,
+        drop: bool,
+    ) -> list[Solution]:
         if self.k == 0:
             return super().solve(head, sums, points, previous, arrival, drop)
         held = np.arange(arrival.classes) < (arrival.old if self.freeze else 0)
