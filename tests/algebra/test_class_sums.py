@@ -10,8 +10,8 @@ from sparcl.algebra import linalg
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
-from sparcl.parts.heads import ridge as head
 from sparcl.learners.from_sums import learn_sums
+from sparcl.parts.heads import ridge as head
 from sparcl.protocol import experiment, stream, sweep
 
 GRID = {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]}
@@ -214,7 +214,9 @@ def test_sums_between_samples_leave_no_stale_inverse() -> None:
                 few = np.flatnonzero(rows)[: None if t == 0 else 3]
                 learner.fit_session(Phi[few], y[few])
             if t in (2, 4):
-                assert learner.report()["update"] == ("direct" if update == "direct" else "woodbury")
+                assert learner.report()["update"] == (
+                    "direct" if update == "direct" else "woodbury"
+                )
         return learner
 
     auto, direct = taken("auto"), taken("direct")

@@ -44,7 +44,7 @@ def test_truncation_is_used_and_refused() -> None:
     assert len(linalg.leading_eigh(flat, energy=0.9)[0]) == 181  # one above what the sum asks for
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     seed=st.integers(0, 10**6),
     d=st.sampled_from([12, 150, 330]),
@@ -76,7 +76,7 @@ def test_repeated_eigenvalues_are_all_found(d: int) -> None:
     assert rayleigh == pytest.approx(values[: split.k], abs=1e-9)
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(seed=st.integers(0, 1000), d=st.sampled_from([20, 120]))
 def test_cores_are_nested(seed: int, d: int) -> None:
     R = matrix(seed, d, 0.8 ** np.arange(d))

@@ -248,7 +248,9 @@ def test_what_it_cannot_do_is_refused(switch: dict) -> None:
         build("sparcl", update="woodbury", **switch)
 
 
-@pytest.mark.parametrize("switch", [{"freeze": False}, {"coupling": "dropped"}, {"reappearing": "free"}])
+@pytest.mark.parametrize(
+    "switch", [{"freeze": False}, {"coupling": "dropped"}, {"reappearing": "free"}]
+)
 def test_auto_stays_direct_where_the_recursion_would_be_wrong(switch: dict) -> None:
     sessions = synthetic_stream(sessions=4, classes=2, samples=2, dimension=80)
     learner = fit(build("sparcl", ridge=0.1, tau=0.5, refresh=0, **switch), sessions)

@@ -137,8 +137,7 @@ def test_acil_takes_more_features_than_samples() -> None:
     assert learner.weights == pytest.approx(joint_weights(sessions, 1e-4), abs=1e-8)
 
 
-@pytest.mark.parametrize("tau", [0.2, 0.5, 0.8, 0.97])
-@pytest.mark.parametrize("dimension", [100, 350])
+@pytest.mark.parametrize(("dimension", "tau"), [(100, 0.2), (100, 0.97), (350, 0.5), (350, 0.8)])
 def test_sparcl_is_the_kkt_solution_where_the_core_is_far_below_d(
     dimension: int, tau: float
 ) -> None:
@@ -167,10 +166,12 @@ def test_features_that_sum_to_zero(tau: float) -> None:
     assert learner.weights == pytest.approx(sparcl(sessions, 0.1, 1, tau=tau)[-1].W, abs=1e-8)
 
 
-@pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-plus"])
-def test_features_that_are_all_zero(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "hyper"), [("acil", {}), ("sparcl", {}), ("sparcl-plus", {"width": 20})]
+)
+def test_features_that_are_all_zero(name: str, hyper: dict) -> None:
     sessions = [
         (np.zeros((4, 100)), np.array([2 * t, 2 * t, 2 * t + 1, 2 * t + 1])) for t in (0, 1)
     ]
-    learner = fit(build(name), sessions)
+    learner = fit(build(name, **hyper), sessions)
     assert np.array_equal(learner.logits(np.zeros((3, 100))), np.zeros((3, 4)))

@@ -60,7 +60,10 @@ def test_merge_under_a_map_of_columns(stream: list[Session]) -> None:
     Phi, y = stream[0]
     y = np.unique(y, return_inverse=True)[1]
     few = y[20:] > 0
-    a, b = summed((Phi[:20], y[:20]), classes=3), summed((Phi[20:][few], 2 - y[20:][few]), classes=2)
+    a, b = (
+        summed((Phi[:20], y[:20]), classes=3),
+        summed((Phi[20:][few], 2 - y[20:][few]), classes=2),
+    )
     a.merge(b, [2, 1])
     rows = np.concatenate([np.full(20, True), few])
     close(a, summed((Phi[rows], y[rows]), classes=3))

@@ -31,7 +31,6 @@ WHOLE: dict[str, tuple[str, dict, str]] = {
     "ranpac": ("ranpac", {"width": 40}, "newest"),
     "kernels": ("gkeal", {"width": 20}, "centres"),
     "balanced": ("air", {"width": 40}, "final count"),
-    "two streams": ("dsal", {"width": 40}, "not a sum"),
 }
 
 

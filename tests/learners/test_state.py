@@ -63,7 +63,9 @@ def sessions() -> list[Session]:
 
 def kinds(state: dict) -> set[str]:
     """Return the kinds of all objects in a state."""
-    return {json.loads(str(v))["kind"] for key, v in state.items() if key.split("/")[-1] == "header"}
+    return {
+        json.loads(str(v))["kind"] for key, v in state.items() if key.split("/")[-1] == "header"
+    }
 
 
 def test_every_kind_of_part_and_learner_is_among_the_cases(sessions: list[Session]) -> None:
@@ -318,9 +320,7 @@ def rows_of(state: dict, d: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_samples_are_kept_only_where_the_method_says_so(
-    case: str, sessions: list[Session]
-) -> None:
+def test_samples_are_kept_only_where_the_method_says_so(case: str, sessions: list[Session]) -> None:
     learner = fit(made(case), sessions[:4])
     assert learner.keeps_samples == (case in KEEPERS)
     held = rows_of(learner.state(), 50)

@@ -148,18 +148,6 @@ def test_no_core_rule_is_an_error() -> None:
 # --- streams at the edges -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus"])
-@pytest.mark.parametrize("where", [0, 2])
-def test_a_session_without_samples_is_refused(
-    name: str, where: int, stream: list[Session], probe: np.ndarray
-) -> None:
-    learner = fit(build(name), stream[:where])
-    with pytest.raises(InputError, match=rf"session {where + 1}: no samples"):
-        learner.fit_session(np.zeros((0, 16)), np.zeros(0, dtype=np.int64))
-    untouched = fit(build(name), stream)
-    assert np.array_equal(fit(learner, stream[where:]).logits(probe), untouched.logits(probe))
-
-
 @pytest.mark.parametrize("hyper", [{}, ALONE["Algorithm 1"], {"reappearing": "free"}])
 def test_classes_of_one_sample(hyper: dict) -> None:
     rng = np.random.default_rng(0)

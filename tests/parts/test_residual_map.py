@@ -9,10 +9,10 @@ from reference.partitioned import core_basis
 from reference.ridge import class_list, constrained_ridge, joint_ridge, sums
 from reference.streams import Session, fit, synthetic_stream
 
+from sparcl.algebra.partition import residual_directions
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
 from sparcl.methods import build
-from sparcl.algebra.partition import residual_directions
 from sparcl.parts.maps import ResidualMap
 
 NONLINEAR = ["relu", "topk", "rbf"]
@@ -136,7 +136,9 @@ def test_width_and_kind_belong_together(kind: str, m: int) -> None:
 # --- nonlinear maps -------------------------------------------------------------------------------
 
 
-def begun(kind: str, base: np.ndarray, width: int, tau_map: float = 0.5, seed: int = 0) -> ResidualMap:
+def begun(
+    kind: str, base: np.ndarray, width: int, tau_map: float = 0.5, seed: int = 0
+) -> ResidualMap:
     frozen = ResidualMap(width, kind, tau_map, seed)
     frozen.begin(base)
     return frozen
