@@ -317,14 +317,21 @@ def spectral_core(
     warmup: int = 1,
     condition_limit: float | None = None,
     trust_degrees: float | None = None,
-    **switches: Any,
+    freeze: bool = True,
+    reappearing: str = "frozen",
+    new_classes: str = "full",
+    coupling: str = "exact",
+    project: bool = False,
+    directions: int = 0,
+    update: str = "auto",
+    seed: int = 0,
 ) -> Core:
     """Return a core by energy ``tau`` in (0, 1), one or several, or by rank ``k``.
 
     Parameters
     ----------
     refresh, warmup, condition_limit, trust_degrees : see :func:`sparcl.parts.refresh.policy`
-    switches : further settings of :class:`Core`
+    freeze, reappearing, new_classes, coupling, project, directions, update, seed : see :class:`Core`
     """
     several = () if tau is None or k is not None else tau
     taus = (several,) if isinstance(several, (int, float)) else tuple(several)
@@ -334,4 +341,6 @@ def spectral_core(
         condition_limit=condition_limit,
         trust_degrees=trust_degrees,
     )
-    return Core(taus=taus, k=k, policy=when, **switches)
+    return Core(
+        taus, k, when, freeze, reappearing, new_classes, coupling, project, directions, update, seed
+    )
