@@ -140,11 +140,6 @@ def test_an_unknown_value_names_the_known_ones(switch: str, value: str) -> None:
         build("sparcl", **{switch: value})
 
 
-def test_no_core_rule_is_an_error() -> None:
-    with pytest.raises(InputError, match="tau"):
-        build("sparcl", tau=None)
-
-
 # --- streams at the edges -------------------------------------------------------------------------
 
 
