@@ -14,14 +14,13 @@ import pytest
 from sparcl import methods
 from sparcl.base.rows import unit
 from sparcl.features import store
-from sparcl.methods.flycl import SCRIPTS
-from sparcl.parts.rules import NARROW, WIDE
+from sparcl.pipeline import specs
+from sparcl.pipeline.configuration import load
 from sparcl.protocol import experiment, stream
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_suffix(".json")
-GRIDS = {"narrow": NARROW, "wide": WIDE, "official": SCRIPTS}  # the names of params.yaml
-PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+PARAMS = load(ROOT)
 TOLERANCE = 2
 # the suite `matched` on its smallest stream: CUB-50 in 5 sessions, maps of 200 outputs
 SETTINGS = {
@@ -42,8 +41,6 @@ def counts(name: str, train: experiment.Split, test: experiment.Split) -> list[i
     block = SETTINGS[name]
     narrow = {"width": 200} if "width" in methods.hyperparameters(block["learner"]) else {}
     hyper = methods.with_seed(block["learner"], block["hyper"] | narrow, 0)
-    if isinstance(hyper.get("grid"), str):
-        hyper["grid"] = GRIDS[hyper["grid"]]
     sessions = stream.split_sessions(stream.class_order(1993, 50), 5)
     record = experiment.run(train, test, sessions, block["learner"], hyper)
     return np.sum(record["correct"], axis=1).tolist()
