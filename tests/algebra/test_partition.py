@@ -155,7 +155,7 @@ def test_condition_of_an_empty_residual_is_one() -> None:
     assert residual_condition(np.eye(4), 1.0, np.eye(4)) == 1.0
 
 
-@pytest.mark.parametrize("how", [{"tau": 0.7}, {"k": 4, "tau": None}])
+@pytest.mark.parametrize("how", [{"tau": 0.3}, {"tau": 0.95}, {"k": 4, "tau": None}])
 def test_the_report_names_rank_and_energies(how: dict, stream: list[Session]) -> None:
     learner = build("sparcl", refresh=1, **how)
     for t, (Phi, y) in enumerate(stream):
@@ -167,11 +167,12 @@ def test_the_report_names_rank_and_energies(how: dict, stream: list[Session]) ->
         past = np.concatenate([block for block, _ in stream[:t]])
         values = np.linalg.eigvalsh(past.T @ past)[::-1]
         k = report["k"]
-        assert k == (how.get("k") or core_basis(past.T @ past, 0.7).shape[1])
+        assert k == (how.get("k") or core_basis(past.T @ past, how["tau"]).shape[1])
         assert report["r"] == 16 - k
         assert report["energy"] == pytest.approx(values[:k].sum() / values.sum(), abs=1e-10)
         before = values[: k - 1].sum() / values.sum()
         assert report["energy_before"] == pytest.approx(before, abs=1e-10)
+        assert learner.core.U_core.shape == (16, k)
 
 
 def test_few_samples_of_many_features() -> None:

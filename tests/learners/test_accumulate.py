@@ -16,11 +16,8 @@ SUMS: dict[str, tuple[str, dict]] = {
     "ncm": ("ncm", {}),
     "acil": ("acil", {"ridge": 0.1}),
     "linear-relu": ("linear-relu", {"ridge": 0.1, "width": 40}),
-    "hidden layer": ("acil-rhl", {"ridge": 0.1, "width": 40}),
-    "fixed ridge": ("ranpac", {"ridge": 3.0, "width": 40}),
+    "power": ("compose", {"transform": "power"}),
     "sparse": ("flycl", {"ridge": 3.0, "width": 40, "nonzeros": 8}),
-    "sigmoid": ("foal", {"width": 40}),
-    "top-k": ("sparcl", {"k": 0, "expansion": "topk", "m": 40, "tau_map": 0.0}),
 }
 WHOLE: dict[str, tuple[str, dict, str]] = {
     "core": ("sparcl", {"tau": 0.6}, "core"),

@@ -14,8 +14,6 @@ from sparcl.parts import batch
 from sparcl.parts.maps import RandomMap
 from sparcl.parts.rules import WIDE
 
-RELU_BUFFERS = {"acil-rhl": 0.1, "gacl": 0.7, "real-ffb": 0.1, "air": 0.3}
-
 
 def uneven(stream: list[Session]) -> list[Session]:
     """Drop rows, so that classes have 12, 11, ... samples."""
@@ -38,8 +36,10 @@ def relu_map(learner: Learner):
 # --- recursion equals the sums --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("batch", [1, 7, 36, 1000])
-@pytest.mark.parametrize("name", ["acil-rhl", "real-ffb"])
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    [("acil-rhl", 1), ("acil-rhl", 7), ("acil-rhl", 36), ("acil-rhl", 1000), ("real-ffb", 7)],
+)
 def test_acil_is_its_recursion(name: str, batch: int, stream: list[Session]) -> None:
     learner = build(name, ridge=0.1, width=60, seed=2)
     for t, (Phi, y) in enumerate(stream):
@@ -215,7 +215,7 @@ def test_loranpac_by_gram_is_one_truncation(stream: list[Session]) -> None:
 
 
 @pytest.mark.parametrize("rule", ["newest", "gcv", "all", "gaussian"])
-@pytest.mark.parametrize("name", sorted(RELU_BUFFERS))
+@pytest.mark.parametrize("name", ["acil-rhl", "gacl", "air"])
 def test_any_buffer_takes_any_rule(name: str, rule: str, stream: list[Session]) -> None:
     learner = fit(build(name, ridge=rule, width=40), stream)
     chosen = learner.report()["ridge"]
@@ -326,7 +326,7 @@ def test_dsal_without_compensation_is_acil(stream: list[Session], probe: np.ndar
     assert np.abs(fit(build("dsal", width=40), stream).logits(probe) - dsal).max() > 1e-4
 
 
-@pytest.mark.parametrize("name", ["acil-rhl", "gacl", "air", "foal", "ncm"])
+@pytest.mark.parametrize("name", ["acil-rhl", "air", "foal", "ncm"])
 def test_the_end_depends_on_neither_sessions_nor_order(name: str, probe: np.ndarray) -> None:
     stream = synthetic_stream(sessions=4, classes=5, samples=6)
     hyper = {} if name == "ncm" else {"ridge": 0.2, "width": 40}

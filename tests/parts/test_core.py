@@ -57,7 +57,7 @@ def test_a_switch(name: str, refresh: int) -> None:
     assert np.abs(learner.weights - default.weights).max() > 1e-3  # the switch does something
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 1000),
     freeze=st.booleans(),

@@ -62,9 +62,7 @@ def test_every_point_has_the_accuracy_of_its_own_learner(
         ("ranpac", {"width": 10, "ridge": "newest"}, {}),
     ],
 )
-def test_what_has_nothing_to_select_is_an_input_error(
-    method: str, hyper: dict, grid: dict
-) -> None:
+def test_what_has_nothing_to_select_is_an_input_error(method: str, hyper: dict, grid: dict) -> None:
     train = base()
     with pytest.raises(InputError):
         selection.select(train, np.unique(train.labels), method, hyper, grid, **OPTIONS)
