@@ -1,7 +1,7 @@
 """What a new session does to the sums R and C, and which remedy that calls for.
 
-No learner is needed: the numbers belong to a data set and a class order, and are the same for every
-method.  What a learner does to its old classes is measured in :mod:`sparcl.protocol.old_classes`.
+None of this needs a learner: the numbers belong to a data set and a class order, and are the same
+for every method.  What a learner does to its old classes is measured in :mod:`sparcl.protocol.old_classes`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
 from sparcl.algebra.partition import residual_condition
+from sparcl.algebra.subspaces import canonical_angle
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
+from sparcl.base.types import Array
 from sparcl.protocol.metrics import prototype_cosine
 
-Array = NDArray[np.floating]
-
-EFFECTIVE = 0.01  # share of ||C_old||^2 that an eigenvalue must carry to count for kappa_t (paper)
+EFFECTIVE = 0.01  # fraction of ||C_old||^2 that a mode must carry to count for kappa_t (paper)
 
 
 def log_spaced_modes(d: int, count: int) -> NDArray[np.int64]:
@@ -58,9 +58,14 @@ def dilution(R: Array, values: Array, vectors: Array, dR: Array, ridge: float) -
 def kappa(values: Array, vectors: Array, C_old: Array, ridge: float) -> float:
     """Return the paper's kappa_t: ``lambda_max(R_t + ridge I)`` over its least effective eigenvalue.
 
-    Effective is an eigenvalue whose mode carries 1% of the old classes' cross-correlation energy,
-    ``||u_i^T C_old||^2 >= 0.01 ||C_old||^2``; where none does, the one that carries most.  It is
-    a function of R and C: the same number for ACIL and SPARCL, which keep the same sums.
+    An eigenvalue is effective if its mode carries 1% of the old classes' cross-correlation energy,
+    ``||u_i^T C_old||^2 >= 0.01 ||C_old||^2``; if none does, the mode that carries most counts.
+    kappa_t depends on R and C alone, so ACIL and SPARCL, which keep the same sums, share it.
+
+    Parameters
+    ----------
+    values : (d,) eigenvalues of R_t, descending; vectors : (d, d) its eigenvectors
+    C_old : (d, c_old) cross-correlation of the old classes
     """
     carried = np.square(vectors.T @ C_old).sum(axis=1)
     effective = np.flatnonzero(carried >= EFFECTIVE * carried.sum())
@@ -69,8 +74,8 @@ def kappa(values: Array, vectors: Array, C_old: Array, ridge: float) -> float:
 
 
 @dataclass
-class _Memory:
-    """The previous sessions' sums in their own eigenbasis, and the joint ridge solution."""
+class _JointRidge:
+    """The sum R of all sessions so far in its eigenbasis, and the joint ridge solution W."""
 
     R: Array
     values: Array
@@ -78,7 +83,7 @@ class _Memory:
     W: Array
 
     def rank(self, tau: float) -> int:
-        """Return the smallest k that holds the share tau of the energy."""
+        """Return the smallest k whose leading modes hold the fraction tau of the energy."""
         shares = np.cumsum(np.maximum(self.values, 0)) / np.trace(self.R)
         return min(int(np.searchsorted(shares, tau)) + 1, len(shares))
 
@@ -113,7 +118,7 @@ def trace(
         R, C = statistics.R.copy(order="F"), statistics.C
         values, vectors = linalg.descending_eigh(R)
         W = vectors @ ((vectors.T @ C) / (np.maximum(values, 0) + ridge)[:, None])
-        new = _Memory(R, values, vectors, W)
+        new = _JointRidge(R, values, vectors, W)
         diluted: dict[str, Array] = {}
         if old is not None:
             diluted = dilution(R.copy(order="F"), old.values, old.vectors, R - old.R, ridge)
@@ -138,8 +143,8 @@ def trace(
 
 
 def _session_row(
-    old: _Memory,
-    new: _Memory,
+    old: _JointRidge,
+    new: _JointRidge,
     diluted: dict[str, Array],
     before: NDArray[np.integer],
     ridge: float,
@@ -147,20 +152,21 @@ def _session_row(
 ) -> dict[str, Any]:
     """Return what a session did to the core of the sessions before it.
 
-    ``leading_mass`` is the share of R_t's energy in its k leading modes, ``overlap`` the sum of
-    delta_i over the core's modes and ``overlap_share`` that over the session's energy tr dR.
-    ``core_angle`` (degrees) is the largest between the core and R_t's leading subspace of equal
-    rank.  ``joint_*`` are of the joint ridge solution (ACIL), by whose sums they are determined:
-    its old columns' change, split along the core, as share of the squared weight change and as
-    drift: root mean square change of the old logits over old *training* samples, divided by theirs,
-    ``sum_i lambda_i ||u_i^T dW||^2 / sum_i lambda_i ||u_i^T W||^2``, where core and residual do not
-    mix because the u_i are R_old-orthogonal.
+    ``leading_mass`` is the fraction of R_t's energy in its k leading modes, ``overlap`` the sum of
+    delta_i over the core's modes, and ``overlap_share`` that sum over the session's energy tr dR.
+    ``core_angle`` is the largest canonical angle, in degrees, between the core and R_t's leading
+    subspace of equal rank.
+
+    ``joint_*`` describe how the joint ridge solution (ACIL) changes at the old classes' columns.
+    ``joint_residual_change`` is the fraction of the squared weight change that lies in the
+    residual.  ``joint_drift_*`` are the root mean square changes of old logits over old *training*
+    samples relative to the root mean square of those logits, along the core and the residual:
+    ``sqrt(sum_i lambda_i ||u_i^T dW||^2 / sum_i lambda_i ||u_i^T W||^2)``, with the upper sum over
+    the modes of either.  The two do not mix because the u_i are R_old-orthogonal.
     """
     k = old.rank(tau)
     U, positive = old.vectors[:, :k], np.maximum(new.values, 0)
     overlap = float(diluted["overlap"][:k].sum())
-    sines = new.vectors[:, :k] - U @ (U.T @ new.vectors[:, :k])
-    sine = np.sqrt(max(np.linalg.eigvalsh(sines.T @ sines)[-1], 0.0))
     moved = np.square(old.vectors.T @ (new.W - old.W)[:, before]).sum(axis=1)
     scale = np.square(old.vectors.T @ old.W[:, before]).sum(axis=1) @ np.maximum(old.values, 0)
     drift = np.maximum(old.values, 0) * moved / scale
@@ -172,7 +178,7 @@ def _session_row(
         "overlap_share": overlap / float(np.trace(new.R - old.R)),
         "core_shrink_exact": float(diluted["shrink_exact"][:k].mean()),
         "core_shrink_bound": float(diluted["shrink_bound"][:k].mean()),
-        "core_angle": float(np.degrees(np.arcsin(min(sine, 1.0)))),
+        "core_angle": canonical_angle(U, new.vectors[:, :k]),
         "residual_condition": residual_condition(new.R, ridge, np.asfortranarray(U)),
         "joint_residual_change": float(moved[k:].sum() / moved.sum()) if moved.any() else np.nan,
         "joint_drift_core": float(np.sqrt(drift[:k].sum())),
@@ -207,11 +213,14 @@ def recommend(
     Raises
     ------
     InputError
-        With fewer than two sessions nothing was old yet.
+        With fewer than two sessions, when no class is old yet.
     """
     later = [row for row in sessions if row.get("overlap") is not None]
     if not later:
-        raise InputError("A recommendation needs two sessions at least: the first has no past.")
+        raise InputError(
+            "A recommendation needs at least two sessions, because the first has no old classes: raise "
+            "`sessions` of the suite."
+        )
     measured = {
         "overlap": float(np.mean([row["overlap_share"] for row in later])),
         "drift": float(np.mean([row["joint_drift_core"] for row in later])),

@@ -31,15 +31,9 @@ def consecutive_overlap(Phi: np.ndarray, labels: np.ndarray, sessions: list) -> 
     return float(np.mean(shares))
 
 
-def test_overlap_is_that_of_the_formula() -> None:
+def test_class_means_are_centred() -> None:
     Phi, labels = data()
-    means = orders.centred_means(Phi, labels, 24)
-    assert means.sum(axis=1) == pytest.approx(np.zeros(20), abs=1e-12)
-    first, second = np.arange(3), np.arange(3, 5)
-    got = orders.overlap(means[:, first], means[:, second])
-    assert got == pytest.approx(consecutive_overlap(Phi, labels, [first, second]), rel=1e-9)
-    assert orders.overlap(means[:, first], means[:, first]) == pytest.approx(1)
-    assert orders.overlap(np.eye(4)[:, :2], np.eye(4)[:, 2:]) == pytest.approx(0)
+    assert orders.centred_means(Phi, labels, 24).sum(axis=1) == pytest.approx(0, abs=1e-12)
 
 
 def test_hard_overlaps_more_than_random_more_than_mild() -> None:
