@@ -53,40 +53,41 @@ def pseudo_stream(
     fit_share: float,
     seed: int,
 ) -> tuple[list[NDArray[np.integer]], NDArray[np.intp], NDArray[np.intp]]:
-    """Split the base session into sub-sessions of classes and its samples into fit and score rows.
+    """Split the base session into sub-sessions of classes and its samples into two sets of rows.
 
     Parameters
     ----------
     labels : (n,) training labels; base : classes of the base session, in order
-    sub_sessions : wanted number of sub-sessions; with fewer classes, one class each
-    fit_share : share of each class's samples to fit on (at least one to fit and one to score)
+    sub_sessions : number of sub-sessions; with fewer classes than that, one class each
+    fit_share : fraction of each class's samples to fit on; at least one is left for either set
+    seed : of the draw
 
     Returns
     -------
-    sub-sessions of classes, fit rows, score rows
+    sub-sessions of classes, rows to fit on, rows to validate on (both ascending)
 
     Raises
     ------
     InputError
-        With fewer than two base classes there are never old classes, and with one sample in a
-        class nothing is left to score.
+        With fewer than two base classes, when no class ever becomes old, and with a single sample
+        in a class, when none is left to validate on.
     """
     if len(base) < 2:
         raise InputError(
             f"The base session has {len(base)} class: a pseudo-stream needs two or more. Lower "
             "`sessions`, set `base_classes`, or give the hyper-parameters instead of `select`."
         )
-    fit, score = [], []
+    fit, validation = [], []
     for label in base:
         rows = np.flatnonzero(labels == label)
         if len(rows) < 2:
             raise InputError(
                 f"Class {label} of the base session has {len(rows)} training sample(s): selection "
-                "needs two, one to fit and one to score."
+                "needs two, one to fit on and one to validate on."
             )
         rows = generator("pseudo-stream", seed, int(label)).permutation(rows)
         cut = min(max(round(fit_share * len(rows)), 1), len(rows) - 1)
         fit.append(rows[:cut])
-        score.append(rows[cut:])
+        validation.append(rows[cut:])
     subs = np.array_split(base, min(sub_sessions, len(base)))
-    return subs, np.sort(np.concatenate(fit)), np.sort(np.concatenate(score))
+    return subs, np.sort(np.concatenate(fit)), np.sort(np.concatenate(validation))
