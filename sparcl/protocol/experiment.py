@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from sparcl import methods
 from sparcl.base.errors import InputError, SparclError
-from sparcl.base.types import Array
+from sparcl.base.types import Array, Ints
 from sparcl.learners.learner import Learner
-from sparcl.protocol import metrics, old_classes, stream
+from sparcl.protocol import hits, metrics, old_classes, stream
 
 DIGITS = 12  # significant digits of a recorded float
 
@@ -21,9 +21,9 @@ class Split:
     """Features (n, d) and labels (n,) of one split of a data set."""
 
     features: Array
-    labels: NDArray[np.integer]
+    labels: Ints
 
-    def rows(self, classes: NDArray[np.integer]) -> "Split":
+    def rows(self, classes: Ints) -> "Split":
         """Return the samples of ``classes``, in file order."""
         rows = stream.rows_of(self.labels, classes)
         return Split(self.features[rows], self.labels[rows])
@@ -54,7 +54,7 @@ def check_splits(train: Split, test: Split, classes: int, where: str) -> None:
 def run(
     train: Split,
     test: Split,
-    sessions: list[NDArray[np.integer]],
+    sessions: list[Ints],
     method: str,
     hyper: dict[str, Any],
 ) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def run(
     ``classes`` (K,) in order; ``session_of_class`` (K,), from 0; ``drift`` (T,), in units of the
     logits, and ``drift_scaled`` (T,), in standard deviations of these, both null in session 1;
     ``reports`` and ``diagnostics`` (T,); ``last_hits``, whether each test sample is predicted
-    correctly after the last session, in file order (:func:`sparcl.protocol.old_classes.packed`);
+    correctly after the last session, in file order (:func:`sparcl.protocol.hits.to_text`);
     and ``hyper``, every hyper-parameter used.
 
     Raises
@@ -85,7 +85,7 @@ def run(
     learner = methods.build(method, **hyper)
     check_splits(train, test, int(np.concatenate(sessions).max()) + 1, "run")
 
-    def fit(classes: NDArray[np.integer]) -> None:
+    def fit(classes: Ints) -> None:
         data = train.rows(classes)
         learner.fit_session(data.features, data.labels)
 
@@ -97,7 +97,6 @@ class _Evaluation:
     """A learner after a session, on the test samples of all classes seen, those of old classes first."""
 
     rows: NDArray[np.intp]  # (n,) in the test split
-    features: Array  # (n, d)
     scores: Array  # (n, c)
     hit: NDArray[np.bool_]  # (n,) predicted correctly
     weights: Array | None  # (D, c), where the learner has any
@@ -105,9 +104,9 @@ class _Evaluation:
 
 def evaluate_stream(
     learner: Learner,
-    fit: Callable[[NDArray[np.integer]], None],
+    fit: Callable[[Ints], None],
     test: Split,
-    sessions: list[NDArray[np.integer]],
+    sessions: list[Ints],
     method: str,
     hyper: dict[str, Any],
 ) -> dict[str, Any]:
@@ -138,7 +137,7 @@ def evaluate_stream(
         reports.append(_rounded(learner.report()))
         current = _evaluate(learner, test, sessions[: t + 1])
         correct.append(_counts(test.labels[current.rows[current.hit]], order))
-        drift, of_old = _compare(learner, previous, current)
+        drift, of_old = _compare(learner, test, previous, current)
         drifts.append(drift)
         measured.append(_rounded(of_old))
         previous = current
@@ -149,7 +148,7 @@ def evaluate_stream(
         "classes": order.tolist(),
         "correct": correct,
         "diagnostics": measured,
-        "last_hits": old_classes.packed(last),
+        "last_hits": hits.to_text(last),
         "drift": [_rounded(drift) for drift, _ in drifts],
         "drift_scaled": [_rounded(scaled) for _, scaled in drifts],
         "hyper": methods.hyperparameters(method) | hyper,
@@ -159,32 +158,30 @@ def evaluate_stream(
     }
 
 
-def _evaluate(learner: Learner, test: Split, seen: list[NDArray[np.integer]]) -> _Evaluation:
+def _evaluate(learner: Learner, test: Split, seen: list[Ints]) -> _Evaluation:
     """Score the test samples of the sessions ``seen``, one session after the other."""
     rows = np.concatenate([stream.rows_of(test.labels, classes) for classes in seen])
-    features = test.features[rows]
-    scores = learner.logits(features)
+    scores = learner.logits(test.features[rows])
     hit = learner.classes[np.argmax(scores, axis=1)] == test.labels[rows]
-    return _Evaluation(rows, features, scores, hit, getattr(learner, "weights", None))
+    return _Evaluation(rows, scores, hit, getattr(learner, "weights", None))
 
 
-def _counts(labels: NDArray[np.integer], order: NDArray[np.integer]) -> list[int]:
+def _counts(labels: Ints, order: Ints) -> list[int]:
     """Return how many of ``labels`` each class of ``order`` has."""
     return [int(np.count_nonzero(labels == label)) for label in order]
 
 
 def _compare(
-    learner: Learner, previous: _Evaluation | None, current: _Evaluation
+    learner: Learner, test: Split, previous: _Evaluation | None, current: _Evaluation
 ) -> tuple[tuple[float, float], dict[str, float]]:
     """Return the drift of old logits, raw and scaled, and what happened to the old classes."""
     if previous is None:
         nothing = np.zeros((0, 0))
-        of_new = old_classes.measure(learner, None, current.features[:0], nothing)
-        return (np.nan, np.nan), of_new
+        return (np.nan, np.nan), old_classes.measure(learner, None, test.features[:0], nothing)
     before = previous.scores
     # old test samples come first in both, so that rows and columns line up
     after = current.scores[: len(before), : before.shape[1]]
-    old = current.features[: len(before)]
+    old = test.features[current.rows[: len(before)]]
     of_old = old_classes.measure(learner, previous.weights, old, after - before)
     return metrics.logit_drift(before, after), of_old
 

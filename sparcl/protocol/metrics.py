@@ -8,17 +8,14 @@ position j of the class order; ``counts`` (K,) the test samples of each class; `
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
-from sparcl.base.types import Array
+from sparcl.base.types import Array, Ints
 
 ROUNDING = 64  # units in the last place of the largest score
 
-Counts = NDArray[np.integer]
 
-
-def by_session(correct: Counts, counts: Counts, session_of_class: Counts) -> Array:
+def by_session(correct: Ints, counts: Ints, session_of_class: Ints) -> Array:
     """Return a (T, T): accuracy in percent after session t on the classes of session s; nan for s > t."""
     member = session_of_class[:, None] == np.arange(len(correct))
     a = 100 * (correct @ member) / (counts @ member)
@@ -27,7 +24,7 @@ def by_session(correct: Counts, counts: Counts, session_of_class: Counts) -> Arr
 
 
 def session_accuracy(
-    correct: Counts, counts: Counts, session_of_class: Counts, by: str = "samples"
+    correct: Ints, counts: Ints, session_of_class: Ints, by: str = "samples"
 ) -> Array:
     """Return A_t (T,) in percent over the classes seen, averaged by samples, sessions or classes.
 
@@ -50,7 +47,7 @@ def session_accuracy(
     raise InputError(f"by = {by!r}: accuracies are averaged by 'samples', 'sessions' or 'classes'.")
 
 
-def forgetting(correct: Counts, counts: Counts, session_of_class: Counts) -> Array:
+def forgetting(correct: Ints, counts: Ints, session_of_class: Ints) -> Array:
     """Return the forgetting (T,) in percentage points; the last entry is the run's.
 
     After session t it is the mean, over earlier sessions s < t, of the best accuracy on s so far
@@ -70,13 +67,20 @@ def logit_drift(previous: Array, current: Array) -> tuple[float, float]:
     Both arrays (n, c) hold the logits of all test samples of the old classes, at these classes'
     columns.  Raw is the mean absolute change.  Scaled is that over the standard deviation of the
     previous logits, which makes methods of different scale comparable; nan where it is zero.
-    A change of a few last bits, as a matrix product of another shape leaves, counts as none.
     """
-    change = np.abs(current - previous)
     rounding = ROUNDING * np.finfo(current.dtype).eps * np.abs(previous).max(initial=0)
-    drift = float(np.mean(np.where(change > rounding, change, 0)))
+    drift = mean_change(current - previous, rounding)
     spread = float(np.std(previous))
     return drift, drift / spread if spread > 0 else np.nan
+
+
+def mean_change(change: Array, rounding: float) -> float:
+    """Return the mean absolute value of changes (n, c), of which those up to ``rounding`` count as none.
+
+    A matrix product of another shape may differ in the last bits.
+    """
+    size = np.abs(change)
+    return float(np.mean(np.where(size > rounding, size, 0)))
 
 
 def prototype_cosine(prototypes: Array) -> float:

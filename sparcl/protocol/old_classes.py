@@ -4,30 +4,35 @@ Read off attributes that learners share (``weights``, ``sums``, ``core``): no cl
 imported, so that a change to one leaves the runs of the others as they are.
 """
 
-import base64
 from typing import Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.algebra.sums import Sums
 from sparcl.base.types import Array
 from sparcl.learners.learner import Learner
-from sparcl.protocol.metrics import ROUNDING, prototype_cosine
+from sparcl.protocol.metrics import ROUNDING, mean_change, prototype_cosine
 
 PROBE = 256  # old test samples on which the bound of Theorem 1 is evaluated
 
 
 class _Core(Protocol):
+    """What a core offers."""
+
     U_core: Array  # (p, k)
 
 
 class _WithCore(Protocol):
+    """What a learner with a core offers."""
+
     weights: Array  # (D, c)
     core: _Core
 
-    def core_rows(self, Phi: Array) -> Array: ...
-    def expand(self, Phi: Array) -> Array: ...
+    def core_rows(self, Phi: Array) -> Array:
+        """Return the coordinates (n, p) of features Phi (n, d) in which the core lives."""
+
+    def expand(self, Phi: Array) -> Array:
+        """Return the rows (n, D) that the weights score."""
 
 
 def measure(learner: Learner, before: Array | None, old: Array, change: Array) -> dict[str, float]:
@@ -70,8 +75,8 @@ def _along_core(learner: _WithCore, before: Array, old: Array, change: Array) ->
     step = max(len(old) // PROBE, 1)
     X, inside = learner.expand(old[::step]), rows[::step] @ U
     return {
-        "drift_core": _mean_above(by_core, rounding),
-        "drift_residual": _mean_above(change - by_core, rounding),
+        "drift_core": mean_change(by_core, rounding),
+        "drift_residual": mean_change(change - by_core, rounding),
         "residual_change": 1 - in_core / total if total > 0 else np.nan,
         "bound_ratio": _bound_ratio(X, inside, dW, rounding),
     }
@@ -93,20 +98,3 @@ def _bound_ratio(X: Array, inside: Array, dW: Array, rounding: float) -> float:
     bound = residual[:, None] * np.linalg.norm(dW, axis=0)
     counted = bound > rounding
     return float((np.abs(X @ dW)[counted] / bound[counted]).max(initial=0))
-
-
-def _mean_above(values: Array, rounding: float) -> float:
-    """Return the mean absolute value, where values of no more than ``rounding`` count as zero."""
-    size = np.abs(values)
-    return float(np.mean(np.where(size > rounding, size, 0)))
-
-
-def packed(hit: NDArray[np.bool_]) -> str:
-    """Return booleans (n,) as base64 text, eight a byte."""
-    return base64.b64encode(np.packbits(hit).tobytes()).decode("ascii")
-
-
-def unpacked(text: str, n: int) -> NDArray[np.bool_]:
-    """Return the booleans (n,) that :func:`packed` wrote."""
-    bits = np.unpackbits(np.frombuffer(base64.b64decode(text), dtype=np.uint8))
-    return bits[:n].astype(bool)
