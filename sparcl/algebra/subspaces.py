@@ -1,4 +1,4 @@
-"""Spans of columns: an orthonormal basis, and the largest angle between two of them."""
+"""Subspaces of feature space: a basis of a span, the angle between two, and how large one must be."""
 
 import numpy as np
 
@@ -24,3 +24,10 @@ def canonical_angle(U: Array, V: Array) -> float:
         return 0.0
     sine = np.linalg.norm(V - U @ (U.T @ V), 2)
     return float(np.degrees(np.arcsin(min(float(sine), 1.0))))
+
+
+def energy_rank(values: Array, trace: float, tau: float) -> int:
+    """Return the smallest k with ``sum_{i<=k} lambda_i >= tau trace``, for descending eigenvalues (d,)."""
+    shares = np.cumsum(np.maximum(values, 0), dtype=np.float64) / trace
+    # rounding may leave the last share a few ulp below a tau close to 1
+    return min(int(np.searchsorted(shares, tau)) + 1, len(values))

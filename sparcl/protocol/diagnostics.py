@@ -6,17 +6,17 @@ for every method.  What a learner does to its old classes is measured in :mod:`s
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
 from sparcl.algebra.partition import residual_condition
-from sparcl.algebra.subspaces import canonical_angle
+from sparcl.algebra.subspaces import canonical_angle, energy_rank
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
-from sparcl.base.types import Array
+from sparcl.base.types import Array, Ints
 from sparcl.protocol.metrics import prototype_cosine
 
 EFFECTIVE = 0.01  # fraction of ||C_old||^2 that a mode must carry to count for kappa_t (paper)
@@ -73,7 +73,7 @@ def kappa(values: Array, vectors: Array, C_old: Array, ridge: float) -> float:
     return float((values[0] + ridge) / (values[least] + ridge))
 
 
-@dataclass
+@dataclass(frozen=True)
 class _JointRidge:
     """The sum R of all sessions so far in its eigenbasis, and the joint ridge solution W."""
 
@@ -82,14 +82,17 @@ class _JointRidge:
     vectors: Array
     W: Array
 
-    def rank(self, tau: float) -> int:
-        """Return the smallest k whose leading modes hold the fraction tau of the energy."""
-        shares = np.cumsum(np.maximum(self.values, 0)) / np.trace(self.R)
-        return min(int(np.searchsorted(shares, tau)) + 1, len(shares))
+    @classmethod
+    def of(cls, sums: Sums, ridge: float) -> Self:
+        """Decompose R (d, d) and solve for W (d, c): O(d^3)."""
+        R = sums.R.copy(order="F")
+        values, vectors = linalg.descending_eigh(R)
+        W = vectors @ ((vectors.T @ sums.C) / (np.maximum(values, 0) + ridge)[:, None])
+        return cls(R, values, vectors, W)
 
 
 def trace(
-    sessions: Sequence[tuple[Array, NDArray[np.integer]]], ridge: float, tau: float, count: int
+    sessions: Sequence[tuple[Array, Ints]], ridge: float, tau: float, count: int
 ) -> dict[str, list[dict[str, Any]]]:
     """Measure, over one class order, everything that depends on R and C only.
 
@@ -102,51 +105,59 @@ def trace(
     Returns
     -------
     ``modes`` : a row a session and mode: eigenvalue of R_t, and of the old mode its eigenvalue,
-    inverse gain, overlap and shrink.  ``sessions`` : a row a session, see :func:`_session_row`.
-    Cost: one dense eigendecomposition a session, and as much again for the core's measurements.
+    inverse gain, overlap and shrink.  ``sessions`` : a row a session, see :func:`_spectrum_row` and
+    :func:`_change_row`.  Cost: one dense eigendecomposition a session, and as much again for the
+    core's measurements.
     """
     d = sessions[0][0].shape[1]
-    modes = log_spaced_modes(d, count) - 1
+    modes = log_spaced_modes(d, count)
     labels = np.unique(np.concatenate([y for _, y in sessions]))
-    statistics, old = Sums(d), None
+    sums, old = Sums(d), None
+    sums.grow(len(labels))
+    seen = np.zeros(0, dtype=np.int64)
     mode_rows: list[dict[str, Any]] = []
     session_rows: list[dict[str, Any]] = []
-    seen = np.zeros(0, dtype=np.int64)
-    for t, (Phi, y) in enumerate(sessions):
-        statistics.grow(len(labels))
-        statistics.accumulate(Phi, np.searchsorted(labels, y))
-        R, C = statistics.R.copy(order="F"), statistics.C
-        values, vectors = linalg.descending_eigh(R)
-        W = vectors @ ((vectors.T @ C) / (np.maximum(values, 0) + ridge)[:, None])
-        new = _JointRidge(R, values, vectors, W)
-        diluted: dict[str, Array] = {}
+    for t, (Phi, y) in enumerate(sessions, 1):
+        columns = np.searchsorted(labels, y)
+        sums.accumulate(Phi, columns)
+        before, seen = seen, np.union1d(seen, columns)
+        new = _JointRidge.of(sums, ridge)
+        by_mode = {"eigenvalue": new.values}
+        row = _spectrum_row(new, sums, before if len(before) else seen, seen, ridge)
         if old is not None:
-            diluted = dilution(R.copy(order="F"), old.values, old.vectors, R - old.R, ridge)
-            diluted |= {"old_eigenvalue": old.values, "inverse_gain": 1 / (old.values + ridge)}
-        for mode in modes:
-            row = {"session": t + 1, "mode": int(mode) + 1, "eigenvalue": float(values[mode])}
-            mode_rows.append(row | {key: float(column[mode]) for key, column in diluted.items()})
-        own = np.searchsorted(labels, np.unique(y))
-        before, seen = seen, np.union1d(seen, own)
-        prototypes = C[:, seen] / statistics.counts[seen]
-        row = {
-            "session": t + 1,
-            "kappa": kappa(values, vectors, C[:, before if len(before) else seen], ridge),
-            "condition": float((values[0] + ridge) / (max(values[-1], 0.0) + ridge)),
-            "prototype_cosine": prototype_cosine(prototypes),
-        }
-        if old is not None:
-            row |= _session_row(old, new, diluted, before, ridge, tau)
-        session_rows.append(row)
+            diluted = dilution(new.R.copy(order="F"), old.values, old.vectors, new.R - old.R, ridge)
+            by_mode |= {"old_eigenvalue": old.values, "inverse_gain": 1 / (old.values + ridge)}
+            by_mode |= diluted
+            row |= _change_row(old, new, diluted, before, ridge, tau)
+        mode_rows += [
+            {"session": t, "mode": int(m)} | {name: float(v[m - 1]) for name, v in by_mode.items()}
+            for m in modes
+        ]
+        session_rows.append({"session": t} | row)
         old = new
     return {"modes": mode_rows, "sessions": session_rows}
 
 
-def _session_row(
+def _spectrum_row(
+    new: _JointRidge, sums: Sums, old: Ints, seen: Ints, ridge: float
+) -> dict[str, Any]:
+    """Return kappa_t, the condition number of ``R_t + ridge I`` and the mean cosine of prototypes.
+
+    ``old`` are the columns of C of the classes before the session, ``seen`` those of all classes.
+    """
+    smallest = max(new.values[-1], 0.0)
+    return {
+        "kappa": kappa(new.values, new.vectors, sums.C[:, old], ridge),
+        "condition": float((new.values[0] + ridge) / (smallest + ridge)),
+        "prototype_cosine": prototype_cosine(sums.C[:, seen] / sums.counts[seen]),
+    }
+
+
+def _change_row(
     old: _JointRidge,
     new: _JointRidge,
     diluted: dict[str, Array],
-    before: NDArray[np.integer],
+    before: Ints,
     ridge: float,
     tau: float,
 ) -> dict[str, Any]:
@@ -164,7 +175,7 @@ def _session_row(
     ``sqrt(sum_i lambda_i ||u_i^T dW||^2 / sum_i lambda_i ||u_i^T W||^2)``, with the upper sum over
     the modes of either.  The two do not mix because the u_i are R_old-orthogonal.
     """
-    k = old.rank(tau)
+    k = energy_rank(old.values, float(np.trace(old.R)), tau)
     U, positive = old.vectors[:, :k], np.maximum(new.values, 0)
     overlap = float(diluted["overlap"][:k].sum())
     moved = np.square(old.vectors.T @ (new.W - old.W)[:, before]).sum(axis=1)

@@ -10,14 +10,13 @@ direction, the mean feature, which would hide all other overlap.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.algebra.subspaces import orthonormal_span
 from sparcl.base.errors import InputError
-from sparcl.base.types import Array
+from sparcl.base.types import Array, Ints
 
 
-def centred_means(Phi: Array, labels: NDArray[np.integer], classes: int) -> Array:
+def centred_means(Phi: Array, labels: Ints, classes: int) -> Array:
     """Return the centred class means (d, classes) of features Phi (n, d) with labels (n,).
 
     Raises
@@ -39,11 +38,11 @@ def centred_means(Phi: Array, labels: NDArray[np.integer], classes: int) -> Arra
 
 def greedy(
     Phi: Array,
-    labels: NDArray[np.integer],
-    sessions: Sequence[NDArray[np.integer]],
+    labels: Ints,
+    sessions: Sequence[Ints],
     *,
     hard: bool,
-) -> list[NDArray[np.int64]]:
+) -> list[Ints]:
     """Return sessions of the same sizes, chosen greedily after the first, which is kept.
 
     Each next session takes, of the classes that remain, those whose centred mean lies most
@@ -63,7 +62,7 @@ def greedy(
     means = centred_means(Phi, labels, sum(map(len, sessions)))
     energy = np.square(means).sum(axis=0)
     remaining = np.setdiff1d(np.arange(means.shape[1]), sessions[0])
-    result = [np.asarray(sessions[0], dtype=np.int64)]
+    result: list[Ints] = [np.asarray(sessions[0], dtype=np.int64)]
     for session in sessions[1:]:
         U = orthonormal_span(means[:, result[-1]])
         inside = np.square(U.T @ means[:, remaining]).sum(axis=0)

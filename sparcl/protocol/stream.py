@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
+from sparcl.base.types import Ints
 
 
 def class_order(order: int, classes: int) -> NDArray[np.int64]:
@@ -15,9 +16,7 @@ def class_order(order: int, classes: int) -> NDArray[np.int64]:
     return np.random.RandomState(order).permutation(classes).astype(np.int64)
 
 
-def split_sessions(
-    order: NDArray[np.integer], sessions: int, base_classes: int = 0
-) -> list[NDArray[np.integer]]:
+def split_sessions(order: Ints, sessions: int, base_classes: int = 0) -> list[Ints]:
     """Cut a class order (K,) into sessions of nearly equal size, larger ones first.
 
     With ``base_classes`` > 0 the first session has that many classes and the other
@@ -41,18 +40,18 @@ def split_sessions(
     return first + (np.array_split(order[base_classes:], rest) if rest else [])
 
 
-def rows_of(labels: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.intp]:
+def rows_of(labels: Ints, classes: Ints) -> NDArray[np.intp]:
     """Return the rows, ascending, whose label is among ``classes``."""
     return np.flatnonzero(np.isin(labels, classes))
 
 
 def pseudo_stream(
-    labels: NDArray[np.integer],
-    base: NDArray[np.integer],
+    labels: Ints,
+    base: Ints,
     sub_sessions: int,
     fit_share: float,
     seed: int,
-) -> tuple[list[NDArray[np.integer]], NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[list[Ints], NDArray[np.intp], NDArray[np.intp]]:
     """Split the base session into sub-sessions of classes and its samples into two sets of rows.
 
     Parameters
