@@ -68,9 +68,6 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.xfail(
-    reason="the page's blocks have no marks yet", raises=walkthrough.PageError, strict=True
-)
 def test_the_page_on_adding_something(repository: Path) -> None:
     walkthrough.follow(ROOT / "docs/adding.md", repository)
 
