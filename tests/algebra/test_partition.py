@@ -11,7 +11,8 @@ from reference.partitioned import core_basis
 from reference.streams import Session, fit, synthetic_stream
 
 from sparcl.algebra import linalg
-from sparcl.algebra.partition import Rule, Spectrum, canonical_angle, residual_condition
+from sparcl.algebra.partition import Rule, Spectrum, residual_condition
+from sparcl.algebra.subspaces import canonical_angle
 from sparcl.base.errors import InputError
 from sparcl.methods import build
 
