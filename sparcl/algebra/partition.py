@@ -8,6 +8,7 @@ from numpy.typing import DTypeLike
 from scipy.linalg import qr
 
 from sparcl.algebra import linalg
+from sparcl.algebra.subspaces import energy_rank
 from sparcl.base.checks import check_fraction, check_int
 from sparcl.base.errors import InputError
 from sparcl.base.state import Shape, Stateful
@@ -108,10 +109,9 @@ class Spectrum:
             values, vectors = self._leading(rule.k or 0)
         else:
             values, vectors = self._holding(rule.tau)
+        k = energy_rank(values, trace, rule.tau) if rule.tau is not None else rule.k or 0
         shares = np.cumsum(np.maximum(values, 0), dtype=np.float64) / trace
         shares = np.concatenate([[0.0], shares])
-        # rounding may leave the last share a few ulp below a tau close to 1
-        k = rule.k or min(int(np.searchsorted(shares, rule.tau or 0.0)), len(values))
         U_core = np.asfortranarray(vectors[:, :k])
         return Partition(
             U_core, float(shares[k]), float(shares[max(k - 1, 0)]), (self.origin, len(values))
@@ -133,17 +133,6 @@ class Spectrum:
         if self._pairs is None or self._pairs[0].sum() < target:
             self._pairs = linalg.leading_eigh(self.R, energy=energy)
         return self._pairs
-
-
-def canonical_angle(U: Array, V: Array) -> float:
-    """Return the largest canonical angle, in degrees, between spans of U and V (d, k): O(d k^2).
-
-    From the sine, ``||V - U U^T V||_2``, which keeps small angles that a cosine rounds away.
-    """
-    if U.shape[1] == 0:
-        return 0.0
-    sine = np.linalg.norm(V - U @ (U.T @ V), 2)
-    return float(np.degrees(np.arcsin(min(float(sine), 1.0))))
 
 
 def residual_condition(R: Array, ridge: float, U_core: Array) -> float:

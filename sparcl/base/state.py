@@ -104,6 +104,9 @@ def _unpack(left: dict[str, Any], prefix: str, bound: dict[str, int]) -> Statefu
     """Build one object and take its members out of ``left``."""
     header = json.loads(str(left.pop(prefix + HEADER)))
     kind = Stateful._kinds[header["kind"]]
+    for name, size in (header["settings"] | header["plain"]).items():
+        if name in SHARED and size:  # 0 before the first session
+            bound.setdefault(name, size)
     nodes = {name: _unpack(left, f"{prefix}{name}/", bound) for name in header["nodes"]}
     fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
     settings = header["settings"] | {name: nodes[name] for name in nodes if name in fields}

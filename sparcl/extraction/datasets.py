@@ -78,7 +78,7 @@ def find_split(
 
 def how_split(block: dict[str, Any]) -> str:
     """Return how a data set is split, as its block says or by default: ``own``, ``draw`` or the path of a list."""
-    return block.get("split", "draw" if block["reader"] == "folder" else "own")
+    return block.get("split", "draw" if block.get("reader") == "folder" else "own")
 
 
 def split_of(

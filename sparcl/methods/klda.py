@@ -38,4 +38,6 @@ def build(
     seed : of the map
     """
     value = 0.0 if ridge == 0 else check_positive("ridge", ridge)
+    if sigma != "median":
+        check_positive("sigma", sigma)
     return Composed(map=FourierMap(width, seed, sigma), head=RidgedScatter(), rule=Given((value,)))

@@ -54,9 +54,7 @@ def part(kind: str, asked: str | Mapping[str, Mapping[str, Any]], **given: Any) 
         raise InputError(f"{kind} = {name!r}: it must be one of {', '.join(PARTS[kind])}.")
     make = PARTS[kind][name]
     known = inspect.signature(make).parameters
-    settings = {k: v for k, v in given.items() if k in known or name == "spectral"} | dict(
-        settings or {}
-    )
+    settings = {k: v for k, v in given.items() if k in known} | dict(settings or {})
     try:
         return make(**settings)
     except TypeError as error:

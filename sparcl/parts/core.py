@@ -146,7 +146,7 @@ class Core(Unheld):
         self.chosen = 0
         self.Qs: list[Array] = []
         self.inverse: ResidualInverse | None = None
-        self.measured: dict[str, Any] = {}
+        self.measured: dict[str, Any] = {"renewed": False}
 
     def rules(self) -> list[Rule]:
         """Return the core rules, one for each threshold."""
@@ -226,14 +226,27 @@ class Core(Unheld):
         previous : weights of every point before the session
         drop : leave a point without a solution in this precision unsolved, (D, 0)
         """
-        self.chosen = points[0].j
-        updates = self.inverse is not None and isinstance(arrival, Batch)
-        self.measured |= {"update": "woodbury" if updates else "direct"}
         if self.inverse is not None and isinstance(arrival, Batch):
             W = self.inverse.update(
                 arrival.H, arrival.columns, previous[0], arrival.classes, sums.gram
             )
-            return [(W, None)]
+            solved: list[Solution] = [(W, None)]
+        else:
+            solved = self._solved_directly(head, sums, points, previous, arrival, drop)
+            self.inverse = None  # one that is there belongs to the sums before
+        self.chosen = points[0].j
+        self.measured |= {"update": "direct" if self.inverse is None else "woodbury"}
+        return solved
+
+    def _solved_directly(
+        self,
+        head: Head,
+        sums: Sums,
+        points: list[Point],
+        previous: list[Array],
+        arrival: Arrival,
+        drop: bool,
+    ) -> list[Solution]:
         if self.k == 0:
             return super().solve(head, sums, points, previous, arrival, drop)
         held = np.arange(arrival.classes) < (arrival.old if self.freeze else 0)
@@ -304,14 +317,21 @@ def spectral_core(
     warmup: int = 1,
     condition_limit: float | None = None,
     trust_degrees: float | None = None,
-    **switches: Any,
+    freeze: bool = True,
+    reappearing: str = "frozen",
+    new_classes: str = "full",
+    coupling: str = "exact",
+    project: bool = False,
+    directions: int = 0,
+    update: str = "auto",
+    seed: int = 0,
 ) -> Core:
     """Return a core by energy ``tau`` in (0, 1), one or several, or by rank ``k``.
 
     Parameters
     ----------
     refresh, warmup, condition_limit, trust_degrees : see :func:`sparcl.parts.refresh.policy`
-    switches : further settings of :class:`Core`
+    freeze, reappearing, new_classes, coupling, project, directions, update, seed : see :class:`Core`
     """
     several = () if tau is None or k is not None else tau
     taus = (several,) if isinstance(several, (int, float)) else tuple(several)
@@ -321,4 +341,6 @@ def spectral_core(
         condition_limit=condition_limit,
         trust_degrees=trust_degrees,
     )
-    return Core(taus=taus, k=k, policy=when, **switches)
+    return Core(
+        taus, k, when, freeze, reappearing, new_classes, coupling, project, directions, update, seed
+    )

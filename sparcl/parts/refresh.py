@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sparcl.algebra.partition import Partition, Spectrum, canonical_angle, residual_condition
+from sparcl.algebra.partition import Partition, Spectrum, residual_condition
+from sparcl.algebra.subspaces import canonical_angle
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.state import Stateful

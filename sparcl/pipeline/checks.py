@@ -40,7 +40,11 @@ def _suites(config: Settings) -> Iterator[str]:
         if suite["compare"]:
             compared = [suite["compare"]["of"], *suite["compare"]["against"]]
             yield from _unknown(f"{file}: compare", compared, "suite's methods", suite["methods"])
-        yield from _sums(config, file, suite)
+        for shown in [] if suite["traces"] else displays.traced(config, suite):
+            yield (
+                f"{file}: {shown} reads the spectrum of R, which `traces: 0` leaves out. Take it from the "
+                "list, or set `traces: 1`."
+            )
         for kind in ("tables", "figures"):
             for shown in set(suite[kind]) & set(config[kind]):
                 yield from _other_suites(config, file, suite, kind, shown)
@@ -48,19 +52,6 @@ def _suites(config: Settings) -> Iterator[str]:
         where = f"config/timings.yaml: {name}"
         yield from _unknown(f"{where}.datasets", block["datasets"], "datasets", config["datasets"])
         yield from _unknown(where, [block["backbone"]], "backbones", config["backbones"])
-
-
-def _sums(config: Settings, file: str, suite: Settings) -> Iterator[str]:
-    """Refuse sums of other features than the extracted ones."""
-    for method in suite["methods"]:
-        block = config["methods"].get(method, {})
-        if "sums" in block and (
-            suite["stress"] != "none" or block.get("features", "last") != "last"
-        ):
-            yield (
-                f"{file}: method '{method}': its key `sums` wants the features as they were extracted, "
-                "but the suite's `stress` or the method's `features` changes them. Leave out one of the two."
-            )
 
 
 def _other_suites(

@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from referencing import Registry, Resource
 
 from sparcl.base.errors import ConfigError
+from sparcl.pipeline import displays
 from sparcl.pipeline.checks import contradictions
 
 Settings = dict[str, Any]
@@ -22,7 +23,6 @@ OWN = "digits"
 OPTIONAL = {
     "order_rule": "random",
     "stress": "none",
-    "traces": 0,
     "compare": {},
     "tables": ["main"],
     "figures": ["dilution", "drift", "sessions"],
@@ -132,6 +132,9 @@ def _complete(settings: Settings) -> None:
     if settings["suite"] in datasets and settings["suite"] not in suites and OWN in suites:
         suites[settings["suite"]] = suites[OWN] | {"datasets": [settings["suite"]]}
     settings["suites"] = {name: OPTIONAL | block for name, block in suites.items()}
+    for block in settings["suites"].values():
+        # what draws the spectrum of R needs one class order traced
+        block.setdefault("traces", int(bool(displays.traced(settings, block))))
     for kind in ("methods", "datasets", "backbones"):
         for name, block in settings[kind].items():
             block.setdefault("label", name)

@@ -4,12 +4,22 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from sparcl.pipeline.plan import readers
+from sparcl.pipeline.plan import TRACES, readers
 
 Settings = Mapping[str, Any]
 
 # Where the frames lie that are no suite's summaries.
 FOLDERS = {"data": "data", "timings": "timings", "claims": "paper/claims"}
+
+
+def traced(config: Settings, suite: Mapping[str, Any]) -> list[str]:
+    """Return the tables and figures of a suite's block that read what traces make, as ``figures.<id>``."""
+    return [
+        f"{kind}.{name}"
+        for kind in ("tables", "figures")
+        for name in suite[kind]
+        if set(config[kind].get(name, {}).get("frames", ())) & set(TRACES)
+    ]
 
 
 def split_frame(frame: str) -> tuple[str, str]:

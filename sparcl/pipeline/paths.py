@@ -98,10 +98,21 @@ def selection_file(config: Settings, **names: str) -> str | list[str]:
 def sums_file(
     config: Settings, suite: str, dataset: str, backbone: str, method: str, order: str
 ) -> str:
-    """Return the total that a method with the key ``sums`` starts from."""
-    scale = "unit" if config["suites"][suite]["normalize"] else "raw"
-    by_sessions = config["methods"][method]["sums"] == "sessions"
-    by = f"{suite}-{order}" if by_sessions else "classes"
+    """Return the total that a method with the key ``sums`` starts from.
+
+    Raises
+    ------
+    ConfigError
+        Where a run reads other features than the extracted ones, which were summed.
+    """
+    protocol, block = config["suites"][suite], config["methods"][method]
+    if protocol["stress"] != "none" or block.get("features", "last") != "last":
+        raise ConfigError(
+            f"Suite '{suite}', method '{method}': its key `sums` wants the features as they were extracted, "
+            "but the suite's `stress` or the method's `features` changes them. Leave out one of the two."
+        )
+    scale = "unit" if protocol["normalize"] else "raw"
+    by = f"{suite}-{order}" if block["sums"] == "sessions" else "classes"
     return f"results/sums/{dataset}/{backbone}/{scale}/{by}.npz"
 
 
@@ -135,7 +146,8 @@ def summed_features(
     }
 
 
-def sums_of_shards(config: Settings, dataset: str, total: str) -> list[str]:
+def sums_of_shards(config: Settings, dataset: str, backbone: str, scale: str, by: str) -> list[str]:
     """Return the sums of a data set's shards, which lie in a folder named like their total."""
     n = config["datasets"][dataset]["shards"]
-    return [f"{total.removesuffix('.npz')}/{k}-of-{n}.npz" for k in range(1, n + 1)]
+    folder = f"results/sums/{dataset}/{backbone}/{scale}/{by}"
+    return [f"{folder}/{k}-of-{n}.npz" for k in range(1, n + 1)]

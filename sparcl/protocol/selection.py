@@ -72,8 +72,8 @@ def select(
             totals[point] += Fraction(int(hits), len(seen.labels) * len(subs))
 
     def settings(point: tuple[int, int]) -> dict[str, float]:
-        ridge = {"ridge": grid["ridge"][point[0]]}
-        return ridge | ({"tau": taus[point[1]]} if "tau" in grid else {})
+        chosen = {"ridge": grid["ridge"][point[0]]}
+        return chosen | ({"tau": grid["tau"][point[1]]} if "tau" in grid else {})
 
     def rank(point: tuple[int, int]) -> tuple[Fraction, float, float, float]:
         ridge = grid["ridge"][point[0]]

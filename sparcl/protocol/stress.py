@@ -9,7 +9,7 @@ Class means are those of training rows; test rows of a class move as its trainin
 long tail leaves them alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,4 +83,8 @@ def long_tail(
     return [Split(train.features[rows], train.labels[rows]), *parts[1:]]
 
 
-KINDS = {"near-duplicate": near_duplicate, "saturated": saturated, "long-tail": long_tail}
+KINDS: dict[str, Callable[..., list[Split]]] = {
+    "near-duplicate": near_duplicate,
+    "saturated": saturated,
+    "long-tail": long_tail,
+}

@@ -89,7 +89,9 @@ def summarise(
             runs.append(_run_row(record, rows))
             arrivals += _arrival_rows(record)
             diagnosed += _diagnostic_rows(record, streams.get(_stream(record), []))
-    hyper = sorted({key for row in runs for key in row["hyper"]} - {"ridge", "tau", "seed", *OF_RULES})
+    hyper = sorted(
+        {key for row in runs for key in row["hyper"]} - {"ridge", "tau", "seed", *OF_RULES}
+    )
     flat = [row | {key: row["hyper"].get(key) for key in ["ridge", "tau", *hyper]} for row in runs]
     numbers = ["sessions", "A_bar", "A_last", "forgetting", "drift", "drift_scaled"]
     measures = ["A_t", "A_t_sessions", "A_t_classes", "forgetting", "drift", "drift_scaled"]

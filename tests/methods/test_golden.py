@@ -2,7 +2,7 @@
 
 A change of any method's outcome shows here, in a number that a reader can look up.  Rounding of
 another BLAS may tip a sample whose two best scores nearly tie: two samples of 1,389 are allowed.
-After an intended change: ``python tests/unit/test_golden.py`` writes the counts again.
+After an intended change: ``PYTHONPATH=. python tests/methods/test_golden.py`` writes the counts again.
 """
 
 import json

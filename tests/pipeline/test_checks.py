@@ -91,13 +91,6 @@ REFUSED: dict[str, tuple[Change, list[str]]] = {
         lambda c: c["suites"]["toy"].update(tables=["streams"]),
         ["config/suites/toy.yaml: tables.streams reads suite 'long'", "`group: ablations`"],
     ),
-    "sums under stress": (
-        lambda c: (
-            c["methods"]["acil"].update(sums="classes"),
-            c["suites"]["saturated"].update(methods=["acil"]),
-        ),
-        ["config/suites/saturated.yaml: method 'acil'", "key `sums` wants"],
-    ),
     "sums that do not hold enough": (
         lambda c: c["methods"]["project"].update(sums="classes"),
         ["config/methods.yaml: project", "Sums", "project"],

@@ -101,6 +101,8 @@ def test_sums_lie_by_scale_and_by_what_is_summed(config: Settings) -> None:
     assert paths.sums_file(config, suite="toy", **names) == f"{folder}/unit/classes.npz"
     config["methods"]["acil"]["sums"] = "sessions"
     assert paths.sums_file(config, suite="official", **names) == f"{folder}/raw/official-7.npz"
+    with pytest.raises(ConfigError, match="Suite 'saturated', method 'acil': its key `sums` wants"):
+        paths.sums_file(config, suite="saturated", **names)
     orders = "results/orders/long-tail/cub-50/1993.json"
     assert paths.summed_order("cub-50", "long-tail-1993") == {"order": orders}
     assert paths.summed_order("cub-50", "classes") == {}

@@ -21,7 +21,6 @@ CASES = {
     "condition": ("sparcl", {"tau": 0.6, "condition_limit": 30.0}),
     "trust region": ("sparcl", {"tau": 0.6, "trust_degrees": 30.0}),
     "projection": ("sparcl", {"tau": 0.6, "project": True}),
-    "several cores": ("sparcl", {"tau": 0.6, "cores": 2}),
 }
 
 

@@ -19,12 +19,6 @@ CLAIMED = plan.existing(
 )
 
 
-def timed(timing):
-    """Return the features that a timing reads, however young they are."""
-    files = paths.timed_features(config, timing)
-    return {dataset: ancient(path) for dataset, path in files.items()}
-
-
 rule time_methods:
     input:
         unpack(lambda w: timed(w.timing)),

@@ -10,7 +10,7 @@ from sparcl.pipeline.provenance import order_modules, script_code
 
 
 def ask(function, *arguments, **names):
-    """Call a function; what it refuses, Snakemake shows without a traceback."""
+    """Call a function while the Snakefile is read; what it refuses is shown without a traceback."""
     try:
         return function(*arguments, **names)
     except SparclError as error:
@@ -27,8 +27,11 @@ def one_of(names):
     return "|".join(names) or "(?!)"
 
 
+SUITES = one_of(config["suites"])
+
+
 wildcard_constraints:
-    suite=one_of(config["suites"]),
+    suite=SUITES,
     dataset=one_of(config["datasets"]),
     backbone=one_of(config["backbones"]),
     method=one_of(config["methods"]),
@@ -36,7 +39,7 @@ wildcard_constraints:
     shard=r"\d+",
     shards=r"\d+",
     scale="unit|raw",
-    by="classes|(?:" + one_of(config["suites"]) + r")-\d+",
+    by=rf"classes|(?:{SUITES})-\d+",
     order=r"\d+",
     seed=r"\d+",
     timing=one_of(config["timings"]),
@@ -58,3 +61,9 @@ def frames(kind, name, suite):
     """Return what a figure or table reads; times count however old they are, as for the claims."""
     files = displays.frames(config, kind, name, suite)
     return [ancient(path) if path.startswith("timings/") else path for path in files]
+
+
+def timed(timing):
+    """Return the features that a timing reads, however young they are."""
+    files = paths.timed_features(config, timing)
+    return {dataset: ancient(path) for dataset, path in files.items()}

@@ -8,8 +8,7 @@ of T matrices instead of K.
 rule sum_shard:
     input:
         unpack(
-            lambda w: ask(
-                paths.summed_features,
+            lambda w: paths.summed_features(
                 config,
                 w.dataset,
                 w.backbone,
@@ -52,7 +51,9 @@ rule run_from_sums:
         train=lambda w: paths.manifest(config, w.dataset, w.backbone, "train"),
         order="results/orders/{suite}/{dataset}/{order}.json",
         selection=lambda w: paths.selection_file(config, **w),
-        sums=lambda w: paths.sums_file(config, **w),
+        sums=lambda w: paths.sums_file(
+            config, w.suite, w.dataset, w.backbone, w.method, w.order
+        ),
         code=lambda w: method_code(
             "run_from_sums", w.method, "sparcl.app.sums_file", "sparcl.protocol.sweep"
         ),

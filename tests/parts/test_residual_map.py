@@ -6,12 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import solver as naive
 from reference.partitioned import core_basis
+from reference.ridge import class_list, constrained_ridge, joint_ridge, sums
 from reference.streams import Session, fit, synthetic_stream
 
+from sparcl.algebra.partition import residual_directions
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
 from sparcl.methods import build
-from sparcl.parts import expansion
+from sparcl.parts.maps import ResidualMap
 
 NONLINEAR = ["relu", "topk", "rbf"]
 
@@ -31,9 +33,9 @@ def test_directions_are_orthonormal_and_outside_the_core(seed: int, d: int, k: i
     U = np.linalg.qr(rng.standard_normal((d, d)))[0][:, :k]
     if m > d - k:
         with pytest.raises(InputError, match=rf"m = {m} .*rank {d - k} .*d = {d}, k = {k}"):
-            expansion.residual_directions(U, m, generator("test", seed))
+            residual_directions(U, m, generator("test", seed))
         return
-    Q = expansion.residual_directions(U, m, generator("test", seed))
+    Q = residual_directions(U, m, generator("test", seed))
     assert Q.shape == (d, m)
     assert np.abs(Q.T @ Q - np.eye(m)).max() < 1e-13
     assert np.abs(U.T @ Q).max(initial=0.0) < 1e-13
@@ -45,7 +47,7 @@ def test_directions_are_uniform_in_the_residual() -> None:
     draws = 4000
     mean = np.zeros((6, 6))
     for i in range(draws):
-        Q = expansion.residual_directions(U, 1, generator("uniform", i))
+        Q = residual_directions(U, 1, generator("uniform", i))
         mean += Q @ Q.T / draws
     assert mean == pytest.approx((np.eye(6) - U @ U.T) / 4, abs=5 * 0.25 / np.sqrt(draws))
 
@@ -69,7 +71,7 @@ def test_linear_in_explicit_coordinates(
     Qs, renewed = [], set()
     for t, (Phi, y) in enumerate(stream):
         learner.fit_session(Phi, y)
-        Qs.append(np.zeros((16, 0)) if learner.core.Qs[0] is None else learner.core.Qs[0].copy())
+        Qs.append(learner.core.Qs[0].copy() if learner.core.Qs else np.zeros((16, 0)))
         if learner.report()["renewed"]:
             renewed.add(t + 1)
         expected = naive.solver(stream[: t + 1], 0.2, renewed, tau=0.6, Qs=Qs, **switches)[-1]
@@ -84,7 +86,7 @@ def test_directions_are_drawn_anew_with_each_partition(stream: list[Session]) ->
     seen = []
     for Phi, y in stream:
         learner.fit_session(Phi, y)
-        seen.append(None if learner.core.Qs[0] is None else learner.core.Qs[0].copy())
+        seen.append(learner.core.Qs[0].copy() if learner.core.Qs else None)
         if seen[-1] is not None:
             assert np.abs(learner.core.U_core.T @ seen[-1]).max() < 1e-13
     assert seen[0] is None
@@ -124,12 +126,6 @@ def test_too_many_directions_change_nothing(
         assert all(np.array_equal(before[key], after[key]) for key in before)
 
 
-@pytest.mark.parametrize("cores", [2, 3])
-def test_linear_has_one_residual(cores: int) -> None:
-    with pytest.raises(InputError, match=r"linear.*cores = 1"):
-        build("sparcl", expansion="linear", m=2, cores=cores)
-
-
 @pytest.mark.parametrize(("kind", "m"), [("none", 3), ("linear", 0), ("relu", 0), ("topk", 0)])
 def test_width_and_kind_belong_together(kind: str, m: int) -> None:
     with pytest.raises(InputError, match=rf"'{kind}' with m = {m}"):
@@ -140,7 +136,15 @@ def test_width_and_kind_belong_together(kind: str, m: int) -> None:
 # --- nonlinear maps -------------------------------------------------------------------------------
 
 
-def naive_map(kind: str, frozen: expansion.ResidualMap, f: np.ndarray) -> np.ndarray:
+def begun(
+    kind: str, base: np.ndarray, width: int, tau_map: float = 0.5, seed: int = 0
+) -> ResidualMap:
+    frozen = ResidualMap(width, kind, tau_map, seed)
+    frozen.begin(base)
+    return frozen
+
+
+def naive_map(kind: str, frozen: ResidualMap, f: np.ndarray) -> np.ndarray:
     """One row: [f ; g(unit residual) / sqrt(M)]."""
     U, W, M = frozen.basis, frozen.weights, frozen.width
     residual = f - U @ (U.T @ f)
@@ -158,9 +162,7 @@ def naive_map(kind: str, frozen: expansion.ResidualMap, f: np.ndarray) -> np.nda
 @pytest.mark.parametrize("kind", NONLINEAR)
 @pytest.mark.parametrize("width", [1, 7, 64])
 def test_map_row_by_row(kind: str, width: int, stream: list[Session], probe: np.ndarray) -> None:
-    base = stream[0][0]
-    U = core_basis(base.T @ base, 0.5)
-    frozen = expansion.residual_map(kind, U, base, width, 4)
+    frozen = begun(kind, stream[0][0], width, seed=4)
     if kind == "topk" and width == 1:
         frozen_rows = frozen(probe)  # at least one output stays
         assert np.count_nonzero(frozen_rows[:, 16:], axis=1).tolist() == [1] * 40
@@ -172,19 +174,19 @@ def test_map_row_by_row(kind: str, width: int, stream: list[Session], probe: np.
 
 @pytest.mark.parametrize("kind", NONLINEAR)
 def test_what_is_drawn(kind: str) -> None:
-    U = np.zeros((400, 0))
-    frozen = expansion.ResidualMap(kind, U, 50, 3)
+    base = np.random.default_rng(0).standard_normal((2, 400))
+    frozen = begun(kind, base, 50, seed=3)
     W = frozen.weights
     assert W.shape == (400, 50)
-    assert np.array_equal(W, expansion.ResidualMap(kind, U, 50, 3).weights)
-    assert not np.array_equal(W, expansion.ResidualMap(kind, U, 50, 4).weights)
+    assert np.array_equal(W, begun(kind, base, 50, seed=3).weights)
+    assert not np.array_equal(W, begun(kind, base, 50, seed=4).weights)
     drawn = W[W != 0]
     assert (np.count_nonzero(W, axis=0) == (300 if kind == "topk" else 400)).all()
     assert drawn.mean() == pytest.approx(0, abs=5 / np.sqrt(len(drawn)))
     assert drawn.var() == pytest.approx(1, abs=5 * np.sqrt(2 / len(drawn)))
     if kind == "rbf":
         assert frozen.phases.min() >= 0 and frozen.phases.max() < 2 * np.pi
-    narrow = expansion.ResidualMap(kind, np.zeros((20, 0)), 5, 3).weights
+    narrow = begun(kind, base[:, :20], 5, seed=3).weights
     assert (np.count_nonzero(narrow, axis=0) == 20).all()
 
 
@@ -192,7 +194,7 @@ def test_rbf_approximates_the_gaussian_kernel(stream: list[Session], probe: np.n
     """2 g(u)^T g(v) estimates exp(-|u - v|^2 / (2 bandwidth^2)), to 1 / sqrt(M)."""
     base = stream[0][0]
     U = core_basis(base.T @ base, 0.5)
-    frozen = expansion.residual_map("rbf", U, base, 40_000, 0)
+    frozen = begun("rbf", base, 40_000)
     residual = base - base @ U @ U.T
     unit = residual / np.linalg.norm(residual, axis=1, keepdims=True)
     distances = [np.linalg.norm(u - v) for i, u in enumerate(unit) for v in unit[:i]]
@@ -207,7 +209,7 @@ def test_rbf_approximates_the_gaussian_kernel(stream: list[Session], probe: np.n
 
 def test_rbf_of_a_single_sample_or_equal_ones() -> None:
     for base in (np.ones((1, 5)), np.ones((4, 5))):
-        frozen = expansion.residual_map("rbf", np.zeros((5, 0)), base, 3, 0)
+        frozen = begun("rbf", base, 3, tau_map=0.0)
         assert frozen.bandwidth == 1.0
 
 
@@ -215,7 +217,7 @@ def test_rbf_of_a_single_sample_or_equal_ones() -> None:
 def test_a_vanishing_residual_is_zero_not_noise(kind: str, stream: list[Session]) -> None:
     base = stream[0][0]
     U = core_basis(base.T @ base, 0.9)
-    frozen = expansion.residual_map(kind, U, base, 30, 0)
+    frozen = begun(kind, base, 30, tau_map=0.9)
     inside = np.random.default_rng(0).standard_normal((5, U.shape[1])) @ U.T
     rows = np.concatenate([np.zeros((1, 16)), inside])
     assert np.array_equal(frozen.residual(rows), np.zeros((6, 16)))
@@ -228,8 +230,6 @@ def test_a_vanishing_residual_is_zero_not_noise(kind: str, stream: list[Session]
 @pytest.mark.parametrize("kind", NONLINEAR)
 def test_solver_over_a_map(kind: str, stream: list[Session]) -> None:
     """The constrained ridge in [f ; g(u)] with the core in the linear coordinates alone."""
-    from reference.ridge import class_list, constrained_ridge, joint_ridge, sums
-
     learner = build(
         "sparcl", ridge=0.1, tau=0.7, refresh=1, expansion=kind, m=25, tau_map=0.6, seed=3
     )
@@ -279,7 +279,7 @@ def test_a_map_of_the_whole_feature(stream: list[Session], probe: np.ndarray) ->
 
 def test_an_unknown_map_names_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"'cubic'.*relu, topk, rbf"):
-        expansion.residual_map("cubic", np.zeros((3, 0)), np.ones((2, 3)), 4, 0)
+        ResidualMap(4, "cubic")
 
 
 def test_wide_features_and_few_rows() -> None:

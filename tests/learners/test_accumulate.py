@@ -9,7 +9,6 @@ from reference.streams import Session, fit
 
 from sparcl import methods
 from sparcl.base.errors import InputError, NumericalError
-from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.methods import build
 
@@ -17,23 +16,18 @@ SUMS: dict[str, tuple[str, dict]] = {
     "ncm": ("ncm", {}),
     "acil": ("acil", {"ridge": 0.1}),
     "linear-relu": ("linear-relu", {"ridge": 0.1, "width": 40}),
-    "hidden layer": ("acil-rhl", {"ridge": 0.1, "width": 40}),
-    "fixed ridge": ("ranpac", {"ridge": 3.0, "width": 40}),
+    "power": ("compose", {"transform": "power"}),
     "sparse": ("flycl", {"ridge": 3.0, "width": 40, "nonzeros": 8}),
-    "sigmoid": ("foal", {"width": 40}),
-    "top-k": ("sparcl", {"k": 0, "expansion": "topk", "m": 40, "tau_map": 0.0}),
 }
 WHOLE: dict[str, tuple[str, dict, str]] = {
     "core": ("sparcl", {"tau": 0.6}, "core"),
-    "rule": ("linear-relu", {"ridge": "gaussian", "width": 40}, "gaussian"),
+    "rule": ("linear-relu", {"ridge": "gaussian", "width": 40}, "rule"),
     "map": ("sparcl", {"k": 0, "expansion": "relu", "m": 40}, "map"),
     "bandwidth": ("sparcl", {"k": 0, "expansion": "rbf", "m": 40, "tau_map": 0.0}, "map"),
     "projection": ("sparcl", {"k": 0, "project": True}, "project"),
-    "cores": ("sparcl", {"k": 0, "cores": 2}, "cores"),
     "ranpac": ("ranpac", {"width": 40}, "newest"),
     "kernels": ("gkeal", {"width": 20}, "centres"),
     "balanced": ("air", {"width": 40}, "final count"),
-    "two streams": ("dsal", {"width": 40}, "not a sum"),
 }
 
 
@@ -86,8 +80,8 @@ def test_parts_are_the_joint_ridge_of_the_equation(stream: list[Session]) -> Non
 
 
 def test_a_grid_of_ridges_is_a_sum_too(stream: list[Session], probe: np.ndarray) -> None:
-    def grid() -> Composed:
-        return Composed(Settings(ridges=(0.01, 0.1, 1.0), k=0))
+    def grid() -> Learner:
+        return build("acil", ridge=[0.01, 0.1, 1.0])
 
     whole, parts = fit(grid(), stream[:1]).scores(probe), in_parts(grid(), stream[0], [7])
     for point, scores in parts.scores(probe).items():
@@ -191,7 +185,7 @@ def test_what_cannot_be_merged_changes_neither(stream: list[Session], probe: np.
     failed = build("acil", ridge=0.1)
     failed.failure = "R is not positive definite"
     others = {
-        r"ridges \(\(0\.1,\) and \(1\.0,\)\)": fit(build("acil", ridge=1.0), stream),
+        r"rule\.grid \(\(0\.1,\) and \(1\.0,\)\)": fit(build("acil", ridge=1.0), stream),
         "dtype": fit(build("acil", ridge=0.1, dtype="float32"), stream),
         "NearestClassMean into a Composed": fit(build("ncm"), stream),
         "9 features into one of 16": fit(build("acil", ridge=0.1), narrow),

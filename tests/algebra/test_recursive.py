@@ -12,7 +12,7 @@ from reference.streams import Session, fit, synthetic_stream
 from sparcl.algebra import linalg
 from sparcl.algebra.recursive import ResidualInverse
 from sparcl.base.errors import InputError, NumericalError
-from sparcl.methods import build, sparcl, sparcl_plus
+from sparcl.methods import build
 
 
 def long_stream(seed: int, sessions: int, d: int, n: int = 32) -> list[Session]:
@@ -86,8 +86,8 @@ def test_sparcl_plus_takes_it_by_itself() -> None:
     """Few rows against 20 + 300 coordinates; the direct path is forced beside it."""
     sessions = long_stream(3, 9, 20, n=12)
     auto = build("sparcl-plus", ridge=0.1, tau=0.6, refresh=4, width=300)
-    direct = sparcl.build(
-        ridge=0.1, tau=0.6, refresh=4, expansion="relu", m=300, tau_map=0.5, update="direct"
+    direct = build(
+        "sparcl", ridge=0.1, tau=0.6, refresh=4, expansion="relu", m=300, update="direct"
     )
     taken = []
     for Phi, y in sessions:
@@ -234,7 +234,8 @@ def test_a_system_beyond_float32_is_an_error(stream: list[Session]) -> None:
     [
         {"ridge": "all"},
         {"ridge": "newest"},
-        {"cores": 2},
+        {"ridge": [0.1, 1.0]},
+        {"tau": [0.5, 0.9]},
         {"coupling": "dropped"},
         {"new_classes": "residual"},
         {"freeze": False},
@@ -247,14 +248,9 @@ def test_what_it_cannot_do_is_refused(switch: dict) -> None:
         build("sparcl", update="woodbury", **switch)
 
 
-@pytest.mark.parametrize("grid", [{"ridge": [0.1, 1.0]}, {"ridge": [1.0], "tau": [0.5, 0.9]}])
-def test_a_grid_is_refused(grid: dict) -> None:
-    for module in (sparcl, sparcl_plus):
-        with pytest.raises(InputError, match=r"woodbury.*one fixed ridge"):
-            module.build_grid(update="woodbury", **grid)
-
-
-@pytest.mark.parametrize("switch", [{"freeze": False}, {"coupling": "dropped"}, {"cores": 2}])
+@pytest.mark.parametrize(
+    "switch", [{"freeze": False}, {"coupling": "dropped"}, {"reappearing": "free"}]
+)
 def test_auto_stays_direct_where_the_recursion_would_be_wrong(switch: dict) -> None:
     sessions = synthetic_stream(sessions=4, classes=2, samples=2, dimension=80)
     learner = fit(build("sparcl", ridge=0.1, tau=0.5, refresh=0, **switch), sessions)

@@ -1,0 +1,76 @@
+"""docs/adding.md, followed to the letter in a copy of the repository."""
+
+from pathlib import Path
+
+import pytest
+import walkthrough
+from copies import ROOT, copy_project
+
+PAGE = """\
+1. Write it:
+
+   <!-- file: new/one.py -->
+   ```python
+   def one() -> int:
+       return 1
+   ```
+
+2. Extend a file and try both:
+
+<!-- append: kept -->
+```yaml
+more: 2
+```
+
+<!-- skip: what it prints -->
+```
+1
+```
+
+<!-- run -->
+```sh
+python -c 'from new.one import one; print(one())' > printed
+cat kept >> printed
+```
+"""
+
+
+def test_the_page_on_adding_something(tmp_path: Path) -> None:
+    repository = copy_project(tmp_path / "repository")
+    walkthrough.follow(ROOT / "docs/adding.md", repository)
+
+
+def test_steps_are_carried_out_as_written(tmp_path: Path) -> None:
+    folder, page = tmp_path / "copy", tmp_path / "page.md"
+    folder.mkdir()
+    (folder / "kept").write_text("old: 1\n", encoding="utf-8")
+    page.write_text(PAGE, encoding="utf-8")
+    walkthrough.follow(page, folder)
+    code = (folder / "new/one.py").read_text(encoding="utf-8")
+    assert code == "def one() -> int:\n    return 1\n"
+    assert (folder / "printed").read_text(encoding="utf-8") == "1\nold: 1\nmore: 2\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Text\n\n```sh\ntrue\n```\n", "page.md:3: the line before"),
+        ("<!-- run -->\n", "not followed by a code block"),
+        ("<!-- file: kept -->\n```\nnew\n```\n", "kept exists already"),
+        ("<!-- append: absent -->\n```\nnew\n```\n", "there is no absent"),
+        ("<!-- append: ../page.md -->\n```\nnew\n```\n", "outside the repository"),
+        ("<!-- append: linked -->\n```\nnew\n```\n", "outside the repository"),
+        ("<!-- skip -->\n```\nnew\n```\n", "is incomplete"),
+        ("<!-- run -->\n```sh\necho why\nfalse\necho on\n```\n", "status 1(.|\n)*\nwhy\n$"),
+    ],
+)
+def test_a_step_that_cannot_be_followed_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    folder, page = tmp_path / "copy", tmp_path / "page.md"
+    folder.mkdir()
+    (folder / "kept").write_text("old", encoding="utf-8")
+    (folder / "linked").symlink_to(page)
+    page.write_text(text, encoding="utf-8")
+    with pytest.raises(walkthrough.PageError, match=message):
+        walkthrough.follow(page, folder)
+    assert (folder / "kept").read_text(encoding="utf-8") == "old"
+    assert page.read_text(encoding="utf-8") == text
