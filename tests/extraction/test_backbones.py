@@ -86,7 +86,8 @@ def jax_arrays(model, heads):
 
 
 def test_a_vit_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixels):
-    """Random ViT-Ti/16 weights, whose layers are those of ViT-B/16: the same bits of features, and those of timm's own forward pass to rounding."""
+    """Random ViT-Ti/16 weights, whose layers are those of ViT-B/16:
+    the same bits of features, and those of timm's own forward pass to rounding."""
     torch.manual_seed(0)
     model = timm.create_model("vit_tiny_patch16_224").eval()  # with a classifier, as published
     state = model.state_dict()
