@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sparcl import methods
 from sparcl.base.errors import InputError
 from sparcl.base.rows import NORMALISATION, prepared
-from sparcl.features import store
+from sparcl.features import layout, store
 from sparcl.learners.learner import Array, Learner, read_state
 
-Files = Mapping[Path, store.Header]
+Files = Mapping[Path, layout.Header]
 Split = Callable[[int], Sequence[NDArray[np.integer]]]
 
 
@@ -28,7 +28,7 @@ class Model:
     ----------
     learner : its labels are positions in ``class_names``
     terms : method and all its hyper-parameters, normalisation and, once there are features,
-        :data:`store.SOURCE`
+        :data:`layout.SOURCE`
     class_names : of all files seen, in order of appearance; files are matched by these names
     fitted : labels that were fitted from each file, by the sha256 of its features
     """
@@ -187,7 +187,7 @@ class Model:
         """Return the files' headers; their features must be the model's."""
         files = {Path(path): store.header(path) for path in paths}
         for path, header in files.items():
-            source = {key: header.meta[key] for key in store.SOURCE}
+            source = {key: header.meta[key] for key in layout.SOURCE}
             self.agree({"features": header.d} | source, str(path))
         return files
 
@@ -198,7 +198,7 @@ class Model:
         place = {name: label for label, name in enumerate(self.class_names)}
         return np.array([place[name] for name in names], dtype=np.int64)
 
-    def _labels(self, header: store.Header) -> NDArray[np.int64]:
+    def _labels(self, header: layout.Header) -> NDArray[np.int64]:
         """Return the model's label of each class of a file, -1 where it has none."""
         place = {name: label for label, name in enumerate(self.class_names)}
         return np.array([place.get(name, -1) for name in header.class_names], dtype=np.int64)

@@ -15,7 +15,7 @@ from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError
 from sparcl.base.files import replacing
 from sparcl.base.rows import NORMALISATION, prepared
-from sparcl.features import store
+from sparcl.features import layout, store
 from sparcl.learners.learner import read_state
 
 KIND = "sums of classes, 1"
@@ -28,7 +28,7 @@ class Sums:
     Attributes
     ----------
     sums : labels are positions in ``class_names``
-    terms : what shards must agree in: data set, split, features, normalisation and ``store.SOURCE``
+    terms : what shards must agree in: data set, split, features, normalisation and ``layout.SOURCE``
     class_names : K names
     ids : (n,) bytes, ascending: every sample counts once
     parts : ascending, for each file that was summed the hashes of its features, labels and ids
@@ -70,7 +70,7 @@ class Sums:
         classes = len(header.class_names)
         groups = None if sessions is None else _groups(path, classes, sessions)
         sums = ClassSums(header.d, classes, groups)
-        for Phi, y in store.blocks(path, manifest=manifest):
+        for Phi, y in store.blocks(path, manifest_file=manifest):
             sums.accumulate(prepared(Phi, normalize), y)
         parts = [[header.meta[f"{array}_sha256"] for array in ("features", "labels", "ids")]]
         ids = np.sort(store.ids(path, manifest))
@@ -179,10 +179,10 @@ class Sums:
             )
 
 
-def terms(header: store.Header, normalize: bool) -> dict[str, Any]:
+def terms(header: layout.Header, normalize: bool) -> dict[str, Any]:
     """Return what sums of a feature file must agree in with others, as JSON would give it back."""
     own = {"features": header.d, "normalisation": NORMALISATION[normalize]}
-    keys = ("dataset", "split", *store.SOURCE)
+    keys = ("dataset", "split", *layout.SOURCE)
     return json.loads(json.dumps(own | {key: header.meta[key] for key in keys}))
 
 

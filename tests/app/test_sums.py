@@ -16,7 +16,7 @@ from sparcl.app.cli import main
 from sparcl.app.sums import Sums
 from sparcl.base.errors import FeatureFileError, InputError
 from sparcl.base.rows import prepared, unit
-from sparcl.features import shards, store
+from sparcl.features import layout, shards, store
 from sparcl.protocol import experiment, stream, sweep
 
 CIFAR = Path(__file__).resolve().parents[2] / "data/features/cifar-100-150/efficientnet-lite0"
@@ -48,9 +48,9 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     return write
 
 
-def cut(folder: Path, data: store.FeatureSet, parts: int, d: int) -> list[Path]:
+def cut(folder: Path, data: layout.FeatureSet, parts: int, d: int) -> list[Path]:
     """Write a feature set's first d features as shards, each with every parts-th row."""
-    meta = {key: data.meta[key] for key in store.REQUIRED_KEYS}
+    meta = {key: data.meta[key] for key in layout.REQUIRED_KEYS}
     paths = []
     for i in range(parts):
         paths.append(folder / f"{i}-of-{parts}.h5")
@@ -61,12 +61,12 @@ def cut(folder: Path, data: store.FeatureSet, parts: int, d: int) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def cifar() -> tuple[store.FeatureSet, store.FeatureSet]:
+def cifar() -> tuple[layout.FeatureSet, layout.FeatureSet]:
     return store.read(CIFAR / "train.h5"), store.read(CIFAR / "test.h5")
 
 
 @pytest.fixture(scope="module")
-def records(cifar: tuple[store.FeatureSet, store.FeatureSet]) -> dict[tuple[int, str], Any]:
+def records(cifar: tuple[layout.FeatureSet, layout.FeatureSet]) -> dict[tuple[int, str], Any]:
     """One-pass runs of the learners themselves, by features and method."""
     sessions = stream.split_sessions(stream.class_order(1993, 100), 4)
     found = {}

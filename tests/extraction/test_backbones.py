@@ -11,6 +11,8 @@ from safetensors.torch import save_file
 
 from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.extraction import backbones, weights
+from sparcl.extraction.checkpoints import read_tensors
+from sparcl.extraction.preprocessing import preprocess, preprocessing_of
 
 PREPROCESSING = {
     "size": 224,
@@ -227,7 +229,7 @@ def test_efficientnet_lite0_knows_what_it_sees(params):
     """The bundled features' weights, checked by meaning: its own classifier is left over in the file."""
     pins = params["backbones"]["efficientnet-lite0"]["weights"]
     name, content = weights.fetch(pins, "tf_efficientnet_lite0")
-    tensors = weights.read_tensors(name, content)
+    tensors = read_tensors(name, content)
     assert list(tensors)[-2:] == ["_fc.weight", "_fc.bias"] and len(tensors) == 296
     network = backbones.build(params["backbones"]["efficientnet-lite0"], PREPROCESSING)
     assert sum(p.requires_grad for p in network.model.parameters()) == 0
@@ -250,7 +252,7 @@ def test_vit_equals_the_graph_it_was_exported_as(params):
     preprocessing = {"crop": 1.0} | {k: block[k] for k in ("size", "interpolation", "mean", "std")}
     rng = np.random.default_rng(0)
     coarse = Image.fromarray(rng.integers(0, 256, (7, 7, 3), dtype=np.uint8))
-    pixels = backbones.preprocess(coarse, preprocessing)[None]
+    pixels = preprocess(coarse, preprocessing)[None]
     features, blocks = backbones.build(block, preprocessing)(pixels)
     assert features.shape == (1, 384) and blocks.shape == (1, 4, 384)
 
@@ -277,7 +279,7 @@ def test_preprocessing_keeps_the_centre_square(size, crop):
     ramp = np.linspace(0, 250, length)
     values = np.broadcast_to(ramp[None, :] if wide else ramp[:, None], size[::-1])
     image = Image.fromarray(values.astype(np.uint8))
-    out = backbones.preprocess(image, PREPROCESSING | {"crop": crop})
+    out = preprocess(image, PREPROCESSING | {"crop": crop})
     assert out.shape == (224, 224, 3) and out.dtype == np.uint8
     line = out[100, :, 0] if wide else out[:, 100, 0]
     kept = min(size) * crop / length * 250 * 223 / 224
@@ -287,9 +289,9 @@ def test_preprocessing_keeps_the_centre_square(size, crop):
 
 def test_preprocessing_converts_modes_and_names_its_filters():
     for mode in ("L", "RGBA", "P", "CMYK", "1"):
-        assert backbones.preprocess(Image.new(mode, (9, 5)), PREPROCESSING).shape == (224, 224, 3)
+        assert preprocess(Image.new(mode, (9, 5)), PREPROCESSING).shape == (224, 224, 3)
     with pytest.raises(ConfigError, match="allowed: bicubic, bilinear"):
-        backbones.preprocess(Image.new("L", (9, 5)), PREPROCESSING | {"interpolation": "area"})
+        preprocess(Image.new("L", (9, 5)), PREPROCESSING | {"interpolation": "area"})
 
 
 def test_presets(params):
@@ -312,23 +314,23 @@ def test_presets(params):
         | {"crop": 0.875, "preset": "resize-256-crop"},
     }
     for (backbone, dataset), settings in expected.items():
-        assert backbones.preprocessing_of(blocks[backbone], sets[dataset]) == settings
-    small = backbones.preprocessing_of(blocks["vit-s14-dinov2"], {})
+        assert preprocessing_of(blocks[backbone], sets[dataset]) == settings
+    small = preprocessing_of(blocks["vit-s14-dinov2"], {})
     assert small["size"] == 224 and small["crop"] == 1.0
     own = {"timm_id": "x", "preprocessing": {**common, **unit, "crop": 0.5}}
-    assert backbones.preprocessing_of(own, sets["cifar-100"]) == common | unit | {"crop": 0.5}
+    assert preprocessing_of(own, sets["cifar-100"]) == common | unit | {"crop": 0.5}
     lite = blocks["efficientnet-lite0"]
-    assert "preset" not in backbones.preprocessing_of(lite, sets["cub-50"])
-    assert backbones.preprocessing_of(lite, {})["crop"] == 0.875
+    assert "preset" not in preprocessing_of(lite, sets["cub-50"])
+    assert preprocessing_of(lite, {})["crop"] == 0.875
 
 
 def test_presets_that_cannot_be_had():
     with pytest.raises(ConfigError, match="allowed: timm, unit-range, resize-256-crop"):
-        backbones.preprocessing_of({"timm_id": "x", "preprocessing": "imagenet"}, {})
+        preprocessing_of({"timm_id": "x", "preprocessing": "imagenet"}, {})
     with pytest.raises(ConfigError, match=r"of x: mean, std missing\. State it"):
-        backbones.preprocessing_of({"timm_id": "x", "size": 224, "interpolation": "bicubic"}, {})
+        preprocessing_of({"timm_id": "x", "size": 224, "interpolation": "bicubic"}, {})
     with pytest.raises(ConfigError, match="timm states no preprocessing for resnet_of_mine"):
-        backbones.preprocessing_of({"timm_id": "resnet_of_mine"}, {})
+        preprocessing_of({"timm_id": "resnet_of_mine"}, {})
 
 
 def test_every_backbone_of_the_table_is_known_to_timm(params):
@@ -344,7 +346,7 @@ def test_unpinned_weights_of_the_hub_are_hashed(tmp_path, tiny, pixels, monkeypa
     save_file(tiny.state_dict(), path)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *_, **__: str(path))
     block = {"timm_id": "vit_tiny_patch16_224.augreg_in21k"}
-    network = backbones.build(block, backbones.preprocessing_of(block, {}))
+    network = backbones.build(block, preprocessing_of(block, {}))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert network.weights_sha256 == digest and f"not pinned; sha256 is {digest}" in caplog.text
     assert network(pixels)[0].shape == (2, 192)

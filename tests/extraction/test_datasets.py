@@ -9,6 +9,7 @@ import pytest
 
 from sparcl.base.errors import ConfigError, DatasetError
 from sparcl.extraction import datasets
+from sparcl.extraction.readers.sketchy import photo_id
 
 
 def block(reader, classes, train, test, folder="set", archive="set.tar"):
@@ -143,9 +144,7 @@ def test_grocery(grocery):
 
 def test_sketchy_keeps_a_photo_in_one_split(sketchy):
     found = both(block("sketchy", 2, 16, 14), sketchy)
-    photos = {
-        split: {datasets.photo_id(name) for name in part.ids} for split, part in found.items()
-    }
+    photos = {split: {photo_id(name) for name in part.ids} for split, part in found.items()}
     # ant: 15 of 20 sketches are closest to 14. bee has two photos, so one goes to each side.
     assert photos["train"] == {"n01_10", "n01_12", "n01_7", "n02_1"}
     assert photos["test"] == {"n01_9", "n02_2"}

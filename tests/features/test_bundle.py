@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparcl.extraction.datasets import photo_id
+from sparcl.extraction.readers.sketchy import photo_id
 from sparcl.features import store
 from sparcl.pipeline.configuration import load
 

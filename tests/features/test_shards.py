@@ -16,7 +16,7 @@ from own_data import write_network
 
 from sparcl.base.errors import ConfigError, FeatureFileError
 from sparcl.extraction.extract import extract_split
-from sparcl.features import shards, store
+from sparcl.features import layout, shards, store
 
 BATCH = 512  # 3 batches of the 1,258 images for training
 
@@ -87,11 +87,11 @@ def three(path):
 
 
 def rewrite(path, **changes):
-    """Write a shard again with other content: fields of `store.FeatureSet`, the rest goes into its attributes."""
+    """Write a shard again with other content: fields of `layout.FeatureSet`, the rest goes into its attributes."""
     data = store.read(path)
     fields = {k: v for k, v in changes.items() if k in ("features", "labels", "ids", "class_names")}
     data = dataclasses.replace(data, **fields)
-    meta = {k: v for k, v in data.meta.items() if k in store.TEXT_KEYS + store.JSON_KEYS}
+    meta = {k: v for k, v in data.meta.items() if k in layout.TEXT_KEYS + layout.JSON_KEYS}
     for key in changes.keys() - fields.keys():
         old = meta.get(key)
         meta[key] = old | changes[key] if isinstance(old, dict) else changes[key]

@@ -274,7 +274,7 @@ def write_weights(folder: Path) -> list[str]:
 
 
 def read_weights(folder: Path) -> object:
-    from sparcl.extraction.weights import read_tensors
+    from sparcl.extraction.checkpoints import read_tensors
 
     return [read_tensors(path.name, path.read_bytes()) for path in sorted(folder.glob("*.*"))]
 

@@ -10,7 +10,11 @@ import miniatures
 import pytest
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction import datasets, download, sources
+from sparcl.extraction import datasets
+from sparcl.extraction.storage import download
+from sparcl.extraction.storage.archive import TarStorage
+from sparcl.extraction.storage.folder import FolderStorage
+from sparcl.extraction.storage.locate import open_storage
 
 HOST = "127.0.0.1"
 MEMBERS = miniatures.imagenet_r(["n01443537", "n01484850"], 5)
@@ -88,16 +92,12 @@ def test_local_files_come_first(server, block, tmp_path, monkeypatch):
     (tmp_path / "local").mkdir()
     archive = tmp_path / "local" / "imagenet-r.tar"
     archive.write_bytes(server.content)
-    assert isinstance(
-        sources.open_source("mini", block, str(tmp_path / "local")), sources.TarSource
-    )
+    assert isinstance(open_storage("mini", block, str(tmp_path / "local")), TarStorage)
     miniatures.unpack(tmp_path / "local" / "imagenet-r", MEMBERS)
     monkeypatch.setenv("SPARCL_DATA", str(tmp_path / "local"))
-    assert isinstance(sources.open_source("mini", block), sources.FolderSource)
+    assert isinstance(open_storage("mini", block), FolderStorage)
     other = block | {"root": str(tmp_path / "empty")}
-    assert isinstance(
-        sources.open_source("mini", other, str(tmp_path / "local")), sources.TarSource
-    )
+    assert isinstance(open_storage("mini", other, str(tmp_path / "local")), TarStorage)
     assert server.ranges == [None], "only the last one, whose own root is empty, was downloaded"
 
 
@@ -105,11 +105,11 @@ def test_interrupted_and_resumed(server, block, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "BLOCK", 1000)
     server.cut = 5000
     with pytest.raises(DatasetError, match=r"could not download.*goes on from it"):
-        sources.open_source("mini", block)
+        open_storage("mini", block)
     part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
     assert part.stat().st_size == 5000
     server.cut = 0
-    sources.open_source("mini", block)
+    open_storage("mini", block)
     assert server.ranges == [None, "bytes=5000-"]
     assert (part.parent / "imagenet-r.tar").read_bytes() == server.content and not part.exists()
 
@@ -118,7 +118,7 @@ def test_a_part_that_is_already_whole(server, block, tmp_path):
     part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(server.content)
-    sources.open_source("mini", block)
+    open_storage("mini", block)
     assert server.ranges == [f"bytes={len(server.content)}-"]
 
 
@@ -127,7 +127,7 @@ def test_a_server_that_cannot_resume(server, block, tmp_path):
     part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(b"other bytes")
-    sources.open_source("mini", block)
+    open_storage("mini", block)
     assert (part.parent / "imagenet-r.tar").read_bytes() == server.content
 
 
@@ -136,14 +136,14 @@ def test_another_md5_is_never_used(server, block, tmp_path):
     with pytest.raises(
         DatasetError, match=f"gave another file than the one with md5 {'0' * 32}; it was deleted"
     ):
-        sources.open_source("mini", block)
+        open_storage("mini", block)
     assert not [p for p in (tmp_path / "cache" / "data").iterdir() if p.is_file()]
     local = tmp_path / "imagenet-r.tar"
     local.write_bytes(server.content)
     with pytest.raises(
         DatasetError, match=r"imagenet-r\.tar has md5 .* incomplete or another version: delete it"
     ):
-        sources.open_source("mini", block, str(tmp_path))
+        open_storage("mini", block, str(tmp_path))
 
 
 EVERY_WAY = (
@@ -155,11 +155,11 @@ EVERY_WAY = (
 def test_without_network_every_way_is_named(server, block, tmp_path):
     server.status = 404
     with pytest.raises(DatasetError, match=f"could not download.*404.*{EVERY_WAY}"):
-        sources.open_source("mini", block, str(tmp_path))
+        open_storage("mini", block, str(tmp_path))
     server.shutdown()
     server.server_close()
     with pytest.raises(DatasetError, match=f"could not download.*ConnectionError.*{EVERY_WAY}"):
-        sources.open_source("mini", block)
+        open_storage("mini", block)
 
 
 def test_a_full_disk(block, monkeypatch):
@@ -168,13 +168,13 @@ def test_a_full_disk(block, monkeypatch):
 
     monkeypatch.setattr(download._Resuming, "__call__", full)
     with pytest.raises(DatasetError, match="No space left on device"):
-        sources.open_source("mini", block)
+        open_storage("mini", block)
 
 
 def test_two_processes_download_once(server, block):
     results = []
     threads = [
-        threading.Thread(target=lambda: results.append(sources.open_source("mini", block)))
+        threading.Thread(target=lambda: results.append(open_storage("mini", block)))
         for _ in range(4)
     ]
     for thread in threads:
@@ -188,15 +188,15 @@ def test_two_processes_download_once(server, block):
 def test_compressed_archives_are_unpacked_once_as_a_tar(tmp_path, block, archive):
     md5 = miniatures.pack(tmp_path / archive, "imagenet-r", MEMBERS)
     block |= {"archive": archive, "md5": md5}
-    found = sources.open_source("mini", block, str(tmp_path))
+    found = open_storage("mini", block, str(tmp_path))
     assert {name: found.read(name) for name in found.names()} == MEMBERS
     unpacked = [p for p in (tmp_path / "cache" / "data").iterdir() if p.is_file()]
     assert len(unpacked) == 1 and re.fullmatch(r"imagenet-r-[0-9a-f]{16}\.tar", unpacked[0].name)
     before = os.stat(unpacked[0]).st_mtime_ns
-    sources.open_source("mini", block, str(tmp_path))
+    open_storage("mini", block, str(tmp_path))
     assert os.stat(unpacked[0]).st_mtime_ns == before
     whole = (tmp_path / archive).read_bytes()
     (tmp_path / archive).write_bytes(whole[: len(whole) // 2])
     del block["md5"], block["url"]
     with pytest.raises(DatasetError, match="cannot be decompressed"):
-        sources.open_source("mini", block, str(tmp_path))
+        open_storage("mini", block, str(tmp_path))

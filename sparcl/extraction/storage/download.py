@@ -7,20 +7,20 @@ import sys
 from pathlib import Path
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction.resume import locked
+from sparcl.extraction.locks import locked
 
 TIMEOUT_S = 30
 BLOCK = 1 << 20
 
 
 def fetch(dataset: str, url: str, md5: str, path: Path, remedy: str) -> None:
-    """Download `url` to `path`; a second process that wants the same file waits for the first.
+    """Download `url` to `path`. A second process that wants the same file waits for the first.
 
     Parameters
     ----------
     dataset : id for messages
     md5 : hash of the file
-    path : where it goes; the part that is there so far lies beside it as ``<name>.part``
+    path : where it goes; what has come so far lies beside it as ``<name>.part``
     remedy : sentence that says how else to provide the file
 
     Raises
@@ -51,7 +51,7 @@ def fetch(dataset: str, url: str, md5: str, path: Path, remedy: str) -> None:
 
 
 class _Resuming:
-    """A downloader for pooch that asks for the missing end of a file (HTTP Range)."""
+    """A downloader for pooch that asks only for the part of a file that is missing (HTTP Range)."""
 
     def __init__(self, path: Path) -> None:
         self.part = path.with_name(f"{path.name}.part")
@@ -63,7 +63,7 @@ class _Resuming:
         start = self.part.stat().st_size if self.part.exists() else 0
         headers = {"Range": f"bytes={start}-"} if start else {}
         with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as answer:
-            if answer.status_code != 416:  # 416: nothing is missing, the part is the whole file
+            if answer.status_code != 416:  # 416: the part is already the whole file
                 answer.raise_for_status()
                 resumed = answer.status_code == 206
                 start = start if resumed else 0
