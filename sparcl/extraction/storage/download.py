@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction.locks import locked
+from sparcl.base.locks import locked
 
 TIMEOUT_S = 30
 BLOCK = 1 << 20
