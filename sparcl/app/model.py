@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl import methods
+from sparcl.app.samples import Samples, check_once, names_of
 from sparcl.base.errors import InputError
 from sparcl.base.rows import NORMALISATION, prepared
 from sparcl.features import layout, store
@@ -31,12 +32,14 @@ class Model:
         :data:`layout.SOURCE`
     class_names : of all files seen, in order of appearance; files are matched by these names
     fitted : labels that were fitted from each file, by the sha256 of its features
+    samples : all that were fitted; none counts twice
     """
 
     learner: Learner
     terms: dict[str, Any]
     class_names: list[str] = field(default_factory=list)
     fitted: dict[str, list[int]] = field(default_factory=dict)
+    samples: Samples = field(default_factory=Samples)
 
     @classmethod
     def build(cls, method: str, hyper: dict[str, Any], normalize: bool) -> Self:
@@ -50,9 +53,10 @@ class Model:
         state = read_state(path)
         try:
             card = json.loads(str(state.pop("card")))
+            samples = Samples(state.pop("samples"))
             own = card["terms"]
             kind = type(methods.build(own["method"], **own["hyper"]))
-            return cls(kind.from_state(state), own, card["class_names"], card["fitted"])
+            return cls(kind.from_state(state), own, card["class_names"], card["fitted"], samples)
         except (KeyError, TypeError, ValueError, InputError) as error:
             raise InputError(
                 f"{path}: not a model that `python -m sparcl fit` wrote ({error})."
@@ -61,7 +65,7 @@ class Model:
     def save(self, path: str | Path) -> None:
         """Write learner and card as an npz file, whole or not at all."""
         card = {key: getattr(self, key) for key in ("terms", "class_names", "fitted")}
-        self.learner.save(path, card=json.dumps(card))
+        self.learner.save(path, card=json.dumps(card), samples=self.samples.names)
 
     def agree(self, given: Mapping[str, Any], where: str) -> None:
         """Take over terms that the model lacks; raise InputError, which names it, where one differs."""
@@ -110,7 +114,7 @@ class Model:
             self._count_once(header.meta["features_sha256"], mine, str(path))
         counts = np.zeros(len(self.class_names), dtype=np.int64)
         kept: list[tuple[Array, NDArray[np.integer]]] = []
-        for Phi, y in self._rows(files, classes):
+        for Phi, y in self._rows(files, classes, self.samples):
             counts += np.bincount(y, minlength=len(counts))
             if self.learner.undivided:
                 kept.append((Phi, y))
@@ -140,7 +144,7 @@ class Model:
         """
         files = self._open(paths)
         correct, samples = np.zeros((2, len(self.class_names)), dtype=np.int64)
-        for Phi, y in self._rows(files, self.learner.classes):
+        for Phi, y in self._rows(files, self.learner.classes, Samples()):
             samples += np.bincount(y, minlength=len(samples))
             correct += np.bincount(y[self.learner.predict(Phi) == y], minlength=len(samples))
         tested = np.flatnonzero(samples)
@@ -178,6 +182,7 @@ class Model:
             labels = self._meet(other.class_names)
             for sha256, fitted in other.fitted.items():
                 self._count_once(sha256, labels[fitted], name)
+            self.samples.add(other.samples.names, name)
             renamed = copy.copy(other.learner)
             renamed.classes = labels[renamed.classes]
             self.learner.merge(renamed)
@@ -185,6 +190,7 @@ class Model:
 
     def _open(self, paths: Sequence[str | Path]) -> Files:
         """Return the files' headers; their features must be the model's."""
+        check_once(paths)
         files = {Path(path): store.header(path) for path in paths}
         for path, header in files.items():
             source = {key: header.meta[key] for key in layout.SOURCE}
@@ -204,17 +210,24 @@ class Model:
         return np.array([place.get(name, -1) for name in header.class_names], dtype=np.int64)
 
     def _rows(
-        self, files: Files, classes: NDArray[np.integer]
+        self, files: Files, classes: NDArray[np.integer], counted: Samples
     ) -> Iterator[tuple[Array, NDArray[np.int64]]]:
-        """Yield features as the learner sees them and labels, block by block, of some classes."""
+        """Yield features as the learner sees them and labels, block by block, of some classes.
+
+        Each sample is added to ``counted``, once the file that it lies in is read to its end.
+        """
         unit = self.terms["normalisation"] == NORMALISATION[True]
         for path, header in files.items():
             labels = self._labels(header)
             wanted = np.isin(labels, classes)
+            taken = []
             for Phi, y in store.blocks(path):
                 rows = wanted[y]
+                taken.append(rows)
                 if rows.any():
                     yield prepared(Phi[rows], unit), labels[y[rows]]
+            if taken:
+                counted.add(names_of(path, header)[np.concatenate(taken)], str(path))
 
     def _count_once(self, sha256: str, labels: NDArray[np.int64], where: str) -> None:
         """Note that classes were fitted from a file; refuse if they were before."""

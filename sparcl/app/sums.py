@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.class_sums import ClassSums
+from sparcl.app.samples import Samples, check_once, names_of
 from sparcl.base.errors import InputError
 from sparcl.base.files import replacing
 from sparcl.base.rows import NORMALISATION, prepared
@@ -110,8 +111,11 @@ class Sums:
             When a file is damaged, :meth:`check_test` refuses it, or a class has no sample.
         """
         normalize = self.terms["normalisation"] == NORMALISATION[True]
+        check_once(paths)
+        counted = Samples()
         for path in paths:
             self.check_test(path)
+            counted.add(names_of(path, store.header(path)), str(path))
         parts = [part for path in paths for part in store.blocks(path)]
         Phi = np.concatenate([prepared(features, normalize) for features, _ in parts])
         y = np.concatenate([labels for _, labels in parts]).astype(np.int64)

@@ -129,8 +129,8 @@ class Learner(Stateful, ABC):
             )
         return learner
 
-    def save(self, path: str | Path, **beside: str) -> None:
-        """Write the state, and texts beside it, as an npz file, whole or not at all."""
+    def save(self, path: str | Path, **beside: str | Array) -> None:
+        """Write the state, and texts and arrays beside it, as an npz file, whole or not at all."""
         with replacing(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, allow_pickle=False, **(pack(self) | beside))
 
