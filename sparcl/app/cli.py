@@ -1,6 +1,7 @@
 """The command line: fit, evaluate and merge learners on feature files, cut those, and sweep sums of classes."""
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from sparcl import methods
 from sparcl.app import sums
 from sparcl.app.model import Model, Split, terms
+from sparcl.app.outputs import check_out, one_at_a_time
 from sparcl.base.errors import InputError, SparclError
 from sparcl.base.files import read_json, write_json
 from sparcl.features import shards
@@ -23,32 +25,62 @@ BAD_INPUT = 2  # exit code, as argparse's own
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0, or 2 with a message on the standard error."""
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(
+            output, io.TextIOWrapper
+        ):  # class names hold letters that a terminal may lack
+            output.reconfigure(errors="backslashreplace")
     chosen = _parser().parse_args(arguments)
     try:
+        if chosen.out is not None:
+            check_out(chosen.out, _inputs(chosen))
         chosen.run(chosen)
     except (SparclError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return BAD_INPUT
+    except MemoryError as error:
+        print(
+            f"InputError: not enough memory ({error}). Take a smaller width or fewer features, or a machine with more.",
+            file=sys.stderr,
+        )
+        return BAD_INPUT
     return 0
+
+
+def _inputs(chosen: argparse.Namespace) -> list[Path]:
+    """Return what a command reads and must not replace: `fit` may append to a model in place, `cut` cut in place."""
+    names = {"features", "model", "models", "sums", "order_file"}
+    if chosen.run is cut:
+        names -= {"features"}
+    given = [getattr(chosen, name, None) for name in sorted(names)]
+    return [
+        path for paths in given if paths for path in (paths if type(paths) is list else [paths])
+    ]
 
 
 def fit(chosen: argparse.Namespace) -> None:
     """Fit a new or a saved model on feature files and save it."""
-    hyper = dict(chosen.set)
     if chosen.method is None and chosen.append is None:
         raise InputError("Nothing says what to fit: give --method, or --append with a saved model.")
     if (chosen.order is None) != (chosen.sessions is None):
         raise InputError("--order and --sessions go together: a class order is cut into sessions.")
-    if chosen.append is None:
-        model = Model.build(chosen.method, hyper, not chosen.raw)
-    else:
-        model = Model.load(chosen.append)
-        method = chosen.method or model.terms["method"]
-        model.agree(terms(method, methods.checked(method, hyper), not chosen.raw), "command line")
-    for samples, classes in model.fit(chosen.features, _split(chosen)):
-        print(f"session {model.learner.session}: {samples} samples of {classes} classes")
-    model.save(chosen.out)
+    with one_at_a_time(chosen.append):
+        model = _started(chosen)
+        for samples, classes in model.fit(chosen.features, _split(chosen)):
+            print(f"session {model.learner.session}: {samples} samples of {classes} classes")
+        model.save(chosen.out)
     print(_described(chosen.out, model))
+
+
+def _started(chosen: argparse.Namespace) -> Model:
+    """Return the model that `fit` goes on with: a new one, or the one that it appends to."""
+    hyper = dict(chosen.set)
+    if chosen.append is None:
+        return Model.build(chosen.method, hyper, not chosen.raw)
+    model = Model.load(chosen.append)
+    method = chosen.method or model.terms["method"]
+    model.agree(terms(method, methods.checked(method, hyper), not chosen.raw), "command line")
+    return model
 
 
 def evaluate(chosen: argparse.Namespace) -> None:
@@ -193,9 +225,9 @@ def _assignment(text: str) -> tuple[str, Any]:
 
 
 def _whole(text: str) -> int:
-    """Read a whole number of at least 0."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    """Read a whole number of at least 0 that fits 32 bits, as the number of a class order does."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) < 2**32):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {2**32 - 1}")
     return int(text)
 
 
