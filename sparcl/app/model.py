@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from sparcl import methods
 from sparcl.app.samples import Samples, check_once, names_of
 from sparcl.base.errors import InputError
+from sparcl.base.npz import read_npz
 from sparcl.base.rows import NORMALISATION, prepared
 from sparcl.features import layout, store
-from sparcl.learners.learner import Array, Learner, read_state
+from sparcl.learners.learner import Array, Learner
 
 Files = Mapping[Path, layout.Header]
 Split = Callable[[int], Sequence[NDArray[np.integer]]]
@@ -50,14 +51,31 @@ class Model:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote; InputError when the file is no such model."""
-        state = read_state(path)
+        state = read_npz(path)
         try:
             card = json.loads(str(state.pop("card")))
             samples = Samples(state.pop("samples"))
-            own = card["terms"]
+            own, names, fitted = (card[key] for key in ("terms", "class_names", "fitted"))
             kind = type(methods.build(own["method"], **own["hyper"]))
-            return cls(kind.from_state(state), own, card["class_names"], card["fitted"], samples)
-        except (KeyError, TypeError, ValueError, InputError) as error:
+            learner = kind.from_state(state)
+            if np.max(learner.classes, initial=-1) >= len(names):
+                raise ValueError("a class without a name")
+            if learner.session and learner.logits(np.eye(1, learner.d)).shape != (
+                1,
+                len(learner.classes),
+            ):
+                raise ValueError("scores of another number of classes")
+            if not all(isinstance(name, str) for name in names) or not isinstance(fitted, dict):
+                raise ValueError("a card of another kind")
+            return cls(learner, own, names, fitted, samples)
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            RecursionError,
+            InputError,
+        ) as error:
             raise InputError(
                 f"{path}: not a model that `python -m sparcl fit` wrote ({error})."
             ) from error

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sparcl.base.errors import OutputError
 from sparcl.base.locks import locked
-from sparcl.features import store
+from sparcl.features import layout
 
 
 def check_out(out: Path, inputs: Iterable[Path]) -> None:
@@ -26,7 +26,7 @@ def check_out(out: Path, inputs: Iterable[Path]) -> None:
     if out.exists() and not out.is_file():
         raise OutputError(f"--out {out} is a folder or a device. Name a file.")
     for path in inputs:
-        read = [path, store.manifest_path(path)] if path.suffix == ".h5" else [path]
+        read = [path, layout.manifest_path(path)] if path.suffix == ".h5" else [path]
         if any(_same(out, file) for file in read):
             raise OutputError(
                 f"--out {out} is read by this command too ({path}), and would be replaced. Name another file."

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
-from sparcl.features import store
+from sparcl.features import layout, store
 
 
 class Samples:
@@ -16,10 +16,17 @@ class Samples:
     Attributes
     ----------
     names : (n,) bytes, ascending
+
+    Raises
+    ------
+    InputError
+        When the names are not that.
     """
 
     def __init__(self, names: NDArray[np.bytes_] | None = None) -> None:
         self.names = np.zeros(0, dtype="S1") if names is None else names
+        if self.names.dtype.kind != "S" or not np.all(self.names[1:] > self.names[:-1]):
+            raise InputError("ids of samples that are not bytes in ascending order")
 
     def add(self, names: NDArray[np.bytes_], where: str) -> None:
         """Count samples; InputError, which names ``where``, when one was counted before or comes twice."""
@@ -35,7 +42,7 @@ class Samples:
         self.names = joined
 
 
-def names_of(path: str | Path, header: store.Header) -> NDArray[np.bytes_]:
+def names_of(path: str | Path, header: layout.Header) -> NDArray[np.bytes_]:
     """Return how the samples of a feature file are known, in file order."""
     prefix = f"{header.meta['dataset']}\n{header.meta['split']}\n".encode()
     return np.strings.add(prefix, store.ids(path))

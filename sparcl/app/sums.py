@@ -1,12 +1,10 @@
 """Sums of feature files, by class or by session, in npz files that add up: shards of one data set anywhere."""
 
 import json
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +13,9 @@ from sparcl.algebra.class_sums import ClassSums
 from sparcl.app.samples import Samples, check_once, names_of
 from sparcl.base.errors import InputError
 from sparcl.base.files import replacing
+from sparcl.base.npz import read_npz
 from sparcl.base.rows import NORMALISATION, prepared
 from sparcl.features import layout, store
-from sparcl.learners.learner import read_state
 
 KIND = "sums of classes, 1"
 
@@ -91,15 +89,25 @@ class Sums:
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote, no pickle; InputError when the file is not that."""
         try:
-            state = read_state(path)
+            state = read_npz(path)
             card = json.loads(str(state["card"]))
             if card["kind"] != KIND:
                 raise ValueError(f"kind {card['kind']!r}")
             sums, ids = ClassSums.from_state(state), state["ids"]
             if len(ids) != sums.counts.sum() or len(card["class_names"]) != sums.classes:
                 raise ValueError("samples, ids and class names differ in number")
+            if extra := state.keys() - sums.state().keys() - {"card", "ids"}:
+                raise ValueError(f"{len(extra)} members too many (first: {min(extra)!r})")
+            numbers = [array for array in state.values() if array.dtype.kind == "f"]
+            if not all(np.isfinite(array).all() for array in numbers):
+                raise ValueError("values that are not finite")
+            if np.min(sums.counts, initial=0) < 0 or not np.all(ids[1:] > ids[:-1]):
+                raise ValueError("counts below zero, or ids out of order")
             return cls(sums, card["terms"], card["class_names"], ids, card["parts"])
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, InputError) as error:
+        except (
+            *(KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError),
+            InputError,
+        ) as error:
             raise _foreign(path, error) from error
 
     def rows(self, paths: Sequence[str | Path]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -258,9 +266,8 @@ def _least(ids: NDArray[np.bytes_]) -> bytes:
 
 def _least_saved(path: str | Path) -> bytes:
     try:
-        with np.load(path, allow_pickle=False) as state:
-            return _least(state["ids"][:1])
-    except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile, zlib.error) as error:
+        return _least(read_npz(path, only=("ids",))["ids"][:1])
+    except (KeyError, IndexError, InputError) as error:
         raise _foreign(path, error) from error
 
 
