@@ -1,57 +1,45 @@
-"""Which samples were counted: none counts twice, whatever files it comes in."""
+"""Samples of feature files as a model sees them: block by block, prepared, with its own labels."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.base.errors import InputError
+from sparcl.app.counted import Counted, check_once, names_of
+from sparcl.app.model import Model
+from sparcl.base.rows import NORMALISATION, prepared
+from sparcl.base.types import Array
 from sparcl.features import layout, store
 
+Files = Mapping[Path, layout.Header]
 
-class Samples:
-    """A set of samples, each known by data set, split and id.
 
-    Attributes
-    ----------
-    names : (n,) bytes, ascending
+def opened(model: Model, paths: Sequence[str | Path]) -> Files:
+    """Return the headers of feature files; InputError unless their features are of the model's kind."""
+    check_once(paths)
+    files = {Path(path): store.header(path) for path in paths}
+    for path, header in files.items():
+        source = {key: header.meta[key] for key in layout.SOURCE}
+        model.agree({"features": header.d} | source, str(path))
+    return files
 
-    Raises
-    ------
-    InputError
-        When the names are not that.
+
+def rows(
+    model: Model, files: Files, classes: NDArray[np.integer], counted: Counted
+) -> Iterator[tuple[Array, NDArray[np.int64]]]:
+    """Yield features (b, d) as the learner sees them and labels (b,), block by block, of some classes.
+
+    Each sample is added to ``counted``, once the file that it lies in is read to its end.
     """
-
-    def __init__(self, names: NDArray[np.bytes_] | None = None) -> None:
-        self.names = np.zeros(0, dtype="S1") if names is None else names
-        if self.names.dtype.kind != "S" or not np.all(self.names[1:] > self.names[:-1]):
-            raise InputError("ids of samples that are not bytes in ascending order")
-
-    def add(self, names: NDArray[np.bytes_], where: str) -> None:
-        """Count samples; InputError, which names ``where``, when one was counted before or comes twice."""
-        joined = np.sort(np.concatenate([self.names, names]))
-        twice = joined[1:][joined[1:] == joined[:-1]]
-        if len(twice):
-            dataset, split, identifier = twice[0].decode(errors="replace").split("\n", 2)
-            raise InputError(
-                f"{where}: {len(twice)} of its samples would count twice (first: {identifier!r} of {dataset}, "
-                f"{split}). They were counted before, perhaps from another file. Leave that file out; if they are "
-                "other samples, give them other ids."
-            )
-        self.names = joined
-
-
-def names_of(path: str | Path, header: layout.Header) -> NDArray[np.bytes_]:
-    """Return how the samples of a feature file are known, in file order."""
-    prefix = f"{header.meta['dataset']}\n{header.meta['split']}\n".encode()
-    return np.strings.add(prefix, store.ids(path))
-
-
-def check_once(paths: Sequence[str | Path]) -> None:
-    """Raise InputError when a path is given twice, under whatever name."""
-    seen: dict[Path, str | Path] = {}
-    for path in paths:
-        other = seen.setdefault(Path(path).resolve(), path)
-        if other is not path:
-            raise InputError(f"{path} is given twice, and would count twice. Leave one out.")
+    unit = model.terms["normalisation"] == NORMALISATION[True]
+    for path, header in files.items():
+        labels = model.labels_of(header)
+        wanted = np.isin(labels, classes)
+        taken = [np.zeros(0, dtype=bool)]
+        for Phi, y in store.blocks(path):
+            chosen = wanted[y]
+            taken.append(chosen)
+            if chosen.any():
+                yield prepared(Phi[chosen], unit), labels[y[chosen]]
+        counted.add(names_of(path, header)[np.concatenate(taken)], str(path))

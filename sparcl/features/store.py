@@ -126,9 +126,9 @@ def header(path: PathLike, manifest_file: PathLike | None = None) -> Header:
 
 
 def blocks(
-    path: PathLike, rows: int = ROWS, manifest_file: PathLike | None = None
+    path: PathLike, rows: int | None = None, manifest_file: PathLike | None = None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield features (b, d) and labels (b,) of a feature file in file order, b <= ``rows`` at a time.
+    """Yield features (b, d) and labels (b,) of a feature file in file order, b <= ``rows`` (`ROWS`) at a time.
 
     One pass, with ``rows`` samples in memory. Features, labels and ids are hashed on the way, so damage shows only
     after the last block: throw away then what was made of the earlier ones. Unlike in `read`, a training class may
@@ -138,7 +138,7 @@ def blocks(
     ------
     FeatureFileError : as `read`
     """
-    path = Path(path)
+    path, rows = Path(path), rows or ROWS
     with hdf5.opened(path) as (file, class_names, meta):
         stated = _stated(path, manifest_file)
         entries = _checked_entries(path, file, class_names, meta, stated)

@@ -167,7 +167,7 @@ def test_two_processes_that_append_to_one_model_lose_nothing(write: Callable[...
         assert process.stderr is not None
         process.stderr.close()
     model = Model.load("model.npz")
-    assert model.learner.session == 3 and len(model.samples.names) == 36
+    assert model.learner.session == 3 and len(model.counted.names) == 36
     assert not Path(".model.npz.lock").exists()
 
 

@@ -117,7 +117,7 @@ def test_random_damage_never_raises_anything_else(feature_file):
     expected = store.read(feature_file)
     rng = np.random.default_rng(1)
     refused = 0
-    for _ in range(300):
+    for _ in range(60):  # the fuzz tests do many more
         changed = bytearray(whole)
         for place in rng.integers(0, len(whole), 4):
             changed[place] = rng.integers(0, 256)

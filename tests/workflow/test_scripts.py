@@ -13,7 +13,7 @@ import pytest
 from copies import ROOT
 from tiny_suite import write_split
 
-from sparcl.app.sums import Sums
+from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.features import layout, shards, store
@@ -307,7 +307,7 @@ def test_sums_of_shards_and_a_run_from_them(
     manifests = {split: [features(split).with_suffix(".json")] for split in ("train", "test")}
     inputs = Files(sums=saved[::-1], train=view, manifests=manifests["train"])
     call("merge_sums", inputs, [total])
-    assert Sums.load(total).sums.counts.sum() == len(given.ids)
+    assert SumsFile.load(total).sums.counts.sum() == len(given.ids)
     inputs = Files(sums=saved[:1], train=view, manifests=manifests["train"])
     with pytest.raises(InputError, match="are missing and 0 are others"):
         call("merge_sums", inputs, [tmp_path / "part.npz"])

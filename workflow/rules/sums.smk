@@ -18,7 +18,7 @@ rule sum_shard:
             )
         ),
         unpack(lambda w: paths.summed_order(w.dataset, w.by)),
-        code=script_code("sum_shard", "sparcl.app.sums"),
+        code=script_code("sum_shard", "sparcl.app.sums_file"),
     output:
         "results/sums/{dataset}/{backbone}/{scale}/{by}/{shard}-of-{shards}.npz",
     log:
@@ -34,7 +34,7 @@ rule merge_sums:
     input:
         unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "train")),
         sums=lambda w: paths.sums_of_shards(config, **w),
-        code=script_code("merge_sums", "sparcl.app.sums"),
+        code=script_code("merge_sums", "sparcl.app.merging"),
     output:
         "results/sums/{dataset}/{backbone}/{scale}/{by}.npz",
     log:
@@ -54,7 +54,7 @@ rule run_from_sums:
         selection=lambda w: paths.selection_file(config, **w),
         sums=lambda w: paths.sums_file(config, **w),
         code=lambda w: method_code(
-            "run_from_sums", w.method, "sparcl.app.sums", "sparcl.protocol.sweep"
+            "run_from_sums", w.method, "sparcl.app.sums_file", "sparcl.protocol.sweep"
         ),
     output:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
