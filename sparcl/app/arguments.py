@@ -25,9 +25,9 @@ def assignment(text: str) -> tuple[str, Any]:
 
 
 def natural(text: str) -> int:
-    """Read a whole number, 0 or more."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number")
+    """Read a whole number, 0 or more, that fits 32 bits as the number of a class order does."""
+    if not (text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) < 2**32):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to {2**32 - 1}")
     return int(text)
 
 

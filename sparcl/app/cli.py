@@ -1,10 +1,13 @@
 """The command line: fit, evaluate and merge learners on feature files, cut those, and sweep sums of classes."""
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from sparcl.app.commands import cut, evaluate, fit, merge, merge_sums, sums, sweep
+from sparcl.app.outputs import check_out
 from sparcl.base.errors import SparclError
 
 COMMANDS = (fit, evaluate, merge, cut, sums, merge_sums, sweep)
@@ -13,13 +16,37 @@ BAD_INPUT = 2  # exit code, as argparse's own
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0, or 2 with a message on the standard error."""
+    for output in (sys.stdout, sys.stderr):
+        if isinstance(
+            output, io.TextIOWrapper
+        ):  # class names hold letters that a terminal may lack
+            output.reconfigure(errors="backslashreplace")
     chosen = _parser().parse_args(arguments)
     try:
+        if chosen.out is not None:
+            check_out(chosen.out, _inputs(chosen))
         chosen.run(chosen)
     except (SparclError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return BAD_INPUT
+    except MemoryError as error:
+        print(
+            f"InputError: not enough memory ({error}). Take a smaller width or fewer features, or a machine with more.",
+            file=sys.stderr,
+        )
+        return BAD_INPUT
     return 0
+
+
+def _inputs(chosen: argparse.Namespace) -> list[Path]:
+    """Return what a command reads and must not replace: `fit` may append in place, and `cut` may cut in place."""
+    names = {"features", "model", "models", "sums", "order_file"}
+    if chosen.run is cut.run:
+        names -= {"features"}
+    given = [getattr(chosen, name, None) for name in sorted(names)]
+    return [
+        path for paths in given if paths for path in (paths if type(paths) is list else [paths])
+    ]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sparcl.app.counted import Counted
 from sparcl.app.model import Model
 from sparcl.app.samples import opened, rows
 from sparcl.base.errors import InputError
@@ -24,7 +25,7 @@ def evaluate(model: Model, paths: Sequence[str | Path]) -> dict[str, Any]:
     """
     files = opened(model, paths)
     correct, samples = np.zeros((2, len(model.class_names)), dtype=np.int64)
-    for Phi, y in rows(model, files, model.learner.classes):
+    for Phi, y in rows(model, files, model.learner.classes, Counted()):
         samples += np.bincount(y, minlength=len(samples))
         correct += np.bincount(y[model.learner.predict(Phi) == y], minlength=len(samples))
     tested = np.flatnonzero(samples)

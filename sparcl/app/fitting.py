@@ -53,7 +53,7 @@ def _fit_session(model: Model, files: Files, classes: NDArray[np.integer]) -> tu
     summed = model.summed()
     counts = np.zeros(len(model.class_names), dtype=np.int64)
     kept: list[tuple[Array, NDArray[np.integer]]] = []
-    for Phi, y in rows(model, files, classes):
+    for Phi, y in rows(model, files, classes, model.counted):
         counts += np.bincount(y, minlength=len(counts))
         if summed is None:
             kept.append((Phi, y))

@@ -1,9 +1,7 @@
 """Adding up sums: those of feature files, or saved ones of shards, in an order that fixes the bits."""
 
-import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +9,7 @@ from numpy.typing import NDArray
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.app.sums_file import SumsFile, foreign
 from sparcl.base.errors import InputError
+from sparcl.base.npz import read_npz
 from sparcl.features import store
 
 
@@ -82,7 +81,6 @@ def _least(ids: NDArray[np.bytes_]) -> bytes:
 
 def _least_saved(path: str | Path) -> bytes:
     try:
-        with np.load(path, allow_pickle=False) as state:
-            return _least(state["ids"][:1])
-    except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile, zlib.error) as error:
+        return _least(read_npz(path, only=("ids",))["ids"][:1])
+    except (KeyError, IndexError, InputError) as error:
         raise foreign(path, error) from error

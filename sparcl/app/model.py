@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl import methods
+from sparcl.app.counted import Counted
 from sparcl.base.errors import InputError
+from sparcl.base.npz import read_npz
 from sparcl.base.rows import NORMALISATION
 from sparcl.features import layout
-from sparcl.learners.learner import Learner, read_state
+from sparcl.learners.learner import Learner
 from sparcl.learners.summed import Summed
 
 
@@ -29,12 +31,14 @@ class Model:
         :data:`layout.SOURCE`
     class_names : of all files seen, in order of appearance; files are matched by these names
     fitted : labels that were fitted from each file, by the sha256 of its features
+    counted : all samples that were fitted; none counts twice
     """
 
     learner: Learner
     terms: dict[str, Any]
     class_names: list[str] = field(default_factory=list)
     fitted: dict[str, list[int]] = field(default_factory=dict)
+    counted: Counted = field(default_factory=Counted)
 
     @classmethod
     def build(cls, method: str, hyper: dict[str, Any], normalize: bool) -> Self:
@@ -45,13 +49,24 @@ class Model:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote; InputError when the file is no such model."""
-        state = read_state(path)
+        state = read_npz(path)
         try:
             card = json.loads(str(state.pop("card")))
-            own = card["terms"]
+            counted = Counted(state.pop("samples"))
+            own, names, fitted = (card[key] for key in ("terms", "class_names", "fitted"))
             kind = type(methods.build(own["method"], **own["hyper"]))
-            return cls(kind.from_state(state), own, card["class_names"], card["fitted"])
-        except (KeyError, TypeError, ValueError, InputError) as error:
+            learner = kind.from_state(state)
+            if np.max(learner.classes, initial=-1) >= len(names):
+                raise ValueError("a class without a name")
+            if learner.logits(np.eye(1, learner.d)).shape != (1, len(learner.classes)):
+                raise ValueError("scores of another number of classes")
+            if not all(isinstance(name, str) for name in names) or not isinstance(fitted, dict):
+                raise ValueError("a card of another kind")
+            return cls(learner, own, names, fitted, counted)
+        except (
+            *(KeyError, TypeError, ValueError, AttributeError, RecursionError),
+            InputError,
+        ) as error:
             raise InputError(
                 f"{path}: not a model that `python -m sparcl fit` wrote ({error})."
             ) from error
@@ -59,7 +74,7 @@ class Model:
     def save(self, path: str | Path) -> None:
         """Write learner and card as an npz file, whole or not at all."""
         card = {key: getattr(self, key) for key in ("terms", "class_names", "fitted")}
-        self.learner.save(path, card=json.dumps(card))
+        self.learner.save(path, card=json.dumps(card), samples=self.counted.names)
 
     def described(self, path: Path) -> str:
         """Return one line that says what was saved at `path`."""
@@ -106,6 +121,7 @@ class Model:
             labels = self.meet(other.class_names)
             for sha256, fitted in other.fitted.items():
                 self.count_once(sha256, labels[fitted], name)
+            self.counted.add(other.counted.names, name)
             renamed = copy.copy(other.learner)
             renamed.classes = labels[renamed.classes]
             summed.merge(renamed)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.class_sums import ClassSums
+from sparcl.app.counted import Counted, check_once, names_of
 from sparcl.base.errors import InputError
 from sparcl.base.files import replacing
+from sparcl.base.npz import read_npz
 from sparcl.base.rows import NORMALISATION, prepared
 from sparcl.features import layout, store
-from sparcl.learners.learner import read_state
 
 KIND = "sums of classes, 1"
 
@@ -96,15 +97,25 @@ class SumsFile:
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote, no pickle; InputError when the file is not that."""
         try:
-            state = read_state(path)
+            state = read_npz(path)
             card = json.loads(str(state["card"]))
             if card["kind"] != KIND:
                 raise ValueError(f"kind {card['kind']!r}")
             sums, ids = ClassSums.from_state(state), state["ids"]
             if len(ids) != sums.counts.sum() or len(card["class_names"]) != sums.classes:
                 raise ValueError("samples, ids and class names differ in number")
+            if extra := state.keys() - sums.state().keys() - {"card", "ids"}:
+                raise ValueError(f"{len(extra)} members too many (first: {min(extra)!r})")
+            numbers = [array for array in state.values() if array.dtype.kind == "f"]
+            if not all(np.isfinite(array).all() for array in numbers):
+                raise ValueError("values that are not finite")
+            if np.min(sums.counts, initial=0) < 0 or not np.all(ids[1:] > ids[:-1]):
+                raise ValueError("counts below zero, or ids out of order")
             return cls(sums, card["terms"], card["class_names"], ids, card["parts"])
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, InputError) as error:
+        except (
+            *(KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError),
+            InputError,
+        ) as error:
             raise foreign(path, error) from error
 
     def rows(self, paths: Sequence[str | Path]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -116,8 +127,11 @@ class SumsFile:
             When a file is damaged, :meth:`check_test` refuses it, or a class has no sample.
         """
         normalize = self.terms["normalisation"] == NORMALISATION[True]
+        check_once(paths)
+        counted = Counted()
         for path in paths:
             self.check_test(path)
+            counted.add(names_of(path, store.header(path)), str(path))
         parts = [part for path in paths for part in store.blocks(path)]
         Phi = np.concatenate([prepared(features, normalize) for features, _ in parts])
         y = np.concatenate([labels for _, labels in parts]).astype(np.int64)

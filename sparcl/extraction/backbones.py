@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparcl.base.errors import ConfigError
+from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.extraction import checkpoints, weights
 from sparcl.extraction.keymaps import KEYMAPS
 
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 PRECISIONS = ("float32", "float16", "bfloat16")
+# Arguments of timm.create_model that load weights, or that are stated here.
+TIMM_TAKEN = (
+    *("pretrained", "pretrained_cfg", "pretrained_cfg_overlay", "checkpoint_path", "cache_dir"),
+    *("num_classes", "model_name"),
+)
 
 
 @dataclass
@@ -163,9 +168,18 @@ def build(
         raise ConfigError(
             f"Key map {keys!r} of {timm_id} is unknown; allowed: {', '.join(KEYMAPS)}."
         )
-    model: Any = timm.create_model(
-        timm_id, pretrained=False, num_classes=0, **block.get("timm_args", {})
-    )
+    arguments = block.get("timm_args", {})
+    if taken := [name for name in arguments if name in TIMM_TAKEN]:
+        raise WeightsError(
+            f"timm_args of {timm_id} state {', '.join(taken)}: weights come from `weights` alone, pinned and read "
+            "without running code. Write a checkpoint there: source file, path and sha256."
+        )
+    try:
+        model: Any = timm.create_model(timm_id, pretrained=False, num_classes=0, **arguments)
+    except (TypeError, ValueError, RuntimeError, AssertionError) as error:
+        raise ConfigError(
+            f"timm cannot build {timm_id} with timm_args {arguments} ({error}). Correct them in params.yaml."
+        ) from error
     indices = list(block.get("blocks", []))
     depth = len(getattr(model, "blocks", ())) if getattr(model, "num_prefix_tokens", 0) else 0
     if sorted(set(indices)) != indices or any(not 1 <= i <= depth for i in indices):

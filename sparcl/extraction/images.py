@@ -15,6 +15,9 @@ from sparcl.extraction.storage.protocol import Storage
 if TYPE_CHECKING:
     from PIL import Image
 
+# Of the suffixes that readers take for images. Pillow knows more, and starts Ghostscript on PostScript by any name.
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF")
+
 
 @dataclass
 class ImageSplit:
@@ -77,7 +80,7 @@ class ImageSplit:
         content = self.storage.read(name)
         if not content:
             raise ValueError("the file is empty")
-        image = Image.open(io.BytesIO(content))
+        image = Image.open(io.BytesIO(content), formats=FORMATS)
         image.load()
         return upright(image) if self.upright else image
 

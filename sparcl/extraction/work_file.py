@@ -17,7 +17,7 @@ import logging
 import os
 from pathlib import Path
 
-from sparcl.extraction.locks import open_locked
+from sparcl.base.locks import open_locked
 
 logger = logging.getLogger(__name__)
 

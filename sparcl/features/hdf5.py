@@ -29,10 +29,16 @@ def write(
     meta: dict[str, Any],
     parts: list[list[str]] | None = None,
 ) -> None:
-    """Write checked arrays and attributes; `parts` are the hashes of a view's shards."""
+    """Write checked arrays and attributes; `parts` are the hashes of a view's shards.
+
+    The file is put together in memory: with the arrays, three times their size at most.
+    """
     import h5py
 
-    with replacing(path) as temporary, h5py.File(temporary, "w", track_order=False) as file:
+    # On a full disk or one without locks HDF5 fails while it closes a file, and may crash. It must not touch the disk.
+    with h5py.File(
+        path.name, "w", driver="core", backing_store=False, block_size=1 << 24, track_order=False
+    ) as file:
         for name in ARRAYS:
             array = arrays.get(name)
             if isinstance(array, View):
@@ -50,6 +56,10 @@ def write(
                 file.attrs[key] = json.dumps(meta[key], sort_keys=True)
         if parts is not None:
             file.attrs["parts"] = json.dumps(parts)
+        file.flush()
+        image = file.id.get_file_image()
+    with replacing(path) as temporary:
+        temporary.write_bytes(image)
 
 
 def _virtual(name: str, view: View) -> Any:

@@ -23,10 +23,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sparcl.base.errors import ConfigError, FeatureFileError
 from sparcl.base.files import write_text
 from sparcl.features import store, views
-from sparcl.features.layout import JSON_KEYS, TEXT_KEYS, FeatureSet, Header
+from sparcl.features.layout import (
+    ARRAYS,
+    JSON_KEYS,
+    TEXT_KEYS,
+    FeatureSet,
+    Header,
+    manifest_path,
+)
 
 # What all shards of a split state alike.
 COMMON = ("of", "total", "ids_sha256")
@@ -97,12 +106,14 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
 def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -> dict[str, Any]:
     """Cut a feature file into shards and write the view of them at `path`, which may be the file itself.
 
+    After an interruption the same call goes on: shards that it finds are kept if they are those of this cut.
+
     A shard has at most ceil(n / of) samples, and may have none. All features are in memory at once.
 
     Parameters
     ----------
     source : path of the feature file
-    path : of the view; the shards get the folder ``<name>.shards`` beside it, which must not exist
+    path : of the view; the shards get the folder ``<name>.shards`` beside it, which must hold nothing else
     of : number of shards
 
     Returns
@@ -111,24 +122,22 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
 
     Raises
     ------
-    ConfigError : `of` is below 1, or the folder of the shards exists
+    ConfigError : `of` is below 1, or the folder of the shards holds something else
     FeatureFileError : `source` is damaged, or is itself a shard
     """
     whole, path = store.read(source), Path(path)
     folder = path.with_suffix(".shards")
     if "shard" in whole.meta:
         raise FeatureFileError(f"{source}: a shard is not cut again. Cut the view of all of them.")
-    # Writing into it could mix shards of two cuts, and the view may be the only copy of the features.
-    if folder.exists():
-        raise ConfigError(
-            f"{folder} exists. Delete it if nothing reads it, or cut into another folder."
-        )
     ids = [identifier.decode() for identifier in whole.ids]
     meta = {key: whole.meta[key] for key in TEXT_KEYS + JSON_KEYS if key in whole.meta}
     size = -(-len(ids) // max(of, 1))
     parts = [describe(ids, size, k, of) for k in range(1, max(of, 1) + 1)]  # 1 of 0: ConfigError
     files = [folder / f"{part['index']}-of-{of}.h5" for part in parts]
+    _clear_to_cut(folder, dict(zip(files, parts, strict=True)), whole, meta)
     for file, part in zip(files, parts, strict=True):
+        if file.exists() and manifest_path(file).exists():
+            continue  # an interrupted cut has written it, and `merge` verifies it
         rows = slice(part["first"], part["stop"])
         tokens = [
             None if array is None else array[rows] for array in (whole.blocks, whole.blocks_mean)
@@ -136,6 +145,32 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
         arrays = whole.features[rows], whole.labels[rows], whole.ids[rows], whole.class_names
         store.write(file, *arrays, meta | {"shard": part}, *tokens)
     return merge(path, files)
+
+
+def _clear_to_cut(
+    folder: Path, parts: dict[Path, dict[str, Any]], whole: FeatureSet, meta: dict[str, Any]
+) -> None:
+    """Raise ConfigError if the folder of the shards holds anything but what an interrupted cut of the file left."""
+    for file in sorted(folder.glob("[!.]*")):
+        shard = file.with_suffix(".h5")
+        if shard in parts and (file != shard or _is_part(shard, parts[shard], whole, meta)):
+            continue
+        raise ConfigError(
+            f"{folder} exists and holds {file.name}, which is no shard of this cut. Delete the folder if nothing reads "
+            "it, or cut into another one."
+        )
+
+
+def _is_part(file: Path, shard: dict[str, Any], whole: FeatureSet, meta: dict[str, Any]) -> bool:
+    """Return whether a file, perhaps without manifest, is the shard that the cut would write."""
+    found = store.read(file, verify=False)
+    rows = slice(shard["first"], shard["stop"])
+    pairs = [(getattr(found, name), getattr(whole, name)) for name in ARRAYS]
+    same = all(
+        one is None if other is None else np.array_equal(one, other[rows]) for one, other in pairs
+    )
+    stated = {key: found.meta[key] for key in TEXT_KEYS + JSON_KEYS if key in found.meta}
+    return same and stated == meta | {"shard": shard} and found.class_names == whole.class_names
 
 
 def _list_skipped(path: Path, files: list[Path]) -> None:

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import miniatures
@@ -25,6 +26,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, content: bytes) -> None:
         self.content, self.ranges, self.cut, self.status, self.resumable = content, [], 0, 200, True
+        self.encodings, self.encoding, self.endless, self.shift = [], "", False, 0
         super().__init__((HOST, 0), Handler)
 
     @property
@@ -36,13 +38,23 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         server, wanted = self.server, self.headers.get("Range")
         server.ranges.append(wanted)
+        server.encodings.append(self.headers.get("Accept-Encoding"))
         start = int(wanted[6:-1]) if wanted and server.resumable else 0
         if server.status != 200 or start >= len(server.content):
             self.send_error(416 if server.status == 200 else server.status)
             return
         self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(server.content) - start))
+        last = len(server.content) - 1
+        if start:
+            self.send_header("Content-Range", f"bytes {start + server.shift}-{last}/{last + 1}")
+        if not server.endless:
+            self.send_header("Content-Length", str(last + 1 - start))
+        if server.encoding:
+            self.send_header("Content-Encoding", server.encoding)
         self.end_headers()
+        with suppress(ConnectionError):
+            for _ in range(10_000 if server.endless else 0):
+                self.wfile.write(bytes(100_000))
         self.wfile.write(server.content[start : server.cut or None])
         self.close_connection = True
 
@@ -104,7 +116,9 @@ def test_local_files_come_first(server, block, tmp_path, monkeypatch):
 def test_interrupted_and_resumed(server, block, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "BLOCK", 1000)
     server.cut = 5000
-    with pytest.raises(DatasetError, match=r"could not download.*goes on from it"):
+    with pytest.raises(
+        DatasetError, match=r"could not download.*The 5000 bytes .*goes on from there"
+    ):
         open_storage("mini", block)
     part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
     assert part.stat().st_size == 5000
@@ -154,7 +168,9 @@ EVERY_WAY = (
 
 def test_without_network_every_way_is_named(server, block, tmp_path):
     server.status = 404
-    with pytest.raises(DatasetError, match=f"could not download.*404.*{EVERY_WAY}"):
+    with pytest.raises(
+        DatasetError, match=f"could not download.*404.*Nothing has come.*{EVERY_WAY}"
+    ):
         open_storage("mini", block, str(tmp_path))
     server.shutdown()
     server.server_close()
@@ -200,3 +216,41 @@ def test_compressed_archives_are_unpacked_once_as_a_tar(tmp_path, block, archive
     del block["md5"], block["url"]
     with pytest.raises(DatasetError, match="cannot be decompressed"):
         open_storage("mini", block, str(tmp_path))
+
+
+def test_a_link_that_breaks_again_and_again_gets_there(server, block, tmp_path):
+    """Each time far less comes than a block of the download holds."""
+    size = len(server.content)
+    assert download.BLOCK > 10_000 < size
+    for reached in range(10_000, size, 10_000):
+        server.cut = reached
+        with pytest.raises(DatasetError, match=f"The {reached} bytes .*goes on"):
+            open_storage("mini", block)
+    server.cut = 0
+    assert open_storage("mini", block).names()
+    assert server.ranges[:3] == [None, "bytes=10000-", "bytes=20000-"]
+
+
+def test_a_compressed_archive_is_stored_as_it_is_sent(server, block, tmp_path):
+    """Servers that call a .tar.gz a tar in the encoding gzip are common."""
+    block |= {"archive": "imagenet-r.tgz"}
+    block["md5"] = miniatures.pack(tmp_path / "imagenet-r.tgz", "imagenet-r", MEMBERS)
+    server.content, server.encoding = (tmp_path / "imagenet-r.tgz").read_bytes(), "gzip"
+    assert open_storage("mini", block).names() == sorted(MEMBERS)
+    assert server.encodings == ["identity"]
+
+
+def test_a_stream_without_an_end_is_refused_at_once(server, block, tmp_path):
+    server.endless = True
+    with pytest.raises(DatasetError, match=r"does not say how large.*Nothing has come"):
+        open_storage("mini", block)
+    assert not list((tmp_path / "cache" / "data").iterdir())
+
+
+def test_another_range_is_never_joined_to_the_part(server, block, tmp_path):
+    server.cut = 5000
+    with pytest.raises(DatasetError, match="The 5000 bytes"):
+        open_storage("mini", block)
+    server.cut, server.shift = 0, 1
+    with pytest.raises(DatasetError, match=r"another range.*The 5000 bytes"):
+        open_storage("mini", block)

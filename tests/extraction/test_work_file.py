@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from sparcl.extraction import locks
-from sparcl.extraction.locks import locked
+from sparcl.base import locks
+from sparcl.base.locks import locked
 from sparcl.extraction.work_file import WorkFile
 
 CHUNKS = [b"first", b"second" * 100, b"third"]

@@ -391,7 +391,7 @@ def test_a_cut_into_nothing_and_a_damaged_file(tokens, tmp_path):
     with pytest.raises(ConfigError, match="no shard 1 of 0"):
         shards.cut(tokens, tmp_path / "cut.h5", 0)
     shards.cut(tokens, tmp_path / "view.h5", 2)
-    with pytest.raises(ConfigError, match=r"view\.shards exists"):
+    with pytest.raises(ConfigError, match=r"view\.shards exists.*1-of-2"):
         shards.cut(tmp_path / "view.h5", tmp_path / "view.h5", 3)
     with pytest.raises(FeatureFileError, match=r"1-of-2\.h5: a shard is not cut again"):
         shards.cut(place(tmp_path / "view.h5", 1, 2), tmp_path / "cut.h5", 2)
@@ -399,3 +399,41 @@ def test_a_cut_into_nothing_and_a_damaged_file(tokens, tmp_path):
     with pytest.raises(FeatureFileError, match=r"train\.json"):
         shards.cut(tokens, tmp_path / "cut.h5", 2)
     assert not (tmp_path / "cut.shards").exists()
+
+
+@pytest.mark.parametrize("written", range(5))
+def test_an_interrupted_cut_goes_on(tokens, tmp_path, monkeypatch, written):
+    """Each shard is two files, a view two more; the process ends before one of them."""
+    shards.cut(tokens, tmp_path / "whole.h5", 2)
+    left, rename = iter(range(written)), os.replace
+
+    def replace(source, target):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", replace)
+        with pytest.raises(KeyboardInterrupt):
+            shards.cut(tokens, tmp_path / "cut.h5", 2)
+    shards.cut(tokens, tmp_path / "cut.h5", 2)
+    for k in (1, 2):
+        assert place(tmp_path / "cut.h5", k, 2).read_bytes() == (
+            place(tmp_path / "whole.h5", k, 2).read_bytes()
+        )
+    assert (tmp_path / "cut.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+    assert len(list((tmp_path / "cut.shards").iterdir())) == 4
+
+
+def test_a_cut_never_takes_the_shards_of_another_file_for_its_own(tokens, tmp_path):
+    whole = store.read(tokens)
+    meta = {
+        key: whole.meta[key] for key in (*layout.TEXT_KEYS, *layout.JSON_KEYS) if key in whole.meta
+    }
+    rest = (whole.labels, whole.ids, whole.class_names, meta, whole.blocks, whole.blocks_mean)
+    store.write(tmp_path / "other.h5", whole.features + 1, *rest)
+    shards.cut(tmp_path / "other.h5", tmp_path / "cut.h5", 2)
+    before = {file: file.read_bytes() for file in (tmp_path / "cut.shards").iterdir()}
+    with pytest.raises(ConfigError, match="no shard of this cut"):
+        shards.cut(tokens, tmp_path / "cut.h5", 2)
+    assert {file: file.read_bytes() for file in (tmp_path / "cut.shards").iterdir()} == before

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 
 from sparcl.base.errors import FeatureFileError
 from sparcl.features import layout, store, views
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_what_is_written_is_read_back(feature_file, content):
@@ -464,3 +467,34 @@ def test_a_bad_value_in_a_later_block_names_its_row(feature_file, name, value, m
     next(parts)
     with pytest.raises(FeatureFileError, match=message):
         next(parts)
+
+
+FULL_DISK = """
+import resource, signal, sys
+import numpy as np
+from sparcl.base.errors import OutputError
+from sparcl.features import layout, store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+meta = {key: "x" for key in layout.REQUIRED_KEYS} | {"split": "test", "preprocessing": {"size": 1}}
+n = 3000
+for limit in range(0, 460_000, 23_000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        store.write("out.h5", np.ones((n, 70), "f2"), np.zeros(n), [str(i) for i in range(n)], ["a"], meta)
+    except OutputError as error:
+        assert "ulimit -f" in str(error), error
+    else:
+        sys.exit(f"{limit} bytes hold the file")
+"""
+
+
+def test_a_disk_that_is_full_at_any_byte_is_an_error_and_no_crash(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not list(tmp_path.iterdir())

@@ -8,6 +8,7 @@ from sparcl import methods
 from sparcl.app import arguments, fitting
 from sparcl.app.fitting import SessionPlan
 from sparcl.app.model import Model, terms
+from sparcl.app.outputs import one_at_a_time
 from sparcl.base.errors import InputError
 from sparcl.protocol import stream
 
@@ -53,21 +54,27 @@ def add(commands: Any) -> None:
 
 def run(chosen: argparse.Namespace) -> None:
     """Fit a new or a saved model on feature files and save it."""
-    hyper = dict(chosen.set)
     if chosen.method is None and chosen.append is None:
         raise InputError("Nothing says what to fit: give --method, or --append with a saved model.")
     if (chosen.order is None) != (chosen.sessions is None):
         raise InputError("--order and --sessions go together: a class order is cut into sessions.")
-    if chosen.append is None:
-        model = Model.build(chosen.method, hyper, not chosen.raw)
-    else:
-        model = Model.load(chosen.append)
-        method = chosen.method or model.terms["method"]
-        model.agree(terms(method, methods.checked(method, hyper), not chosen.raw), "command line")
-    for samples, classes in fitting.fit(model, chosen.features, _plan(chosen)):
-        print(f"session {model.learner.session}: {samples} samples of {classes} classes")
-    model.save(chosen.out)
+    with one_at_a_time(chosen.append):
+        model = _started(chosen)
+        for samples, classes in fitting.fit(model, chosen.features, _plan(chosen)):
+            print(f"session {model.learner.session}: {samples} samples of {classes} classes")
+        model.save(chosen.out)
     print(model.described(chosen.out))
+
+
+def _started(chosen: argparse.Namespace) -> Model:
+    """Return the model that is fitted: a new one, or the one that is appended to."""
+    hyper = dict(chosen.set)
+    if chosen.append is None:
+        return Model.build(chosen.method, hyper, not chosen.raw)
+    model = Model.load(chosen.append)
+    method = chosen.method or model.terms["method"]
+    model.agree(terms(method, methods.checked(method, hyper), not chosen.raw), "command line")
+    return model
 
 
 def _plan(chosen: argparse.Namespace) -> SessionPlan | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,20 +16,73 @@ from sparcl.extraction.splits import SPLITS
 from sparcl.extraction.storage.arrays import ArrayStorage
 from sparcl.extraction.storage.protocol import Storage
 
+
+class _Dtype:
+    """Stands for numpy's dtype in a pickle; its state, the byte order, has no meaning for bytes."""
+
+    def __init__(self, code: str | bytes, *_: object) -> None:
+        if code not in ("u1", b"u1"):
+            raise pickle.UnpicklingError(f"the pickle holds an array of {code!r}, expected u1")
+
+    def __setstate__(self, state: object) -> None:
+        """Take nothing over."""
+
+
+class _Pixels:
+    """Stands for numpy's array in a pickle: bytes in two dimensions, made of data that have that many."""
+
+    values: np.ndarray
+
+    def __setstate__(self, state: tuple[int, tuple[int, int], _Dtype, bool, bytes]) -> None:
+        """Take over what numpy's own arrays do, which would believe any size."""
+        _, (rows, columns), dtype, fortran, data = state
+        if not isinstance(dtype, _Dtype) or type(data) is not bytes:
+            raise pickle.UnpicklingError("the pickle holds an array of something else than bytes")
+        order: Literal["F", "C"] = "F" if fortran else "C"
+        self.values = np.frombuffer(data, dtype=np.uint8).reshape(rows, columns, order=order)
+
+
+def _reconstruct(kind: object, shape: object, code: object) -> _Pixels:
+    return _Pixels()
+
+
+# No entry does anything with its arguments but look at them.
 CIFAR_GLOBALS = {
-    ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
+    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy", "ndarray"): "ndarray",  # named as an argument of _reconstruct, never called
+    ("numpy", "dtype"): _Dtype,
 }
 
 
 class _CifarUnpickler(pickle.Unpickler):
-    """Admits Python's plain types and numpy arrays, which are all that CIFAR-100's files hold."""
+    """Admits Python's plain types and arrays of bytes, which are all that CIFAR-100's files hold."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in CIFAR_GLOBALS:
             raise pickle.UnpicklingError(f"the pickle asks for {module}.{name}; refused")
         return CIFAR_GLOBALS[module, name]
+
+
+def load_pickle(content: bytes) -> dict[bytes, Any]:
+    """Return the dictionary of a CIFAR-100 file: lists, bytes, numbers, and (n, m) uint8 arrays.
+
+    Raises
+    ------
+    pickle.UnpicklingError : the pickle is damaged, or holds or asks for anything else
+    """
+    try:
+        for operation, argument, _ in pickletools.genops(content):
+            # The unpickler makes room for as many notes as the highest number says.
+            if operation.name in ("PUT", "LONG_BINPUT") and argument > len(content):
+                raise ValueError(f"note {argument} in a pickle of {len(content)} bytes")
+        found = _CifarUnpickler(io.BytesIO(content), encoding="bytes").load()
+    except pickle.UnpicklingError:
+        raise
+    except Exception as error:  # opcodes on operands of the wrong kind raise anything
+        raise pickle.UnpicklingError(f"damaged ({type(error).__name__}: {error})") from error
+    if not isinstance(found, dict):
+        raise pickle.UnpicklingError("the pickle holds no dictionary")
+    return {key: v.values if isinstance(v, _Pixels) else v for key, v in found.items()}
 
 
 def read_cifar100(storage: Storage, block: dict[str, Any]) -> Listing:
@@ -41,10 +95,7 @@ def read_cifar100(storage: Storage, block: dict[str, Any]) -> Listing:
         return read_folders(storage, block)
 
     def load(name: str) -> dict[bytes, Any]:
-        content = _CifarUnpickler(io.BytesIO(storage.read(name)), encoding="bytes").load()
-        if not isinstance(content, dict):
-            raise ValueError(f"{name} holds no dictionary")
-        return content
+        return load_pickle(storage.read(name))
 
     classes = [name.decode("utf-8") for name in load("meta")[b"fine_label_names"]]
     pixels: dict[str, np.ndarray] = {}

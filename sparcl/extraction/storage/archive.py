@@ -18,8 +18,8 @@ from typing import Any
 
 from sparcl.base.errors import DatasetError
 from sparcl.base.files import replacing
+from sparcl.base.locks import locked
 from sparcl.extraction.cache import cache_folder
-from sparcl.extraction.locks import locked
 
 logger = logging.getLogger(__name__)
 

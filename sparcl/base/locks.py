@@ -1,6 +1,4 @@
-"""Locks between processes that work on one file."""
-
-from __future__ import annotations
+"""Locks between processes, by files; a file system that keeps none is named once and does not stop the work."""
 
 import errno
 import fcntl
@@ -13,13 +11,16 @@ from typing import BinaryIO
 
 logger = logging.getLogger(__name__)
 
-# Answers of a shared file system that has no locks.
+# What a shared file system answers that keeps no locks.
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock while the block runs: a second process that wants it waits."""
+    """Hold the lock file ``path`` while the block runs; a second process that wants it waits.
+
+    Where the file system keeps no locks, a warning says so and the block runs without.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with open_locked(path):
         try:
@@ -29,7 +30,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def open_locked(path: Path) -> BinaryIO:
-    """Open a file to read and append, made if missing, and wait for its lock until it is closed."""
+    """Return the file ``path``, made if missing, open for appending and locked until it is closed."""
     while True:
         file = open(path, "a+b")
         try:
@@ -39,10 +40,15 @@ def open_locked(path: Path) -> BinaryIO:
             fcntl.flock(file, fcntl.LOCK_EX)
         except OSError as error:
             if error.errno not in NO_LOCKS:
+                file.close()
                 raise
-            logger.warning("%s lies on a file system without locks: going on without one.", path)
+            logger.warning(
+                "%s lies on a file system without locks: going on without one. Start no second process that writes "
+                "the same file.",
+                path,
+            )
             return file
-        # The holder may have removed the file meanwhile: then lock the one that has its name now.
+        # The holder may have finished and removed the file meanwhile: then lock the one that has its name now.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file
