@@ -84,7 +84,9 @@ def run(
         data = train.rows(classes)
         learner.fit_session(data.features, data.labels)
 
-    return evaluate_stream(learner, fit, test, sessions, method, hyper)
+    return evaluate_stream(
+        learner, fit, test, sessions, method, methods.hyperparameters(method) | hyper
+    )
 
 
 def evaluate_stream(
@@ -132,7 +134,7 @@ def evaluate_stream(
         "last_hits": old_classes.packed(last),
         "drift": [_rounded(drift) for drift, _ in drifts],
         "drift_scaled": [_rounded(scaled) for _, scaled in drifts],
-        "hyper": methods.hyperparameters(method) | hyper,
+        "hyper": hyper,
         "reports": reports,
         "session_of_class": np.repeat(
             np.arange(len(sessions)), [len(classes) for classes in sessions]

@@ -231,5 +231,10 @@ def run(
             "set with the same backbone."
         )
     return experiment.evaluate_stream(
-        fitted, lambda classes: fitted.fit_sums(classes, sums), test, sessions, method, hyper
+        fitted,
+        lambda classes: fitted.fit_sums(classes, sums),
+        test,
+        sessions,
+        method,
+        methods.hyperparameters(method) | hyper,
     )
