@@ -1,0 +1,443 @@
+"""The learner that trains on images, session by session: one loop for all methods."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from tqdm import tqdm
+
+from sparcl.base import randomness
+from sparcl.base.checks import check_choice, check_int
+from sparcl.base.errors import InputError, NumericalError
+from sparcl.trained.images import Images, View, check_images
+
+logger = logging.getLogger(__name__)
+
+MOMENTUM = 0.9
+UNDERFITTED = (
+    95.0  # percent; a session whose own images are classified worse was trained too little
+)
+PRECISIONS = ("float32", "bfloat16")  # float16 would need its loss scaled
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What all methods need to be built.
+
+    Attributes
+    ----------
+    network : timm model without classifier: images (b, 3, s, s) to features (b, D); it is copied
+    train : all training images; a learner looks at the rows of its sessions only
+    view : how images become input
+    device : cpu or cuda
+    precision : float32, or bfloat16 for mixed precision
+    batch : images of a forward pass outside training
+    """
+
+    network: nn.Module
+    train: Images
+    view: View
+    device: str = "cpu"
+    precision: str = "float32"
+    batch: int = 64
+
+    def __post_init__(self) -> None:
+        check_images(self.train, "training images")
+        check_choice("precision", self.precision, PRECISIONS)
+        check_int("batch", self.batch, least=1)
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise InputError("device = 'cuda', but torch sees no CUDA device; set it to 'cpu'.")
+
+
+class Batch(NamedTuple):
+    """Images x (b, 3, s, s), the columns y (b,) of their classes, and their rows (b,)."""
+
+    x: Tensor
+    y: Tensor
+    rows: NDArray[np.int64]
+
+
+def constant(epoch: int, epochs: int) -> float:
+    """Return 1: the rate stays."""
+    return 1.0
+
+
+def cosine(epoch: int, epochs: int) -> float:
+    """Return (1 + cos(pi epoch / epochs)) / 2, from 1 towards 0."""
+    return float(1 + np.cos(np.pi * epoch / epochs)) / 2
+
+
+@dataclass
+class Phase:
+    """One training: what is trained, on what, how.
+
+    Attributes
+    ----------
+    name : for messages
+    batches : epoch (from 0) to batches of any kind that ``loss`` takes
+    groups : parameter groups of the optimiser: ``params``, ``lr`` and ``weight_decay``; all other
+        tensors stay as they are
+    loss : batch to scalar
+    epochs, optimiser : number; ``sgd`` (momentum 0.9) or ``adam``
+    schedule : (epoch, epochs) to the factor of every rate
+    clip : largest norm of the gradient; 0 for no clipping
+    training : modules in training mode, which counts for dropout and BatchNorm
+    after_step : called with each batch after its step
+    """
+
+    name: str
+    batches: Callable[[int], Iterable[Any]]
+    groups: list[dict[str, Any]]
+    loss: Callable[[Any], Tensor]
+    epochs: int
+    optimiser: str = "sgd"
+    schedule: Callable[[int, int], float] = constant
+    clip: float = 0.0
+    training: tuple[nn.Module, ...] = ()
+    after_step: Callable[[Any], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.groups = [group | {"params": list(group["params"])} for group in self.groups]
+        self.groups = [group for group in self.groups if group["params"]]
+
+    @property
+    def parameters(self) -> list[nn.Parameter]:
+        """All that is trained."""
+        return [parameter for group in self.groups for parameter in group["params"]]
+
+
+class Trained(nn.Module, ABC):
+    """A class-incremental learner on images.
+
+    A method says what a session adds (:meth:`grow`), how it is trained (:meth:`session`) and how
+    images are scored (:meth:`predict`).  State is what a torch module holds, and :attr:`kept`.
+
+    Attributes
+    ----------
+    classes : (c,) labels in order of first appearance, ascending within a session
+    sizes : new classes of each session so far
+    network : the backbone
+    kept : named tensors of any shape that the method keeps beside its modules
+    """
+
+    name: ClassVar[str]
+    trains_network: ClassVar[bool] = True  # a frozen network is left out of the state
+
+    def __init__(self, setup: Setup, seed: int) -> None:
+        super().__init__()
+        self.setup, self.seed = setup, check_int("seed", seed, least=0)
+        self.network: Any = copy.deepcopy(setup.network).eval().requires_grad_(False)
+        self.width = int(self.network.num_features)
+        self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.sizes: list[int] = []
+        self.kept: dict[str, Tensor] = {}
+        self._trained: set[str] = set()
+        self._report: dict[str, Any] = {}
+        self._failure = ""
+        self.to(setup.device)
+
+    # What a method says.
+
+    @abstractmethod
+    def grow(self, new: int) -> None:
+        """Add the modules of ``new`` classes; their draws come from :meth:`torch_rng`."""
+
+    @abstractmethod
+    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+        """Yield the phases of a session; what stands between two yields is done between them."""
+
+    @abstractmethod
+    def predict(self, x: Tensor) -> Tensor:
+        """Return scores (b, c) of input x (b, 3, s, s), each image's by itself."""
+
+    def check(self, new: int) -> None:
+        """Raise InputError where ``new`` more classes cannot be learned; called before anything changes."""
+
+    def exemplars(self) -> int:
+        """Return the number of training images kept."""
+        return 0
+
+    def others(self) -> Mapping[str, Callable[[Tensor], Tensor]]:
+        """Return further ways to predict, by name, whose accuracy a run states beside the method's."""
+        return {}
+
+    # What all do.
+
+    def fit_session(self, rows: NDArray[np.integer]) -> None:
+        """Learn the next session from ``rows`` (n,) of the training images.
+
+        Raises
+        ------
+        InputError
+            No images, a row that does not exist, a class of an earlier session, too small a memory:
+            the learner stays as it was.
+        NumericalError
+            The loss is not finite; the learner cannot be used further.
+        """
+        where = f"{self.name}, session {self.number + 1}"
+        if self._failure:
+            raise NumericalError(f"An earlier session failed, build a new learner: {self._failure}")
+        rows = self._checked(rows, where)
+        new = np.unique(self.setup.train.labels[rows])
+        self.check(len(new))
+        self.classes = np.concatenate([self.classes, new])
+        self._grow(len(new))
+        most = 0
+        for phase in self.session(rows):
+            most = max(most, sum(p.numel() for p in phase.parameters))
+            known = dict(self.named_parameters())
+            declared = {id(p) for p in phase.parameters}
+            self._trained |= {key for key, p in known.items() if id(p) in declared}
+            try:
+                loss = self._train(phase, where)
+            except NumericalError as error:
+                self._failure = str(error)
+                raise
+        kept = sum(p.numel() for key, p in self.named_parameters() if key in self._trained)
+        scores = self.scan(self.predict, rows).numpy()[:, self.first :]
+        accuracy = 100 * float(
+            np.mean(np.argmax(scores, axis=1) == self.columns(rows) - self.first)
+        )
+        self._report |= {
+            "loss": loss,
+            "training_accuracy": accuracy,
+            "underfitted": accuracy < UNDERFITTED,
+            "exemplars": self.exemplars(),
+            "trainable_parameters": max(most, kept, self._report.get("trainable_parameters", 0)),
+        }
+        if accuracy < UNDERFITTED:
+            logger.warning(
+                "%s: underfitted, %.1f%% of its own images; raise epochs or rate.", where, accuracy
+            )
+
+    def logits(self, images: Images) -> NDArray[np.float32]:
+        """Return scores (n, c) of images; columns in the order of :attr:`classes`."""
+        if not self.sizes:
+            raise InputError(
+                f"{self.name}: no session was fitted yet, call fit_session before logits."
+            )
+        return self.score(self.predict, images)
+
+    def score(self, predict: Callable[[Tensor], Tensor], images: Images) -> NDArray[np.float32]:
+        """Return ``predict`` (n, c) of the plain views of images, in evaluation mode."""
+        return self._scan(predict, images, np.arange(len(images))).numpy()
+
+    def report(self) -> dict[str, Any]:
+        """Return what the last session's training showed: loss, accuracy on its images, what is kept."""
+        return dict(self._report)
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the learner needs to go on: tensors on the CPU, numbers and strings."""
+        tensors = {
+            key: value.detach().cpu().clone()
+            for key, value in self.state_dict().items()
+            if self.trains_network or not key.startswith("network.")
+        }
+        return {
+            "method": self.name,
+            "sizes": list(self.sizes),
+            "classes": self.classes.tolist(),
+            "tensors": tensors,
+            "kept": {key: value.cpu().clone() for key, value in self.kept.items()},
+            "trained": sorted(self._trained),
+            "report": dict(self._report),
+        }
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go on where :meth:`state` was taken, on a new learner of the same settings and network.
+
+        Raises
+        ------
+        InputError
+            The state is another method's, or the learner is not new.
+        """
+        if state["method"] != self.name or self.sizes:
+            raise InputError(
+                f"A state of {state['method']} does not fit a {self.name} learner after {len(self.sizes)} "
+                "sessions: load it into a new learner of the method that saved it."
+            )
+        for size in state["sizes"]:
+            self._grow(size)
+        missing, unexpected = self.load_state_dict(state["tensors"], strict=False)
+        foreign = [key for key in missing if self.trains_network or not key.startswith("network.")]
+        if foreign or unexpected:
+            raise InputError(
+                f"This state of {self.name} does not fit: {', '.join([*foreign, *unexpected][:3])}. Build the "
+                "learner with the network and settings that it was saved with."
+            )
+        self.classes = np.array(state["classes"], dtype=np.int64)
+        self.kept = {key: value.to(self.setup.device) for key, value in state["kept"].items()}
+        self._trained, self._report = set(state["trained"]), dict(state["report"])
+
+    # For methods.
+
+    @property
+    def number(self) -> int:
+        """Sessions begun so far; while one is trained, its number from 1."""
+        return len(self.sizes)
+
+    @property
+    def first(self) -> int:
+        """First column of the newest session."""
+        return sum(self.sizes[:-1])
+
+    def rng(self, *names: str | int) -> np.random.Generator:
+        """Return the random generator of this method, seed, session and ``names``."""
+        return randomness.generator("trained", self.name, self.seed, self.number, *names)
+
+    def torch_rng(self, *names: str | int) -> torch.Generator:
+        """Return torch's generator, on the CPU, of this method, seed, session and ``names``."""
+        return torch.Generator().manual_seed(int(self.rng(*names).integers(2**62)))
+
+    def columns(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the columns (n,) of the classes of training images."""
+        sorter = np.argsort(self.classes)
+        labels = self.setup.train.labels[rows]
+        columns = sorter[np.searchsorted(self.classes, labels, sorter=sorter)]
+        return columns.astype(np.int64)
+
+    def augmented(self, rows: NDArray[np.integer], *names: str | int) -> Batch:
+        """Return augmented views of training images; ``names`` decide, with the place in the batch, each view."""
+        seeds = self.rng("view", *names).integers(2**62, size=len(rows))
+        return self._batch(rows, seeds)
+
+    def epochs_of(
+        self, rows: NDArray[np.int64], size: int, phase: str = ""
+    ) -> Callable[[int], Iterator[Batch]]:
+        """Return epoch to shuffled batches of augmented images; the last batch may be smaller.
+
+        The view of an image depends on seed, session, phase, epoch and row, and not on its batch.
+        """
+
+        def batches(epoch: int) -> Iterator[Batch]:
+            rng = self.rng("epoch", phase, epoch)
+            order, seeds = rng.permutation(len(rows)), rng.integers(2**62, size=len(rows))
+            for start in range(0, len(rows), size):
+                chosen = order[start : start + size]
+                yield self._batch(rows[chosen], seeds[chosen])
+
+        return batches
+
+    def scan(self, function: Callable[[Tensor], Tensor], rows: NDArray[np.integer]) -> Tensor:
+        """Return ``function`` (n, ...) of the plain views of training images, on the CPU in float32."""
+        return self._scan(function, self.setup.train, rows)
+
+    def _grow(self, new: int) -> None:
+        self.sizes.append(new)
+        self.grow(new)
+        self.to(self.setup.device)
+
+    def _checked(self, rows: NDArray[np.integer], where: str) -> NDArray[np.int64]:
+        rows = np.asarray(rows, dtype=np.int64)
+        if not len(rows):
+            raise InputError(
+                f"{where}: no images. Usual cause: a class without training image in the order of classes; "
+                "remove it from the data set or add images."
+            )
+        if rows.min() < 0 or rows.max() >= len(self.setup.train):
+            raise InputError(
+                f"{where}: rows reach from {rows.min()} to {rows.max()}, and there are "
+                f"{len(self.setup.train)} training images. Give rows of those the learner was built with."
+            )
+        returned = np.intersect1d(self.setup.train.labels[rows], self.classes)
+        if len(returned):
+            raise InputError(
+                f"{where}: class {returned[0]} came in an earlier session. Every session must bring new "
+                "classes only: give all images of a class in one session."
+            )
+        return rows
+
+    def _batch(self, rows: NDArray[np.integer], seeds: NDArray[np.integer]) -> Batch:
+        pixels = [self.setup.train.pixels[row] for row in rows]
+        x = self.setup.view.augmented(pixels, seeds, self.setup.device)
+        return Batch(x, torch.from_numpy(self.columns(rows)).to(x.device), np.asarray(rows))
+
+    def _scan(
+        self, function: Callable[[Tensor], Tensor], images: Images, rows: NDArray[np.integer]
+    ) -> Tensor:
+        self.eval()
+        parts = []
+        with torch.inference_mode(), self._precision():
+            for start in range(0, len(rows), self.setup.batch):
+                pixels = [images.pixels[row] for row in rows[start : start + self.setup.batch]]
+                parts.append(
+                    function(self.setup.view.plain(pixels, self.setup.device)).float().cpu()
+                )
+        return torch.cat(parts)
+
+    def _precision(self) -> torch.autocast:
+        mixed = self.setup.precision != "float32"
+        dtype = torch.bfloat16 if mixed else torch.float32
+        return torch.autocast(self.setup.device, dtype=dtype, enabled=mixed)
+
+    def _train(self, phase: Phase, where: str) -> float:
+        """Carry out a phase and return the mean loss of its last epoch."""
+        self.requires_grad_(False)
+        for parameter in phase.parameters:
+            parameter.requires_grad_(True)
+        optimiser = _optimiser(phase)
+        rates = [group["lr"] for group in optimiser.param_groups]
+        mean = float("nan")
+        began, images = time.monotonic(), 0
+        title = f"{where}, {phase.name}"
+        devices = [torch.cuda.current_device()] if self.setup.device == "cuda" else []
+        bar = tqdm(total=phase.epochs, desc=title, unit="epoch", file=sys.__stderr__, disable=None)
+        with torch.random.fork_rng(devices), bar:
+            torch.manual_seed(int(self.rng("phase", phase.name).integers(2**62)))
+            for epoch in range(phase.epochs):
+                for group, rate in zip(optimiser.param_groups, rates, strict=True):
+                    group["lr"] = rate * phase.schedule(epoch, phase.epochs)
+                losses = []
+                for batch in phase.batches(epoch):
+                    losses.append(self._step(phase, optimiser, batch))
+                    images += len(batch[0])
+                    if not np.isfinite(losses[-1]):
+                        raise NumericalError(
+                            f"{title}, epoch {epoch + 1}, step {len(losses)}: the loss is {losses[-1]}. Usual "
+                            f"cause: a learning rate too large for this network (`rate`, here up to {max(rates):g}); "
+                            "lower it, or set precision to float32. Finished sessions are kept."
+                        )
+                mean = float(np.mean(losses))
+                bar.update()
+                bar.set_postfix_str(f"loss {mean:.4g}")
+        seconds = time.monotonic() - began
+        logger.info(
+            "%s: %d images in %.1f s, %.1f images/s, loss %.4g.",
+            title, images, seconds, images / max(seconds, 1e-9), mean,
+        )  # fmt: skip
+        self.requires_grad_(False).eval()
+        return mean
+
+    def _step(self, phase: Phase, optimiser: torch.optim.Optimizer, batch: Any) -> float:
+        self.eval()
+        for module in phase.training:
+            module.train()
+        with self._precision():
+            loss = phase.loss(batch)
+        value = float(loss.detach())
+        if np.isfinite(value):
+            optimiser.zero_grad()
+            loss.backward()
+            if phase.clip:
+                nn.utils.clip_grad_norm_(phase.parameters, phase.clip)
+            optimiser.step()
+            if phase.after_step is not None:
+                phase.after_step(batch)
+        return value
+
+
+def _optimiser(phase: Phase) -> torch.optim.Optimizer:
+    if check_choice("optimiser", phase.optimiser, ("sgd", "adam")) == "sgd":
+        return torch.optim.SGD(phase.groups, momentum=MOMENTUM)
+    return torch.optim.Adam(phase.groups)
