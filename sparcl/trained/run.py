@@ -62,8 +62,13 @@ def run(
         The checkpoint is of another run.
     """
     check_images(test, "test images")
-    rows = [Split(np.arange(len(images))[:, None], images.labels) for images in (setup.train, test)]
-    experiment.check_splits(*rows, int(np.concatenate(sessions).max()) + 1, method)
+    # Learners on images are given row numbers where others are given features.
+    rows_train, rows_test = (
+        Split(np.arange(len(images), dtype=np.float64)[:, None], images.labels)
+        for images in (setup.train, test)
+    )
+    classes = int(np.concatenate(sessions).max()) + 1
+    experiment.check_splits(rows_train, rows_test, classes, method)
     hyper = methods.hyperparameters(method) | hyper
     learner = _Resumable(setup, test, sessions, method, hyper, checkpoint)
     record = experiment.evaluate_stream(

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 
 from sparcl.base import randomness
-from sparcl.base.checks import check_choice, check_int
+from sparcl.base.checks import check_choice, check_int, check_positive
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.trained.images import Images, View, check_images
 
@@ -66,6 +66,34 @@ class Batch(NamedTuple):
     x: Tensor
     y: Tensor
     rows: NDArray[np.int64]
+
+
+def check_from_zero(name: str, value: float) -> float:
+    """Return ``value`` if it is a finite number of at least zero, else raise InputError."""
+    if not 0 <= value < np.inf:
+        raise InputError(f"{name} = {value!r}: it must be a finite number of at least 0.")
+    return value
+
+
+@dataclass(frozen=True)
+class Training:
+    """Learning rate, epochs, batch size and weight decay of a method's training."""
+
+    rate: float
+    epochs: int
+    batch: int
+    decay: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_positive("rate", self.rate)
+        check_int("epochs", self.epochs, least=1)
+        check_int("batch", self.batch, least=1)
+        check_from_zero("decay", self.decay)
+
+    def group(self, *modules: nn.Module, share: float = 1.0, decay: float = 1.0) -> dict[str, Any]:
+        """Return the parameter group of modules, at ``share`` of the rate and ``decay`` of the weight decay."""
+        parameters = [parameter for module in modules for parameter in module.parameters()]
+        return {"params": parameters, "lr": share * self.rate, "weight_decay": decay * self.decay}
 
 
 def constant(epoch: int, epochs: int) -> float:
@@ -137,8 +165,9 @@ class Trained(nn.Module, ABC):
     def __init__(self, setup: Setup, seed: int) -> None:
         super().__init__()
         self.setup, self.seed = setup, check_int("seed", seed, least=0)
-        self.network: Any = copy.deepcopy(setup.network).eval().requires_grad_(False)
-        self.width = int(self.network.num_features)
+        network: Any = copy.deepcopy(setup.network).eval().requires_grad_(False)
+        self.network = network
+        self.width: int = network.num_features
         self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.sizes: list[int] = []
         self.kept: dict[str, Tensor] = {}
@@ -188,13 +217,13 @@ class Trained(nn.Module, ABC):
         where = f"{self.name}, session {self.number + 1}"
         if self._failure:
             raise NumericalError(f"An earlier session failed, build a new learner: {self._failure}")
-        rows = self._checked(rows, where)
-        new = np.unique(self.setup.train.labels[rows])
+        chosen = self._checked(rows, where)
+        new = np.unique(self.setup.train.labels[chosen])
         self.check(len(new))
         self.classes = np.concatenate([self.classes, new])
         self._grow(len(new))
         most = 0
-        for phase in self.session(rows):
+        for phase in self.session(chosen):
             most = max(most, sum(p.numel() for p in phase.parameters))
             known = dict(self.named_parameters())
             declared = {id(p) for p in phase.parameters}
@@ -205,9 +234,9 @@ class Trained(nn.Module, ABC):
                 self._failure = str(error)
                 raise
         kept = sum(p.numel() for key, p in self.named_parameters() if key in self._trained)
-        scores = self.scan(self.predict, rows).numpy()[:, self.first :]
+        scores = self.scan(self.predict, chosen).numpy()[:, self.first :]
         accuracy = 100 * float(
-            np.mean(np.argmax(scores, axis=1) == self.columns(rows) - self.first)
+            np.mean(np.argmax(scores, axis=1) == self.columns(chosen) - self.first)
         )
         self._report |= {
             "loss": loss,
@@ -304,8 +333,7 @@ class Trained(nn.Module, ABC):
         """Return the columns (n,) of the classes of training images."""
         sorter = np.argsort(self.classes)
         labels = self.setup.train.labels[rows]
-        columns = sorter[np.searchsorted(self.classes, labels, sorter=sorter)]
-        return columns.astype(np.int64)
+        return sorter[np.searchsorted(self.classes, labels, sorter=sorter)].astype(np.int64)
 
     def augmented(self, rows: NDArray[np.integer], *names: str | int) -> Batch:
         """Return augmented views of training images; ``names`` decide, with the place in the batch, each view."""
@@ -339,7 +367,7 @@ class Trained(nn.Module, ABC):
         self.to(self.setup.device)
 
     def _checked(self, rows: NDArray[np.integer], where: str) -> NDArray[np.int64]:
-        rows = np.asarray(rows, dtype=np.int64)
+        rows = np.asarray(rows)
         if not len(rows):
             raise InputError(
                 f"{where}: no images. Usual cause: a class without training image in the order of classes; "
@@ -356,7 +384,7 @@ class Trained(nn.Module, ABC):
                 f"{where}: class {returned[0]} came in an earlier session. Every session must bring new "
                 "classes only: give all images of a class in one session."
             )
-        return rows
+        return rows.astype(np.int64)
 
     def _batch(self, rows: NDArray[np.integer], seeds: NDArray[np.integer]) -> Batch:
         pixels = [self.setup.train.pixels[row] for row in rows]

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparcl.base.checks import check_choice, check_int, check_positive
+from sparcl.base.checks import check_choice
 from sparcl.trained import losses
 from sparcl.trained.heads import Heads, kaiming_linear
-from sparcl.trained.trainer import Batch, Phase, Setup, Trained
+from sparcl.trained.trainer import Batch, Phase, Setup, Trained, Training
 
 LATER_DECAY = 0.4  # weight decay from the second session on, in units of the first's
 
@@ -29,21 +29,9 @@ class Finetune(Trained):
 
     name = "finetune"
 
-    def __init__(
-        self,
-        setup: Setup,
-        rate: float,
-        epochs: int,
-        batch: int,
-        decay: float,
-        logits: str,
-        seed: int,
-    ) -> None:
+    def __init__(self, setup: Setup, training: Training, logits: str, seed: int) -> None:
         super().__init__(setup, seed)
-        self.rate = check_positive("rate", rate)
-        self.epochs = check_int("epochs", epochs, least=1)
-        self.batch = check_int("batch", batch, least=1)
-        self.decay = decay
+        self.settings = training
         self.scope = check_choice("logits", logits, ("new", "seen"))
         self.head = Heads()
 
@@ -53,14 +41,13 @@ class Finetune(Trained):
 
     def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
         """Train all on the session's images."""
-        decay = self.decay * (LATER_DECAY if self.number > 1 else 1)
-        everything = [*self.network.parameters(), *self.head.parameters()]
+        decay = LATER_DECAY if self.number > 1 else 1.0
         yield Phase(
             "training",
-            self.epochs_of(rows, self.batch),
-            [{"params": everything, "lr": self.rate, "weight_decay": decay}],
+            self.epochs_of(rows, self.settings.batch),
+            [self.settings.group(self.network, self.head, decay=decay)],
             self.loss,
-            self.epochs,
+            self.settings.epochs,
             training=(self.network,),
         )
 
@@ -93,4 +80,4 @@ def build(
     logits : "new" (cross-entropy over the session's classes) or "seen" (over all classes so far)
     seed : of head, batches and views
     """
-    return Finetune(setup, rate, epochs, batch, decay, logits, seed)
+    return Finetune(setup, Training(rate, epochs, batch, decay), logits, seed)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sparcl.trained.heads import Heads, kaiming_linear
 from sparcl.trained.methods.finetune import Finetune
-from sparcl.trained.trainer import Phase, Setup
+from sparcl.trained.trainer import Phase, Setup, Training
 
 
 class Joint(Finetune):
@@ -33,15 +33,14 @@ class Joint(Finetune):
         rows = np.concatenate([earlier, rows])
         self.kept["rows"] = torch.from_numpy(rows)
         self.network.load_state_dict(self.setup.network.state_dict())
-        modules = [self.network, self.head] if self.trains_network else [self.head]
-        trained = [parameter for module in modules for parameter in module.parameters()]
+        network = (self.network,) if self.trains_network else ()
         yield Phase(
             "training",
-            self.epochs_of(rows, self.batch),
-            [{"params": trained, "lr": self.rate, "weight_decay": self.decay}],
+            self.epochs_of(rows, self.settings.batch),
+            [self.settings.group(*network, self.head)],
             self.loss,
-            self.epochs,
-            training=(self.network,) if self.trains_network else (),
+            self.settings.epochs,
+            training=network,
         )
 
     def exemplars(self) -> int:
@@ -66,4 +65,4 @@ def build(
     rate, epochs, batch, decay : of the training
     seed : of head, batches and views
     """
-    return Joint(setup, rate, epochs, batch, decay, "seen", seed)
+    return Joint(setup, Training(rate, epochs, batch, decay), "seen", seed)

@@ -7,7 +7,7 @@ Cost: one forward pass for every image seen so far and epoch.  Trains (D + 1) K 
 """
 
 from sparcl.trained.methods.joint import Joint
-from sparcl.trained.trainer import Setup
+from sparcl.trained.trainer import Setup, Training
 
 
 class LinearProbe(Joint):
@@ -34,4 +34,4 @@ def build(
     rate, epochs, batch, decay : of the training
     seed : of head, batches and views
     """
-    return LinearProbe(setup, rate, epochs, batch, decay, "seen", seed)
+    return LinearProbe(setup, Training(rate, epochs, batch, decay), "seen", seed)
