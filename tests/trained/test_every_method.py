@@ -20,6 +20,8 @@ from sparcl.trained.trainer import Phase, Setup, Trained
 FAST: dict[str, dict[str, Any]] = {
     "finetune": {"rate": 0.02, "epochs": 4, "batch": 6},
     "joint": {"rate": 0.02, "epochs": 2, "batch": 6},
+    "icarl": {"rate": 0.02, "epochs": 2, "batch": 6, "memory": 18},
+    "derpp": {"rate": 0.02, "epochs": 2, "batch": 6, "buffer": 12},
     "linear-probe": {"rate": 0.05, "epochs": 2, "batch": 6},
 }
 NEEDS_TOKENS = {"l2p", "dualprompt", "coda-prompt", "ease"}
