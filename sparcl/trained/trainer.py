@@ -439,6 +439,7 @@ class Trained(nn.Module, ABC):
                 mean = float(np.mean(losses))
                 bar.update()
                 bar.set_postfix_str(f"loss {mean:.4g}")
+        optimiser.zero_grad()  # frees the gradients
         seconds = time.monotonic() - began
         logger.info(
             "%s: %d images in %.1f s, %.1f images/s, loss %.4g.",
