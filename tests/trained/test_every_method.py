@@ -22,6 +22,15 @@ FAST: dict[str, dict[str, Any]] = {
     "joint": {"rate": 0.02, "epochs": 2, "batch": 6},
     "icarl": {"rate": 0.02, "epochs": 2, "batch": 6, "memory": 18},
     "derpp": {"rate": 0.02, "epochs": 2, "batch": 6, "buffer": 12},
+    "l2p": {"rate": 0.01, "epochs": 2, "batch": 8, "pool": 4, "length": 2, "chosen": 2},
+    "dualprompt": {
+        "rate": 0.01,
+        "epochs": 2,
+        "batch": 8,
+        "general_blocks": (1,),
+        "expert_blocks": (2,),
+    },
+    "coda-prompt": {"rate": 0.01, "epochs": 2, "batch": 8, "blocks": (1, 2), "components": 2},
     "linear-probe": {"rate": 0.05, "epochs": 2, "batch": 6},
 }
 NEEDS_TOKENS = {"l2p", "dualprompt", "coda-prompt", "ease"}
@@ -145,7 +154,9 @@ def test_refused_sessions_leave_the_learner_as_it_was(
 
 @pytest.mark.parametrize("name", FAST)
 def test_a_loss_that_is_not_finite_names_method_session_and_remedy(name: str, setup: Make) -> None:
-    learner = methods.build(name, setup(), **FAST[name] | {"rate": 1e38, "epochs": 3})
+    network = transformer()
+    network.patch_embed.proj.weight.data[0] = torch.nan
+    learner = methods.build(name, setup(network), **FAST[name])
     rows = np.flatnonzero(np.isin(learner.setup.train.labels, SESSIONS[0]))
     with pytest.raises(NumericalError, match=rf"(?s){name}, session 1, .*loss is .*lower it"):
         learner.fit_session(rows)
@@ -196,6 +207,11 @@ def test_unknown_settings_are_refused_by_name(setup: Make) -> None:
         methods.build("finetune", setup(), epoch=3)
     with pytest.raises(InputError, match="Unknown trained method 'lwf'"):
         methods.build("lwf", setup())
+
+
+def test_a_rate_that_is_too_large_is_found(setup: Make) -> None:
+    with pytest.raises(NumericalError, match=r"finetune, session 1, .*`rate`, here up to 1e\+20"):
+        fitted(setup(), "finetune", rate=1e20)
 
 
 def test_a_precision_or_device_that_is_not_there_is_refused(setup: Make) -> None:
