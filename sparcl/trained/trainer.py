@@ -445,7 +445,10 @@ class Trained(nn.Module, ABC):
             "%s: %d images in %.1f s, %.1f images/s, loss %.4g.",
             title, images, seconds, images / max(seconds, 1e-9), mean,
         )  # fmt: skip
-        self.requires_grad_(False).eval()
+        for parameter in phase.parameters:
+            parameter.requires_grad_(False)
+        for module in phase.training:
+            module.eval()
         return mean
 
     def _step(self, phase: Phase, optimiser: torch.optim.Optimizer, batch: Any) -> float:
