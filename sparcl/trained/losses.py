@@ -23,11 +23,11 @@ def soft_cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 
 
 def cosine(a: Tensor, b: Tensor) -> Tensor:
-    """Return the cosines (n, m) between the rows of a (n, d) and those of b (m, d)."""
-    return functional.normalize(a, dim=1) @ functional.normalize(b, dim=1).T
+    """Return the cosines (n, m) between the rows of a (n, d) and those of b (m, d), never in mixed precision."""
+    with torch.autocast(a.device.type, enabled=False):
+        return functional.normalize(a.float(), dim=1) @ functional.normalize(b.float(), dim=1).T
 
 
 def pull(query: Tensor, keys: Tensor) -> Tensor:
-    """Return the mean over images of the summed cosines of q (b, d) with its keys (b, N, d) or (N, d)."""
-    q, k = functional.normalize(query, dim=-1), functional.normalize(keys, dim=-1)
-    return torch.einsum("bd,bnd->bn", q, k.expand(len(q), -1, -1)).sum(1).mean()
+    """Return the mean over images of the summed cosines of q (b, d) with its keys, (b, N, d) or (N, d)."""
+    return functional.cosine_similarity(query[:, None], keys, dim=2).sum(1).mean()

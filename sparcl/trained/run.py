@@ -21,7 +21,7 @@ from sparcl.protocol.experiment import Split
 from sparcl.report import memory
 from sparcl.trained import methods
 from sparcl.trained.images import Images, check_images
-from sparcl.trained.trainer import Setup
+from sparcl.trained.learner import Setup
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from trained.toys import SESSIONS
 
 from sparcl.base.errors import InputError
 from sparcl.trained import methods
+from sparcl.trained.learner import Setup, Trained
 from sparcl.trained.methods.coda_prompt import orthonormal, quarter_cosine
-from sparcl.trained.trainer import Setup, Trained
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 2, "batch": 8, "blocks": (1, 2), "components": 3, "length": 4}

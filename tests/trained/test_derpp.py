@@ -9,8 +9,8 @@ from torch.nn import functional
 from trained.toys import SESSIONS
 
 from sparcl.trained import methods
+from sparcl.trained.learner import Batch, Setup, Trained
 from sparcl.trained.memory import reservoir_slots
-from sparcl.trained.trainer import Batch, Setup, Trained
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 3, "batch": 6, "buffer": 10}

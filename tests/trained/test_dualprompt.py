@@ -11,7 +11,7 @@ from trained.toys import SESSIONS, transformer
 
 from sparcl.base.errors import InputError
 from sparcl.trained import methods
-from sparcl.trained.trainer import Setup, Trained
+from sparcl.trained.learner import Setup, Trained
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 1, "batch": 8, "general_length": 2, "expert_length": 3}

@@ -1,5 +1,6 @@
 """What must hold for every trained method, on three sessions of a small transformer."""
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,8 +15,9 @@ from trained.toys import SESSIONS, convolutional, transformer
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.trained import methods
 from sparcl.trained.images import Images
+from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.phase import Phase
 from sparcl.trained.run import run
-from sparcl.trained.trainer import Phase, Setup, Trained
 
 FAST: dict[str, dict[str, Any]] = {
     "finetune": {"rate": 0.02, "epochs": 4, "batch": 6},
@@ -183,7 +185,8 @@ def test_convolutional_networks_run_too(name: str, setup: Make, test_images: Ima
 
 
 def test_a_record_is_that_of_other_methods_and_more(setup: Make, test_images: Images) -> None:
-    record = run(setup(), test_images, SESSIONS, "joint", {"rate": 0.03, "epochs": 20, "batch": 6})
+    record = run(setup(), test_images, SESSIONS, "joint", {"rate": 0.02, "epochs": 10, "batch": 6})
+    assert json.loads(json.dumps(record)) == record
     assert record["classes"] == [4, 1, 0, 5, 2, 3] and record["test_counts"] == [4] * 6
     assert np.triu(np.array(record["correct"])[:, ::2], 1).sum() == 0
     assert sum(record["correct"][2]) >= 22 and not record["underfitted"]
@@ -231,6 +234,6 @@ def test_a_precision_or_device_that_is_not_there_is_refused(setup: Make) -> None
 
 def test_mixed_precision_trains_too(setup: Make, test_images: Images) -> None:
     made = replace(setup(), precision="bfloat16")
-    hyper = {"rate": 0.03, "epochs": 20, "batch": 6}
+    hyper = {"rate": 0.02, "epochs": 8, "batch": 6}
     record = run(made, test_images, [SESSIONS[0], np.array([0, 2, 3, 5])], "joint", hyper)
     assert sum(record["correct"][1]) >= 20

@@ -11,7 +11,8 @@ from trained.toys import SESSIONS, convolutional
 from sparcl.base.errors import InputError
 from sparcl.trained import losses, methods
 from sparcl.trained.images import Images
-from sparcl.trained.trainer import Phase, Setup, Trained
+from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.phase import Phase
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.02, "epochs": 2, "compression": 2, "batch": 8, "per_class": 3}

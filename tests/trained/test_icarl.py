@@ -11,7 +11,7 @@ from trained.toys import SESSIONS
 from sparcl.base.errors import InputError
 from sparcl.trained import losses, memory, methods
 from sparcl.trained.images import Images
-from sparcl.trained.trainer import Batch, Setup, Trained
+from sparcl.trained.learner import Batch, Setup, Trained
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 2, "batch": 6, "memory": 24}

@@ -11,7 +11,7 @@ from trained.toys import SESSIONS
 
 from sparcl.base.errors import InputError
 from sparcl.trained import methods
-from sparcl.trained.trainer import Batch, Setup, Trained
+from sparcl.trained.learner import Batch, Setup, Trained
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 1, "batch": 8, "pool": 5, "length": 2, "chosen": 2, "pull": 0.4}

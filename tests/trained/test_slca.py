@@ -9,8 +9,8 @@ from trained.toys import SESSIONS
 
 from sparcl.methods.slca_frozen import normalised_gradient
 from sparcl.trained import methods
+from sparcl.trained.learner import Setup, Trained
 from sparcl.trained.methods.slca import drawn
-from sparcl.trained.trainer import Setup, Trained
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.05, "epochs": 2, "batch": 6, "drop": 1, "alignment": 2}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sparcl.base.errors import InputError
 
 if TYPE_CHECKING:
-    from sparcl.trained.trainer import Setup, Trained
+    from sparcl.trained.learner import Setup, Trained
 
 
 def names() -> list[str]:

@@ -30,8 +30,9 @@ from sparcl.base.checks import check_int
 from sparcl.base.errors import InputError
 from sparcl.trained import losses
 from sparcl.trained.heads import Heads, kaiming_linear
+from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.phase import Phase, Training, check_from_zero
 from sparcl.trained.tokens import admit_prefixes, check_tokens, prefixed
-from sparcl.trained.trainer import Batch, Phase, Setup, Trained, Training, check_from_zero
 
 
 def quarter_cosine(epoch: int, epochs: int) -> float:
@@ -102,6 +103,7 @@ class CodaPrompt(Trained):
         yield Phase(
             "training",
             self.epochs_of(rows, self.settings.batch),
+            len(rows),
             [group],
             self.loss,
             self.settings.epochs,

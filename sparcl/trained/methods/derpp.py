@@ -25,8 +25,9 @@ from torch import Tensor
 from sparcl.base.checks import check_int
 from sparcl.trained import losses
 from sparcl.trained.heads import kaiming_linear
+from sparcl.trained.learner import Batch, Setup, Trained
 from sparcl.trained.memory import reservoir_slots
-from sparcl.trained.trainer import Batch, Phase, Setup, Trained, Training, check_from_zero
+from sparcl.trained.phase import Phase, Training, check_from_zero
 
 
 class Derpp(Trained):
@@ -59,6 +60,7 @@ class Derpp(Trained):
         yield Phase(
             "training",
             self.epochs_of(rows, self.settings.batch),
+            len(rows),
             [self.settings.group(self.network, self.head)],
             self.loss,
             self.settings.epochs,

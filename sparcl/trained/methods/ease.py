@@ -15,11 +15,13 @@ decay 5e-4, batches of 48, 20 epochs, width 64, s 0.1, dropout 0.1, alpha 0.1.  
 What differs.  The paper makes prototypes from the newest session's classes and normalises over the old
 ones; the codes and this file do as above, in every session anew.  alpha is divided by t - 1 as in
 the codes, not in the paper.  Prototypes are means of plain images.
-Cost: 2.1 forward passes an image and epoch; t at test, one for each set.  Trains T L (2 D r + r + D)
+Cost: 2.1 forward passes an image and epoch; at test one for each set, whose features of the images
+scored are kept: T n D floats.  Trains T L (2 D r + r + D)
 parameters in T sessions; keeps T K D floats of prototypes and no images.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,16 +33,10 @@ from torch.nn import functional
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError
 from sparcl.trained import losses
+from sparcl.trained.images import Images
+from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.phase import Phase, Training, check_from_zero, cosine
 from sparcl.trained.tokens import adapted, check_tokens
-from sparcl.trained.trainer import (
-    Batch,
-    Phase,
-    Setup,
-    Trained,
-    Training,
-    check_from_zero,
-    cosine,
-)
 
 
 class Adapter(nn.Module):
@@ -114,7 +110,10 @@ class Ease(Trained):
         if dropout >= 1:
             raise InputError(f"dropout = {dropout}: it is a share of units and must be below 1.")
         self.alpha, self.beta = check_from_zero("alpha", alpha), check_from_zero("beta", beta)
+        self.least = 0 if self.beta else 1  # first space in use
         self.adapters = nn.ModuleList()
+        # test images by identity, and kept alive by it, with their features
+        self._known: dict[tuple[int, int], tuple[NDArray[np.uint8], Tensor]] = {}
         self.kept["measured"] = torch.zeros((0, 1, self.width), device=setup.device)
         self.kept["prototypes"] = self.kept["measured"]
 
@@ -140,6 +139,7 @@ class Ease(Trained):
         yield Phase(
             "training",
             self.epochs_of(rows, self.settings.batch),
+            len(rows),
             [self.settings.group(adapters, head)],
             loss,
             self.settings.epochs,
@@ -170,11 +170,31 @@ class Ease(Trained):
 
     def predict(self, x: Tensor) -> Tensor:
         """Return scores (b, c)."""
-        first = 0 if self.beta else 1
-        features = functional.normalize(self.all_features(x, first).float(), dim=2)
-        prototypes = functional.normalize(self.kept["prototypes"][:, first:], dim=2)
-        cosines = torch.einsum("btd,ctd->bct", features, prototypes)
-        return (cosines * self.weights()[:, first:].to(cosines.device)).sum(2)
+        return self.classify(self.all_features(x, self.least))
+
+    def logits(self, images: Images) -> NDArray[np.float32]:
+        """Return scores (n, c); an image passes each set once, as a trained set never changes."""
+        if not self.sizes:
+            return super().logits(images)
+        for space in range(self.least, self.number + 1):
+            new = [p for p in images.pixels if (id(p), space) not in self._known]
+            found = self.score(
+                partial(self.features, space=space),
+                Images(new, np.zeros(len(new), dtype=np.int64), images.classes),
+            )
+            self._known |= {
+                (id(p), space): (p, torch.from_numpy(f)) for p, f in zip(new, found, strict=True)
+            }
+        spaces = range(self.least, self.number + 1)
+        features = [torch.stack([self._known[id(p), j][1] for j in spaces]) for p in images.pixels]
+        return self.classify(torch.stack(features)).numpy()
+
+    def classify(self, features: Tensor) -> Tensor:
+        """Return scores (b, c) from features (b, t, D) of the spaces in use."""
+        prototypes = self.kept["prototypes"][:, self.least :].to(features.device)
+        unit, units = functional.normalize(features, dim=2), functional.normalize(prototypes, dim=2)
+        cosines = torch.einsum("btd,ctd->bct", unit, units)
+        return (cosines * self.weights()[:, self.least :].to(cosines.device)).sum(2)
 
     def weights(self) -> Tensor:
         """Return the weight (c, T + 1) of each class's cosine in each space."""

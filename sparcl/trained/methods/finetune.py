@@ -19,7 +19,8 @@ from torch import Tensor
 from sparcl.base.checks import check_choice
 from sparcl.trained import losses
 from sparcl.trained.heads import Heads, kaiming_linear
-from sparcl.trained.trainer import Batch, Phase, Setup, Trained, Training
+from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.phase import Phase, Training
 
 LATER_DECAY = 0.4  # weight decay from the second session on, in units of the first's
 
@@ -45,6 +46,7 @@ class Finetune(Trained):
         yield Phase(
             "training",
             self.epochs_of(rows, self.settings.batch),
+            len(rows),
             [self.settings.group(self.network, self.head, decay=decay)],
             self.loss,
             self.settings.epochs,

@@ -33,15 +33,8 @@ from torch import Tensor, nn
 from sparcl.base.checks import check_fraction, check_int
 from sparcl.trained import losses, memory
 from sparcl.trained.heads import Heads, kaiming_linear
-from sparcl.trained.trainer import (
-    Batch,
-    Phase,
-    Setup,
-    Trained,
-    Training,
-    check_from_zero,
-    cosine,
-)
+from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.phase import Phase, Training, check_from_zero, cosine
 
 
 class Pair(nn.Module):
@@ -200,6 +193,7 @@ class Foster(Trained):
         return Phase(
             name,
             self.epochs_of(rows, self.settings.batch, name),
+            len(rows),
             [self.settings.group(*modules, decay=decay)],
             loss,
             self.settings.epochs,

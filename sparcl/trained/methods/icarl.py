@@ -27,7 +27,8 @@ from torch.nn import functional
 from sparcl.base.checks import check_choice, check_int
 from sparcl.trained import losses, memory
 from sparcl.trained.heads import Heads, kaiming_linear
-from sparcl.trained.trainer import Batch, Phase, Setup, Trained, Training
+from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.phase import Phase, Training
 
 LATER_DECAY = 0.4  # weight decay from the second session on, in units of the first's
 
@@ -69,6 +70,7 @@ class Icarl(Trained):
         yield Phase(
             "training",
             self.epochs_of(replayed, self.settings.batch),
+            len(replayed),
             [
                 self.settings.group(
                     self.network, self.head, decay=LATER_DECAY if self.number > 1 else 1.0

@@ -13,8 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from sparcl.trained.heads import Heads, kaiming_linear
+from sparcl.trained.learner import Setup
 from sparcl.trained.methods.finetune import Finetune
-from sparcl.trained.trainer import Phase, Setup, Training
+from sparcl.trained.phase import Phase, Training
 
 
 class Joint(Finetune):
@@ -37,6 +38,7 @@ class Joint(Finetune):
         yield Phase(
             "training",
             self.epochs_of(rows, self.settings.batch),
+            len(rows),
             [self.settings.group(*network, self.head)],
             self.loss,
             self.settings.epochs,

@@ -29,8 +29,9 @@ from sparcl.base.checks import check_int
 from sparcl.base.errors import InputError
 from sparcl.trained import losses
 from sparcl.trained.heads import Heads, kaiming_linear
+from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.phase import Phase, Training, check_from_zero
 from sparcl.trained.tokens import check_tokens, inserted
-from sparcl.trained.trainer import Batch, Phase, Setup, Trained, Training, check_from_zero
 
 
 class L2p(Trained):
@@ -82,6 +83,7 @@ class L2p(Trained):
         yield Phase(
             "training",
             self.epochs_of(rows, self.settings.batch),
+            len(rows),
             [pool],
             self.loss,
             self.settings.epochs,

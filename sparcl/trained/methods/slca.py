@@ -33,14 +33,8 @@ from sparcl.algebra.gaussian import Gaussians
 from sparcl.base.checks import check_int
 from sparcl.trained import losses
 from sparcl.trained.heads import Heads, normal_linear
-from sparcl.trained.trainer import (
-    Phase,
-    Setup,
-    Trained,
-    Training,
-    check_from_zero,
-    cosine,
-)
+from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.phase import Phase, Training, check_from_zero, cosine
 
 RIDGE = 1e-4  # added to every variance
 DRAWS = 256  # of a class in an epoch of the alignment, and the size of its batches
@@ -81,6 +75,7 @@ class Slca(Trained):
         yield Phase(
             "training",
             self.epochs_of(rows, self.settings.batch),
+            len(rows),
             groups,
             lambda batch: losses.cross_entropy(
                 self.head(self.network(batch.x)), batch.y, self.first
@@ -97,6 +92,7 @@ class Slca(Trained):
             yield Phase(
                 "alignment",
                 self.draws(gaussians),
+                DRAWS * len(self.classes),
                 [self.settings.group(self.aligned)],
                 lambda batch: self.alignment_loss(self.aligned(batch[0]), batch[1]),
                 self.alignment,

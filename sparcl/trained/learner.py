@@ -1,13 +1,11 @@
-"""The learner that trains on images, session by session: one loop for all methods."""
+"""The learner that trains on images: what a method says, and what all methods share."""
 
 from __future__ import annotations
 
 import copy
 import logging
-import sys
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,20 +13,18 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from sparcl.base import randomness
-from sparcl.base.checks import check_choice, check_int, check_positive
+from sparcl.base.checks import check_choice, check_int
 from sparcl.base.errors import InputError, NumericalError
+from sparcl.trained import loop
 from sparcl.trained.images import Images, View, check_images
+from sparcl.trained.phase import Phase
 
 logger = logging.getLogger(__name__)
 
-MOMENTUM = 0.9
-UNDERFITTED = (
-    95.0  # percent; a session whose own images are classified worse was trained too little
-)
-PRECISIONS = ("float32", "bfloat16")  # float16 would need its loss scaled
+# percent; a session whose own images are classified worse was trained too little
+UNDERFITTED = 95.0
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ class Setup:
     train : all training images; a learner looks at the rows of its sessions only
     view : how images become input
     device : cpu or cuda
-    precision : float32, or bfloat16 for mixed precision
+    precision : of training, float32 or bfloat16 (mixed); scores, exemplars and prototypes rest on float32
     batch : images of a forward pass outside training
     """
 
@@ -54,7 +50,7 @@ class Setup:
 
     def __post_init__(self) -> None:
         check_images(self.train, "training images")
-        check_choice("precision", self.precision, PRECISIONS)
+        check_choice("precision", self.precision, loop.PRECISIONS)
         check_int("batch", self.batch, least=1)
         if self.device == "cuda" and not torch.cuda.is_available():
             raise InputError("device = 'cuda', but torch sees no CUDA device; set it to 'cpu'.")
@@ -66,83 +62,6 @@ class Batch(NamedTuple):
     x: Tensor
     y: Tensor
     rows: NDArray[np.int64]
-
-
-def check_from_zero(name: str, value: float) -> float:
-    """Return ``value`` if it is a finite number of at least zero, else raise InputError."""
-    if not 0 <= value < np.inf:
-        raise InputError(f"{name} = {value!r}: it must be a finite number of at least 0.")
-    return value
-
-
-@dataclass(frozen=True)
-class Training:
-    """Learning rate, epochs, batch size and weight decay of a method's training."""
-
-    rate: float
-    epochs: int
-    batch: int
-    decay: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_positive("rate", self.rate)
-        check_int("epochs", self.epochs, least=1)
-        check_int("batch", self.batch, least=1)
-        check_from_zero("decay", self.decay)
-
-    def group(self, *modules: nn.Module, share: float = 1.0, decay: float = 1.0) -> dict[str, Any]:
-        """Return the parameter group of modules, at ``share`` of the rate and ``decay`` of the weight decay."""
-        parameters = [parameter for module in modules for parameter in module.parameters()]
-        return {"params": parameters, "lr": share * self.rate, "weight_decay": decay * self.decay}
-
-
-def constant(epoch: int, epochs: int) -> float:
-    """Return 1: the rate stays."""
-    return 1.0
-
-
-def cosine(epoch: int, epochs: int) -> float:
-    """Return (1 + cos(pi epoch / epochs)) / 2, from 1 towards 0."""
-    return float(1 + np.cos(np.pi * epoch / epochs)) / 2
-
-
-@dataclass
-class Phase:
-    """One training: what is trained, on what, how.
-
-    Attributes
-    ----------
-    name : for messages
-    batches : epoch (from 0) to batches of any kind that ``loss`` takes
-    groups : parameter groups of the optimiser: ``params``, ``lr`` and ``weight_decay``; all other
-        tensors stay as they are
-    loss : batch to scalar
-    epochs, optimiser : number; ``sgd`` (momentum 0.9) or ``adam``
-    schedule : (epoch, epochs) to the factor of every rate
-    clip : largest norm of the gradient; 0 for no clipping
-    training : modules in training mode, which counts for dropout and BatchNorm
-    after_step : called with each batch after its step
-    """
-
-    name: str
-    batches: Callable[[int], Iterable[Any]]
-    groups: list[dict[str, Any]]
-    loss: Callable[[Any], Tensor]
-    epochs: int
-    optimiser: str = "sgd"
-    schedule: Callable[[int, int], float] = constant
-    clip: float = 0.0
-    training: tuple[nn.Module, ...] = ()
-    after_step: Callable[[Any], None] | None = None
-
-    def __post_init__(self) -> None:
-        self.groups = [group | {"params": list(group["params"])} for group in self.groups]
-        self.groups = [group for group in self.groups if group["params"]]
-
-    @property
-    def parameters(self) -> list[nn.Parameter]:
-        """All that is trained."""
-        return [parameter for group in self.groups for parameter in group["params"]]
 
 
 class Trained(nn.Module, ABC):
@@ -396,80 +315,17 @@ class Trained(nn.Module, ABC):
     ) -> Tensor:
         self.eval()
         parts = []
-        with torch.inference_mode(), self._precision():
+        with torch.inference_mode():
             for start in range(0, len(rows), self.setup.batch):
                 pixels = [images.pixels[row] for row in rows[start : start + self.setup.batch]]
                 parts.append(
                     function(self.setup.view.plain(pixels, self.setup.device)).float().cpu()
                 )
-        return torch.cat(parts)
-
-    def _precision(self) -> torch.autocast:
-        mixed = self.setup.precision != "float32"
-        dtype = torch.bfloat16 if mixed else torch.float32
-        return torch.autocast(self.setup.device, dtype=dtype, enabled=mixed)
+        return torch.cat(parts) if parts else torch.zeros(0)
 
     def _train(self, phase: Phase, where: str) -> float:
         """Carry out a phase and return the mean loss of its last epoch."""
-        self.requires_grad_(False)
-        for parameter in phase.parameters:
-            parameter.requires_grad_(True)
-        optimiser = _optimiser(phase)
-        rates = [group["lr"] for group in optimiser.param_groups]
-        mean = float("nan")
-        began, images = time.monotonic(), 0
-        title = f"{where}, {phase.name}"
-        devices = [torch.cuda.current_device()] if self.setup.device == "cuda" else []
-        bar = tqdm(total=phase.epochs, desc=title, unit="epoch", file=sys.__stderr__, disable=None)
-        with torch.random.fork_rng(devices), bar:
-            torch.manual_seed(int(self.rng("phase", phase.name).integers(2**62)))
-            for epoch in range(phase.epochs):
-                for group, rate in zip(optimiser.param_groups, rates, strict=True):
-                    group["lr"] = rate * phase.schedule(epoch, phase.epochs)
-                losses = []
-                for batch in phase.batches(epoch):
-                    losses.append(self._step(phase, optimiser, batch))
-                    images += len(batch[0])
-                    if not np.isfinite(losses[-1]):
-                        raise NumericalError(
-                            f"{title}, epoch {epoch + 1}, step {len(losses)}: the loss is {losses[-1]}. Usual "
-                            f"cause: a learning rate too large for this network (`rate`, here up to {max(rates):g}); "
-                            "lower it, or set precision to float32. Finished sessions are kept."
-                        )
-                mean = float(np.mean(losses))
-                bar.update()
-                bar.set_postfix_str(f"loss {mean:.4g}")
-        optimiser.zero_grad()  # frees the gradients
-        seconds = time.monotonic() - began
-        logger.info(
-            "%s: %d images in %.1f s, %.1f images/s, loss %.4g.",
-            title, images, seconds, images / max(seconds, 1e-9), mean,
-        )  # fmt: skip
-        for parameter in phase.parameters:
-            parameter.requires_grad_(False)
-        for module in phase.training:
-            module.eval()
-        return mean
-
-    def _step(self, phase: Phase, optimiser: torch.optim.Optimizer, batch: Any) -> float:
-        self.eval()
-        for module in phase.training:
-            module.train()
-        with self._precision():
-            loss = phase.loss(batch)
-        value = float(loss.detach())
-        if np.isfinite(value):
-            optimiser.zero_grad()
-            loss.backward()
-            if phase.clip:
-                nn.utils.clip_grad_norm_(phase.parameters, phase.clip)
-            optimiser.step()
-            if phase.after_step is not None:
-                phase.after_step(batch)
-        return value
-
-
-def _optimiser(phase: Phase) -> torch.optim.Optimizer:
-    if check_choice("optimiser", phase.optimiser, ("sgd", "adam")) == "sgd":
-        return torch.optim.SGD(phase.groups, momentum=MOMENTUM)
-    return torch.optim.Adam(phase.groups)
+        seed = int(self.rng("phase", phase.name).integers(2**62))
+        return loop.train(
+            phase, self, f"{where}, {phase.name}", seed, self.setup.device, self.setup.precision
+        )
