@@ -120,6 +120,10 @@ class Trained(nn.Module, ABC):
         """Return further ways to predict, by name, whose accuracy a run states beside the method's."""
         return {}
 
+    def scores(self, images: Images) -> NDArray[np.float32]:
+        """Return scores (n, c) of images; for methods that need not compute everything anew."""
+        return self.score(self.predict, images)
+
     # What all do.
 
     def fit_session(self, rows: NDArray[np.integer]) -> None:
@@ -134,36 +138,23 @@ class Trained(nn.Module, ABC):
             The loss is not finite; the learner cannot be used further.
         """
         where = f"{self.name}, session {self.number + 1}"
-        if self._failure:
-            raise NumericalError(f"An earlier session failed, build a new learner: {self._failure}")
+        self._check_usable()
         chosen = self._checked(rows, where)
         new = np.unique(self.setup.train.labels[chosen])
         self.check(len(new))
         self.classes = np.concatenate([self.classes, new])
         self._grow(len(new))
-        most = 0
         for phase in self.session(chosen):
-            most = max(most, sum(p.numel() for p in phase.parameters))
-            known = dict(self.named_parameters())
-            declared = {id(p) for p in phase.parameters}
-            self._trained |= {key for key, p in known.items() if id(p) in declared}
+            self._count(phase)
             try:
-                loss = self._train(phase, where)
+                self._report["loss"] = self._train(phase, where)
             except NumericalError as error:
                 self._failure = str(error)
                 raise
-        kept = sum(p.numel() for key, p in self.named_parameters() if key in self._trained)
-        scores = self.scan(self.predict, chosen).numpy()[:, self.first :]
-        accuracy = 100 * float(
-            np.mean(np.argmax(scores, axis=1) == self.columns(chosen) - self.first)
-        )
-        self._report |= {
-            "loss": loss,
-            "training_accuracy": accuracy,
-            "underfitted": accuracy < UNDERFITTED,
-            "exemplars": self.exemplars(),
-            "trainable_parameters": max(most, kept, self._report.get("trainable_parameters", 0)),
-        }
+        accuracy = self._accuracy(chosen)
+        self._report["training_accuracy"] = accuracy
+        self._report["underfitted"] = accuracy < UNDERFITTED
+        self._report["exemplars"] = self.exemplars()
         if accuracy < UNDERFITTED:
             logger.warning(
                 "%s: underfitted, %.1f%% of its own images; raise epochs or rate.", where, accuracy
@@ -171,11 +162,12 @@ class Trained(nn.Module, ABC):
 
     def logits(self, images: Images) -> NDArray[np.float32]:
         """Return scores (n, c) of images; columns in the order of :attr:`classes`."""
+        self._check_usable()
         if not self.sizes:
             raise InputError(
                 f"{self.name}: no session was fitted yet, call fit_session before logits."
             )
-        return self.score(self.predict, images)
+        return self.scores(images)
 
     def score(self, predict: Callable[[Tensor], Tensor], images: Images) -> NDArray[np.float32]:
         """Return ``predict`` (n, c) of the plain views of images, in evaluation mode."""
@@ -279,6 +271,25 @@ class Trained(nn.Module, ABC):
     def scan(self, function: Callable[[Tensor], Tensor], rows: NDArray[np.integer]) -> Tensor:
         """Return ``function`` (n, ...) of the plain views of training images, on the CPU in float32."""
         return self._scan(function, self.setup.train, rows)
+
+    def _check_usable(self) -> None:
+        if self._failure:
+            raise NumericalError(f"An earlier session failed, build a new learner: {self._failure}")
+
+    def _count(self, phase: Phase) -> None:
+        """Count the parameters trained: those of this phase, or all of the learner's so far if more."""
+        declared = {id(parameter) for parameter in phase.parameters}
+        named = list(self.named_parameters())
+        self._trained |= {key for key, parameter in named if id(parameter) in declared}
+        so_far = sum(parameter.numel() for key, parameter in named if key in self._trained)
+        now = sum(parameter.numel() for parameter in phase.parameters)
+        most = max(now, so_far, self._report.get("trainable_parameters", 0))
+        self._report["trainable_parameters"] = most
+
+    def _accuracy(self, rows: NDArray[np.int64]) -> float:
+        """Return the percentage of a session's images that are right among the session's classes."""
+        scores = self.scan(self.predict, rows).numpy()[:, self.first :]
+        return 100 * float(np.mean(np.argmax(scores, axis=1) == self.columns(rows) - self.first))
 
     def _grow(self, new: int) -> None:
         self.sizes.append(new)

@@ -48,7 +48,7 @@ def renewed(
 
 def flat(exemplars: Tensor) -> NDArray[np.int64]:
     """Return the rows (n,) of exemplar lists (c, m), class after class."""
-    return exemplars[exemplars >= 0].numpy()
+    return exemplars[exemplars >= 0].cpu().numpy()
 
 
 def reservoir_slots(

@@ -70,6 +70,8 @@ def run(
     classes = int(np.concatenate(sessions).max()) + 1
     experiment.check_splits(rows_train, rows_test, classes, method)
     hyper = methods.hyperparameters(method) | hyper
+    if setup.device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
     learner = _Resumable(setup, test, sessions, method, hyper, checkpoint)
     record = experiment.evaluate_stream(
         cast(Learner, learner), learner.fit, rows_test, sessions, method, hyper

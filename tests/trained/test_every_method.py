@@ -102,7 +102,18 @@ def test_a_phase_changes_what_it_declares_and_nothing_else(
         frozen = {key: tensor.detach().clone() for key, tensor in others.items()}
         kept = {key: tensor.clone() for key, tensor in learner.kept.items()}
         own = [p.detach().clone() for p in phase.parameters]
+        compute = phase.loss
+
+        def checked(batch: Any) -> torch.Tensor:
+            assert all(p.requires_grad == (id(p) in declared) for p in learner.parameters())
+            loss = compute(batch)
+            loss.backward(retain_graph=True)
+            assert all(p.grad is not None for p in phase.parameters)
+            return loss
+
+        phase.loss = checked
         loss = train(learner, phase, where)
+        assert all(p.grad is None for p in [*learner.parameters(), *phase.parameters])
         assert all(torch.equal(others[key], frozen[key]) for key in frozen)
         if phase.after_step is None:
             for key in kept:  # nan stands for what is not known yet
@@ -168,8 +179,9 @@ def test_a_loss_that_is_not_finite_names_method_session_and_remedy(name: str, se
     rows = np.flatnonzero(np.isin(learner.setup.train.labels, SESSIONS[0]))
     with pytest.raises(NumericalError, match=rf"(?s){name}, session 1, .*loss is .*lower it"):
         learner.fit_session(rows)
-    with pytest.raises(NumericalError, match="build a new learner"):
-        learner.fit_session(rows)
+    for use in (lambda: learner.fit_session(rows), lambda: learner.logits(learner.setup.train)):
+        with pytest.raises(NumericalError, match="build a new learner"):
+            use()
 
 
 @pytest.mark.parametrize("name", sorted(NEEDS_TOKENS & set(FAST)))

@@ -9,9 +9,12 @@ from torch.nn import functional
 from trained.toys import SESSIONS, convolutional
 
 from sparcl.base.errors import InputError
+from sparcl.base.rows import unit
+from sparcl.methods.icarl_nme import herded
 from sparcl.trained import losses, methods
 from sparcl.trained.images import Images
-from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.methods.foster import Pair
 from sparcl.trained.phase import Phase
 
 Make = Callable[..., Setup]
@@ -115,6 +118,36 @@ def test_boosting_leaves_the_old_network_alone_and_compression_the_pair(
     for session in range(2):
         learner.fit_session(rows(made, session))
     assert seen == ["training", "boosting", "compression"]
+
+
+def test_each_phase_has_its_weights_and_the_pair_chooses_the_exemplars(
+    setup: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = setup()
+    learner = methods.build("foster", made, **HYPER)
+    learner.fit_session(rows(made, 0))
+    boost, compress, used = Pair.loss, learner.compression_loss, {}
+
+    def boosting(pair: Pair, batch: Batch, weights: torch.Tensor, factor: float) -> torch.Tensor:
+        used["boosting"], used["pair"] = weights, pair
+        return boost(pair, batch, weights, factor)
+
+    def compression(batch: Batch, pair: Pair, weights: torch.Tensor) -> torch.Tensor:
+        used["compression"] = weights
+        return compress(batch, pair, weights)
+
+    monkeypatch.setattr(Pair, "loss", boosting)
+    monkeypatch.setattr(learner, "compression_loss", compression)
+    learner.fit_session(rows(made, 1))
+    for phase, beta in (("boosting", 0.96), ("compression", 0.97)):
+        raw = np.array([(1 - beta) / (1 - beta**n) for n in (3, 3, 8, 8)])
+        np.testing.assert_allclose(used[phase], raw / raw.mean(), rtol=1e-6)
+    for column, label in ((2, 0), (3, 5)):
+        own = np.flatnonzero(made.train.labels == label)
+        features = learner.scan(used["pair"].features, own).double().numpy()
+        assert features.shape == (8, 32)
+        chosen = own[herded(unit(features), 3)]
+        assert learner.kept["exemplars"][column].tolist() == chosen.tolist()
 
 
 def test_the_pair_is_reported_apart_and_exemplars_are_kept(

@@ -85,6 +85,20 @@ def test_the_loss_equals_one_written_out(setup: Make, kind: str) -> None:
     assert got == pytest.approx(float(expected), rel=1e-5)
 
 
+def test_the_teacher_is_the_network_before_the_session(
+    setup: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, teachers = setup(), []
+    learner = fitted(made, 1)
+    make = learner.teacher
+    monkeypatch.setattr(learner, "teacher", lambda: teachers.append(make()) or teachers[-1])
+    x = made.view.plain(made.train.pixels[:5], "cpu")
+    with torch.no_grad():
+        before = learner.head(learner.network(x))
+    learner.fit_session(np.flatnonzero(np.isin(made.train.labels, SESSIONS[1])))
+    assert torch.equal(teachers[0](x), before)  # two columns, trained no further
+
+
 def test_the_nearest_mean_of_exemplars_predicts_whatever_the_head(
     setup: Make, test_images: Images
 ) -> None:

@@ -48,6 +48,8 @@ def test_without_additions_a_network_is_what_it_was_to_the_bit(kind: str) -> Non
 def test_attention_with_prefixes_equals_that_over_appended_tokens(kind: str) -> None:
     """Rows whose keys and values come from tokens of their own: what they attend to is not needed."""
     attention = transformer(**KINDS[kind]).blocks[0].attn
+    for parameter in attention.k_norm.parameters():
+        nn.init.normal_(parameter, generator=torch.Generator().manual_seed(0))
     x, extra = rows(3, 5, 16), rows(2, 16).expand(3, 2, 16)
     with torch.no_grad():
         qkv = attention.qkv(extra).reshape(3, 2, 3, 2, 8)

@@ -172,10 +172,8 @@ class Ease(Trained):
         """Return scores (b, c)."""
         return self.classify(self.all_features(x, self.least))
 
-    def logits(self, images: Images) -> NDArray[np.float32]:
+    def scores(self, images: Images) -> NDArray[np.float32]:
         """Return scores (n, c); an image passes each set once, as a trained set never changes."""
-        if not self.sizes:
-            return super().logits(images)
         for space in range(self.least, self.number + 1):
             new = [p for p in images.pixels if (id(p), space) not in self._known]
             found = self.score(

@@ -17,7 +17,7 @@ What differs.  PILOT evaluates the pair, which is not compressed; here the stude
 pair is reported as ``pair``.  n_c counts images, where PILOT sums their indices.  Weight alignment,
 which is off in PILOT, is left out.
 Cost: 4 forward passes an image and epoch of boosting, 5 of compression.  Trains P + (3 D + 2) K
-parameters, then P + (D + 1) K; holds 3 P during a session, P after it, and the exemplars.
+parameters, then P + (D + 1) K; holds 3 P from the second session on, and the exemplars.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ What differs.  s_c is the session in which the class came, where PILOT divides b
 covariance is kept as a thin factor of rank below n_c, the same distribution, in float64; a class of one
 image has the covariance 1e-4 I.  The last norm stays pretrained, as in PILOT; the official code starts a
 new one.  BatchNorm statistics of convolutional networks are frozen, since the Gaussians rest on them.
-Cost: 3 forward passes an image and epoch.  Trains P + (D + 1) K parameters; keeps a Gaussian a class, at
-most n_c D + D floats, and a second head.
+Cost: 3 forward passes an image and epoch.  Trains P + 2 (D + 1) K parameters, the aligned copy included; keeps
+a Gaussian a class, at most n_c D + D floats.
 """
 
 import copy
