@@ -89,7 +89,9 @@ def run(
         data = train.rows(classes)
         learner.fit_session(data.features, data.labels)
 
-    return evaluate_stream(learner, fit, test, sessions, method, hyper)
+    return evaluate_stream(
+        learner, fit, test, sessions, method, methods.hyperparameters(method) | hyper
+    )
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def evaluate_stream(
         "last_hits": hits.to_text(last),
         "drift": [_rounded(drift) for drift, _ in drifts],
         "drift_scaled": [_rounded(scaled) for _, scaled in drifts],
-        "hyper": methods.hyperparameters(method) | hyper,
+        "hyper": hyper,
         "reports": reports,
         "session_of_class": np.repeat(np.arange(len(sessions)), lengths).tolist(),
         "test_counts": _counts(test.labels, order),

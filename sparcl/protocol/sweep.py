@@ -103,5 +103,10 @@ def run(
             "set with the same backbone."
         )
     return experiment.evaluate_stream(
-        fitted, lambda classes: learn_sums(fitted, classes, sums), test, sessions, method, hyper
+        fitted,
+        lambda classes: learn_sums(fitted, classes, sums),
+        test,
+        sessions,
+        method,
+        methods.hyperparameters(method) | hyper,
     )

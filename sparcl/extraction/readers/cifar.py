@@ -73,7 +73,7 @@ def load_pickle(content: bytes) -> dict[bytes, Any]:
     try:
         for operation, argument, _ in pickletools.genops(content):
             # The unpickler makes room for as many notes as the highest number says.
-            if operation.name in ("PUT", "LONG_BINPUT") and argument > len(content):
+            if operation.name in ("PUT", "LONG_BINPUT") and int(argument or 0) > len(content):
                 raise ValueError(f"note {argument} in a pickle of {len(content)} bytes")
         found = _CifarUnpickler(io.BytesIO(content), encoding="bytes").load()
     except pickle.UnpicklingError:

@@ -1,0 +1,142 @@
+"""Adapters, prototypes and their complement in EASE."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from trained.slow_transformer import tokens
+from trained.toys import SESSIONS
+
+from sparcl.base.errors import InputError
+from sparcl.trained import methods
+from sparcl.trained.images import Images
+from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.methods.ease import complemented
+
+Make = Callable[..., Setup]
+HYPER = {"rate": 0.05, "epochs": 2, "batch": 6, "width": 4, "scale": 0.7, "alpha": 0.3, "beta": 0.2}
+
+
+def fitted(setup: Setup, sessions: int, **hyper: object) -> Trained:
+    learner = methods.build("ease", setup, **HYPER | hyper)
+    for classes in SESSIONS[:sessions]:
+        learner.fit_session(np.flatnonzero(np.isin(setup.train.labels, classes)))
+    return learner
+
+
+def slow_features(learner: Trained, image: torch.Tensor, space: int) -> torch.Tensor:
+    adapters = []
+    for adapter in learner.adapters[space - 1] if space else ():
+        down, up = adapter.down, adapter.up
+
+        def beside(x: torch.Tensor, down=down, up=up) -> torch.Tensor:
+            inner = torch.clamp(down.weight.double() @ x + down.bias.double(), min=0)
+            return 0.7 * (up.weight.double() @ inner + up.bias.double())
+
+        adapters.append(beside)
+    return tokens(learner.network, image, adapters=adapters)[0]
+
+
+def test_at_the_start_a_set_of_adapters_changes_nothing(setup: Make) -> None:
+    learner = methods.build("ease", setup(), **HYPER)
+    learner._grow(2)
+    x = learner.setup.view.plain(learner.setup.train.pixels[:4], "cpu")
+    with torch.no_grad():
+        assert torch.equal(learner.features(x, 1), learner.network(x))
+
+
+def test_scores_and_measured_prototypes_equal_a_slow_reference(setup: Make) -> None:
+    made = setup()
+    learner = fitted(made, 2)
+    x = made.view.plain(made.train.pixels[:6], "cpu")
+    f = torch.stack(
+        [torch.stack([slow_features(learner, image, j) for j in range(3)]) for image in x]
+    )
+    with torch.no_grad():
+        fast = learner.all_features(x)
+        torch.testing.assert_close(fast.double(), f, rtol=1e-3, atol=1e-4)
+        assert (f[:, 1] - f[:, 0]).abs().max() > 1e-3  # the adapters have learned something
+        scores = learner.predict(x)
+    measured, P = learner.kept["measured"], learner.kept["prototypes"].double()
+    with torch.no_grad():
+        everything = learner.all_features(made.view.plain(made.train.pixels, "cpu"))
+    for column, label in enumerate(learner.classes):
+        mean = everything[torch.from_numpy(made.train.labels == label)].mean(0)
+        own = slice(0, 2) if column < 2 else slice(0, 3)
+        torch.testing.assert_close(measured[column, own], mean[own], rtol=1e-3, atol=1e-4)
+    assert measured[:2, 2].isnan().all() and not measured[2:].isnan().any()
+    for i in range(6):
+        for column in range(4):
+            cosines = [
+                float(f[i, j] @ P[column, j] / f[i, j].norm() / P[column, j].norm())
+                for j in range(3)
+            ]
+            own = 1 if column < 2 else 2
+            expected = cosines[own] + 0.3 * cosines[3 - own] + 0.2 * cosines[0]
+            assert float(scores[i, column]) == pytest.approx(expected, abs=1e-3)
+
+
+def test_missing_prototypes_are_made_from_later_sessions_class_by_class() -> None:
+    rng = torch.Generator().manual_seed(0)
+    sizes, ends = [2, 1, 2], [0, 2, 3, 5]
+    measured = torch.randn(5, 4, 3, generator=rng)
+    for i in range(3):
+        measured[ends[i] : ends[i + 1], i + 2 :] = torch.nan
+    found = complemented(measured, sizes)
+    for i in (1, 2, 3):
+        for c in range(ends[i - 1], ends[i]):
+            for j in range(i + 1, 4):
+                later = range(ends[j - 1], 5)
+                alike = [
+                    float(torch.cosine_similarity(measured[c, i], measured[o, i], dim=0))
+                    for o in later
+                ]
+                weights = np.exp(alike) / np.exp(alike).sum()
+                expected = sum(w * measured[o, j] for w, o in zip(weights, later, strict=True))
+                torch.testing.assert_close(found[c, j], expected)
+    known = ~measured.isnan()
+    assert torch.equal(found[known], measured[known]) and not found.isnan().any()
+
+
+def test_a_single_new_class_lends_its_own_prototype() -> None:
+    measured = torch.randn(3, 3, 4, generator=torch.Generator().manual_seed(0))
+    measured[:2, 2] = torch.nan
+    found = complemented(measured, [2, 1])
+    torch.testing.assert_close(found[:2, 2], measured[2, 2].expand(2, 4))
+
+
+def test_measured_prototypes_and_old_features_never_change(setup: Make) -> None:
+    made = setup()
+    learner = fitted(made, 2)
+    x = made.view.plain(made.train.pixels[:5], "cpu")
+    before, measured = learner.all_features(x).detach(), learner.kept["measured"]
+    learner.fit_session(np.flatnonzero(np.isin(made.train.labels, SESSIONS[2])))
+    assert torch.equal(learner.all_features(x)[:, :3].detach(), before)
+    now = learner.kept["measured"][:4, :3]
+    assert torch.equal(now.nan_to_num(9.0), measured.nan_to_num(9.0))
+
+
+def test_kept_features_give_the_scores_that_recomputed_ones_give(
+    setup: Make, test_images: Images, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, passes = setup(), []
+    learner = methods.build("ease", made, **HYPER)
+    features = learner.features
+    for classes in SESSIONS:
+        learner.fit_session(np.flatnonzero(np.isin(made.train.labels, classes)))
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                learner, "features", lambda x, space: passes.append(len(x)) or features(x, space)
+            )
+            scores = learner.logits(test_images)
+        recomputed = learner.score(learner.predict, test_images)
+        np.testing.assert_allclose(scores, recomputed, rtol=1e-5, atol=1e-6)
+    assert sum(passes) == 24 * 4  # three sets, and the network without adapters
+
+
+def test_parameters_and_bad_settings(setup: Make) -> None:
+    report = fitted(setup(), 3).report()
+    assert report["trainable_parameters"] == 3 * 2 * (2 * 16 * 4 + 4 + 16)
+    with pytest.raises(InputError, match=r"dropout = 1\.5"):
+        methods.build("ease", setup(), dropout=1.5)

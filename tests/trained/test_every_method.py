@@ -1,0 +1,251 @@
+"""What must hold for every trained method, on three sessions of a small transformer."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from trained.toys import SESSIONS, convolutional, transformer
+
+from sparcl.base.errors import InputError, NumericalError
+from sparcl.trained import methods
+from sparcl.trained.images import Images
+from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.phase import Phase
+from sparcl.trained.run import run
+
+FAST: dict[str, dict[str, Any]] = {
+    "finetune": {"rate": 0.02, "epochs": 4, "batch": 6},
+    "joint": {"rate": 0.02, "epochs": 2, "batch": 6},
+    "icarl": {"rate": 0.02, "epochs": 2, "batch": 6, "memory": 18},
+    "derpp": {"rate": 0.02, "epochs": 2, "batch": 6, "buffer": 12},
+    "l2p": {"rate": 0.01, "epochs": 2, "batch": 8, "pool": 4, "length": 2, "chosen": 2},
+    "dualprompt": {
+        "rate": 0.01,
+        "epochs": 2,
+        "batch": 8,
+        "general_blocks": (1,),
+        "expert_blocks": (2,),
+    },
+    "coda-prompt": {"rate": 0.01, "epochs": 2, "batch": 8, "blocks": (1, 2), "components": 2},
+    "slca": {"rate": 0.02, "epochs": 2, "batch": 6, "slow": 0.1, "alignment": 2},
+    "ease": {"rate": 0.05, "epochs": 2, "batch": 6, "width": 4, "scale": 1.0, "beta": 0.5},
+    "foster": {"rate": 0.02, "epochs": 2, "compression": 2, "batch": 8, "per_class": 3},
+    "linear-probe": {"rate": 0.05, "epochs": 2, "batch": 6},
+}
+NEEDS_TOKENS = {"l2p", "dualprompt", "coda-prompt", "ease"}
+CONVOLUTIONAL = sorted(set(FAST) - NEEDS_TOKENS)
+MEASURED = ("seconds", "peak_bytes")
+
+Make = Callable[..., Setup]
+
+
+def counts(record: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if key not in MEASURED}
+
+
+def fitted(setup: Setup, name: str, sessions: int = 3, **hyper: Any) -> Trained:
+    learner = methods.build(name, setup, **FAST[name] | hyper)
+    for classes in SESSIONS[:sessions]:
+        learner.fit_session(np.flatnonzero(np.isin(setup.train.labels, classes)))
+    return learner
+
+
+def test_every_method_is_tried_here() -> None:
+    assert sorted(FAST) == methods.names()
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_killed_run_goes_on_to_the_same_record(
+    name: str, setup: Make, test_images: Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = setup(augmentation="resized-crop")
+    before = [tensor.clone() for tensor in made.network.state_dict().values()]
+    whole = run(made, test_images, SESSIONS, name, FAST[name])
+    path, fit = tmp_path / "checkpoint.pt", Trained.fit_session
+
+    def killed(learner: Trained, rows: np.ndarray) -> None:
+        if learner.number == 2:
+            raise KeyboardInterrupt
+        fit(learner, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trained, "fit_session", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(made, test_images, SESSIONS, name, FAST[name], path)
+    assert path.is_file()
+    resumed = run(made, test_images, SESSIONS, name, FAST[name], path)
+    assert counts(resumed) == counts(whole) and len(resumed["seconds"]) == 3
+    assert not path.exists()
+    after = made.network.state_dict().values()
+    assert all(map(torch.equal, before, after))  # the caller's network
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_phase_changes_what_it_declares_and_nothing_else(
+    name: str, setup: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, phases = Trained._train, []
+
+    def watched(learner: Trained, phase: Phase, where: str) -> float:
+        declared = {id(p) for p in phase.parameters}
+        others = {
+            key: tensor
+            for key, tensor in [*learner.named_parameters(), *learner.named_buffers()]
+            if id(tensor) not in declared
+        }
+        frozen = {key: tensor.detach().clone() for key, tensor in others.items()}
+        kept = {key: tensor.clone() for key, tensor in learner.kept.items()}
+        own = [p.detach().clone() for p in phase.parameters]
+        compute = phase.loss
+
+        def checked(batch: Any) -> torch.Tensor:
+            assert all(p.requires_grad == (id(p) in declared) for p in learner.parameters())
+            loss = compute(batch)
+            loss.backward(retain_graph=True)
+            assert all(p.grad is not None for p in phase.parameters)
+            return loss
+
+        phase.loss = checked
+        loss = train(learner, phase, where)
+        assert all(p.grad is None for p in [*learner.parameters(), *phase.parameters])
+        assert all(torch.equal(others[key], frozen[key]) for key in frozen)
+        if phase.after_step is None:
+            for key in kept:  # nan stands for what is not known yet
+                torch.testing.assert_close(
+                    learner.kept[key], kept[key], rtol=0, atol=0, equal_nan=True
+                )
+        assert any(not torch.equal(a, b) for a, b in zip(own, phase.parameters, strict=True))
+        phases.append(phase.name)
+        return loss
+
+    monkeypatch.setattr(Trained, "_train", watched)
+    fitted(setup(), name)
+    assert len(phases) >= 3
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_an_image_scores_alike_alone_and_in_a_batch(
+    name: str, setup: Make, test_images: Images
+) -> None:
+    learner = fitted(setup(), name)
+    batched = learner.logits(test_images)
+    for row in (0, 5):
+        alone = Images([test_images.pixels[row]], test_images.labels[[row]], 6)
+        np.testing.assert_allclose(learner.logits(alone)[0], batched[row], rtol=1e-4, atol=1e-5)
+    assert batched.shape == (24, 6)
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_images_of_later_sessions_are_never_looked_at(
+    name: str, setup: Make, test_images: Images
+) -> None:
+    made = setup()
+    later = np.isin(made.train.labels, SESSIONS[2])
+    pixels = [
+        np.zeros_like(p) if hide else p for p, hide in zip(made.train.pixels, later, strict=True)
+    ]
+    blind = Setup(made.network, Images(pixels, made.train.labels, 6), made.view)
+    scores = [fitted(s, name, sessions=2).logits(test_images) for s in (made, blind)]
+    np.testing.assert_array_equal(*scores)
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_refused_sessions_leave_the_learner_as_it_was(
+    name: str, setup: Make, test_images: Images
+) -> None:
+    learner = fitted(setup(), name, sessions=1)
+    before = learner.logits(test_images)
+    for rows, message in (
+        (np.zeros(0, dtype=int), "no images"),
+        (np.array([1]), "class 1 came in an earlier session"),
+        (np.array([0, 48]), "48 training images"),
+    ):
+        with pytest.raises(InputError, match=f"{name}, session 2: .*{message}"):
+            learner.fit_session(rows)
+    np.testing.assert_array_equal(learner.logits(test_images), before)
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_a_loss_that_is_not_finite_names_method_session_and_remedy(name: str, setup: Make) -> None:
+    network = transformer()
+    network.patch_embed.proj.weight.data[0] = torch.nan
+    learner = methods.build(name, setup(network), **FAST[name])
+    rows = np.flatnonzero(np.isin(learner.setup.train.labels, SESSIONS[0]))
+    with pytest.raises(NumericalError, match=rf"(?s){name}, session 1, .*loss is .*lower it"):
+        learner.fit_session(rows)
+    for use in (lambda: learner.fit_session(rows), lambda: learner.logits(learner.setup.train)):
+        with pytest.raises(NumericalError, match="build a new learner"):
+            use()
+
+
+@pytest.mark.parametrize("name", sorted(NEEDS_TOKENS & set(FAST)))
+def test_a_network_without_tokens_is_refused(name: str, setup: Make) -> None:
+    with pytest.raises(InputError, match=f"{name}: ResNet has no class token.*vit_base"):
+        methods.build(name, setup(convolutional()))
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONAL)
+def test_convolutional_networks_run_too(name: str, setup: Make, test_images: Images) -> None:
+    record = run(setup(convolutional()), test_images, SESSIONS, name, FAST[name])
+    assert np.sum(record["correct"][0]) >= 4  # of 8
+
+
+def test_a_record_is_that_of_other_methods_and_more(setup: Make, test_images: Images) -> None:
+    record = run(setup(), test_images, SESSIONS, "joint", {"rate": 0.02, "epochs": 10, "batch": 6})
+    assert json.loads(json.dumps(record)) == record
+    assert record["classes"] == [4, 1, 0, 5, 2, 3] and record["test_counts"] == [4] * 6
+    assert np.triu(np.array(record["correct"])[:, ::2], 1).sum() == 0
+    assert sum(record["correct"][2]) >= 22 and not record["underfitted"]
+    assert (
+        record["hyper"]["decay"] == 5e-4 and record["drift"][0] is None and record["drift"][1] > 0
+    )
+    assert len(record["seconds"]) == 3 and record["peak_bytes"] > 2**20
+    assert [r["exemplars"] for r in record["reports"]] == [16, 32, 48]
+    P = sum(p.numel() for p in transformer().parameters())
+    assert record["trainable_parameters"] == P + 17 * 6
+
+
+def test_a_run_refuses_the_checkpoint_of_another(
+    setup: Make, test_images: Images, tmp_path: Path
+) -> None:
+    path = tmp_path / "checkpoint.pt"
+    torch.save({"fingerprint": "another"}, path)
+    with pytest.raises(InputError, match=re.escape(str(path)) + ".*another run"):
+        run(setup(), test_images, SESSIONS, "finetune", FAST["finetune"], path)
+    path.write_bytes(b"half a fi")
+    with pytest.raises(InputError, match=re.escape(str(path)) + ".*Delete it"):
+        run(setup(), test_images, SESSIONS, "finetune", FAST["finetune"], path)
+
+
+def test_unknown_settings_are_refused_by_name(setup: Make) -> None:
+    with pytest.raises(InputError, match=r"no hyper-parameter 'epoch'.*epochs"):
+        methods.build("finetune", setup(), epoch=3)
+    with pytest.raises(InputError, match="Unknown trained method 'lwf'"):
+        methods.build("lwf", setup())
+
+
+def test_a_rate_that_is_too_large_is_found(setup: Make) -> None:
+    with pytest.raises(NumericalError, match=r"finetune, session 1, .*`rate`, here up to 1e\+20"):
+        fitted(setup(), "finetune", rate=1e20)
+
+
+def test_a_precision_or_device_that_is_not_there_is_refused(setup: Make) -> None:
+    made = setup()
+    with pytest.raises(InputError, match="precision = 'float16'"):
+        replace(made, precision="float16")
+    if not torch.cuda.is_available():
+        with pytest.raises(InputError, match="device = 'cuda'"):
+            replace(made, device="cuda")
+
+
+def test_mixed_precision_trains_too(setup: Make, test_images: Images) -> None:
+    made = replace(setup(), precision="bfloat16")
+    hyper = {"rate": 0.02, "epochs": 8, "batch": 6}
+    record = run(made, test_images, [SESSIONS[0], np.array([0, 2, 3, 5])], "joint", hyper)
+    assert sum(record["correct"][1]) >= 20

@@ -1,0 +1,61 @@
+"""Published settings: what each method trains by default, phase by phase, in its first two sessions."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from trained.toys import SESSIONS, transformer
+
+from sparcl.trained import methods
+from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.phase import Phase
+
+SGD, ADAM = "sgd", "adam"
+# session: (phase, optimiser, rates, weight decays, epochs, batch, rate of the last epoch / first)
+ALWAYS = {
+    "linear-probe": ("training", SGD, [0.01], [5e-4], 20, 128, 1.0),
+    "joint": ("training", SGD, [0.001], [5e-4], 20, 128, 1.0),
+    "derpp": ("training", SGD, [0.001], [5e-4], 20, 128, 1.0),
+    "l2p": ("training", ADAM, [0.001875], [0.0], 5, 16, 1.0),
+    "dualprompt": ("training", ADAM, [0.001], [0.0], 5, 24, 1.0),
+    "coda-prompt": ("training", ADAM, [0.001], [0.0], 20, 128, np.cos(0.495 * np.pi)),
+    "ease": ("training", SGD, [0.025], [5e-4], 20, 48, (1 + np.cos(0.95 * np.pi)) / 2),
+}
+PUBLISHED = {name: [[phase], [phase]] for name, phase in ALWAYS.items()}
+for name in ("finetune", "icarl"):
+    first = ("training", SGD, [0.001], [5e-4], 20, 128, 1.0)
+    PUBLISHED[name] = [[first], [(*first[:3], [2e-4], *first[4:])]]
+slow = ("training", SGD, [0.01, 0.0001], [5e-4, 5e-4], 20, 64, 0.1)
+PUBLISHED["slca"] = [[slow], [slow, ("alignment", SGD, [0.01], [5e-4], 3, 256, 0.25)]]
+fall = (1 + np.cos(0.95 * np.pi)) / 2
+PUBLISHED["foster"] = [
+    [("training", SGD, [0.001], [5e-4], 20, 32, fall)],
+    [
+        ("boosting", SGD, [0.001], [5e-4], 20, 32, fall),
+        ("compression", SGD, [0.001], [0.0], 20, 32, fall),
+    ],
+]
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_defaults_are_the_published_settings(
+    name: str, setup: Callable[..., Setup], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[list[Phase]] = []
+    monkeypatch.setattr(Trained, "_train", lambda _, phase, __: found[-1].append(phase) or 0.0)
+    made = setup(transformer(5))
+    learner = methods.build(name, made, **{"components": 2} if name == "coda-prompt" else {})
+    batch = learner.settings.batch
+    for classes, expected in zip(SESSIONS, PUBLISHED[name], strict=False):
+        found.append([])
+        learner.fit_session(np.flatnonzero(np.isin(made.train.labels, classes)))
+        assert len(found[-1]) == len(expected)
+        for phase, (title, optimiser, rates, decays, epochs, size, last) in zip(
+            found[-1], expected, strict=True
+        ):
+            assert (phase.name, phase.optimiser, phase.epochs) == (title, optimiser, epochs)
+            assert [group["lr"] for group in phase.groups] == pytest.approx(rates)
+            assert [group["weight_decay"] for group in phase.groups] == pytest.approx(decays)
+            assert size == (256 if title == "alignment" else batch)
+            assert phase.schedule(0, epochs) == 1.0
+            assert phase.schedule(epochs - 1, epochs) == pytest.approx(last)

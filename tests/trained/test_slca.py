@@ -1,0 +1,130 @@
+"""Slow network, stored Gaussians and aligned heads of SLCA."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from trained.toys import SESSIONS
+
+from sparcl.methods.slca_frozen import normalised_gradient
+from sparcl.trained import methods
+from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.methods.slca import drawn
+
+Make = Callable[..., Setup]
+HYPER = {"rate": 0.05, "epochs": 2, "batch": 6, "drop": 1, "alignment": 2}
+
+
+def fitted(setup: Setup, sessions: int, **hyper: object) -> Trained:
+    learner = methods.build("slca", setup, **HYPER | hyper)
+    for classes in SESSIONS[:sessions]:
+        learner.fit_session(np.flatnonzero(np.isin(setup.train.labels, classes)))
+    return learner
+
+
+def test_the_alignment_has_the_gradient_of_the_frozen_method(setup: Make) -> None:
+    learner = fitted(setup(), 3, epochs=1)
+    rng = torch.Generator().manual_seed(0)
+    z = torch.randn(9, 6, generator=rng, dtype=torch.float64, requires_grad=True)
+    y = torch.arange(9) % 6
+    loss = learner.alignment_loss(z, y)
+    loss.backward()
+    expected = normalised_gradient(z.detach().numpy(), y.numpy(), np.array([0, 2, 4]))
+    np.testing.assert_allclose(z.grad, expected, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(learner.alignment_loss(3 * z, y), loss, rtol=1e-5, atol=0)
+
+
+def test_alignment_leaves_network_and_stored_heads_alone(setup: Make) -> None:
+    with_it, without = fitted(setup(), 2), fitted(setup(), 2, alignment=0)
+    for name in ("network", "head"):
+        pairs = zip(
+            getattr(with_it, name).parameters(), getattr(without, name).parameters(), strict=True
+        )
+        assert all(torch.equal(a, b) for a, b in pairs)
+    assert torch.equal(without.aligned[0].weight, without.head[0].weight)
+    assert not torch.equal(with_it.aligned[0].weight, with_it.head[0].weight)
+
+
+def test_gaussians_are_those_of_the_plain_images_when_their_class_came(setup: Make) -> None:
+    made = setup()
+    learner = fitted(made, 1)
+    first = {key: value.clone() for key, value in learner.kept.items()}
+    gaussians = learner.gaussians()
+    for column, label in enumerate(learner.classes):
+        images = [
+            p for p, y in zip(made.train.pixels, made.train.labels, strict=True) if y == label
+        ]
+        with torch.no_grad():
+            f = learner.network(made.view.plain(images, "cpu")).double().numpy()
+        np.testing.assert_allclose(gaussians.means[column], f.mean(0), atol=1e-5)
+        F = gaussians.factors[column]
+        np.testing.assert_allclose(F.T @ F / 7, np.cov(f.T), atol=1e-4)
+    learner.fit_session(np.flatnonzero(np.isin(made.train.labels, SESSIONS[1])))
+    assert torch.equal(learner.kept["means"][:2], first["means"])
+
+
+def test_draws_have_the_shrunken_mean_and_the_covariance(setup: Make) -> None:
+    gaussians = fitted(setup(), 1).gaussians()
+    rng = np.random.default_rng(0)
+    X = np.concatenate([drawn(gaussians, 1, 0.95, rng) for _ in range(100)])
+    F = gaussians.factors[1]
+    covariance = F.T @ F / 7 + 1e-4 * np.eye(16)
+    error = np.abs(X.mean(0) - 0.95 * gaussians.means[1]) / np.sqrt(np.diag(covariance) / len(X))
+    assert error.max() < 4.5
+    spread = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)) * 2 / len(X))
+    assert (np.abs(np.cov(X.T) - covariance) / spread).max() < 5
+
+
+def test_draws_cover_all_classes_with_the_factor_of_their_session(
+    setup: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner, asked = fitted(setup(), 2), []
+
+    def noted(gaussians: object, j: int, shrink: float, rng: object) -> np.ndarray:
+        asked.append((j, shrink))
+        return np.zeros((256, 16))
+
+    monkeypatch.setattr("sparcl.trained.methods.slca.drawn", noted)
+    batches = list(learner.draws(learner.gaussians())(0))
+    assert [j for j, _ in asked] == [0, 1, 2, 3]
+    assert [s for _, s in asked] == pytest.approx([0.95, 0.95, 1.0, 1.0])
+    assert len(batches) == 4 and all(len(x) == 256 for x, _ in batches)
+    assert torch.cat([y for _, y in batches]).bincount().tolist() == [256] * 4
+
+
+def test_the_network_learns_at_its_own_rate_or_not_at_all(setup: Make) -> None:
+    made = setup()
+    learner = methods.build("slca", made, **HYPER)
+    learner._grow(2)
+    learner.classes = np.array([1, 4])
+    head, network = next(learner.session(np.flatnonzero(made.train.labels == 1))).groups
+    assert network["lr"] == pytest.approx(head["lr"] / 100)
+    frozen = fitted(made, 2, slow=0.0)
+    pairs = zip(frozen.network.parameters(), made.network.parameters(), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+    moved = fitted(made, 1)
+    pairs = zip(moved.network.parameters(), made.network.parameters(), strict=True)
+    assert any(not torch.equal(a, b) for a, b in pairs)
+
+
+def test_with_a_frozen_network_it_is_the_training_of_a_head_on_features(setup: Make) -> None:
+    """One full batch an epoch, no augmentation: steps of momentum by hand from the same start."""
+    made = setup()
+    learner = fitted(made, 1, slow=0.0, epochs=3, batch=16, decay=0.01)
+    twin = methods.build("slca", made, **HYPER)
+    twin._grow(2)
+    W, b = (p.detach().clone() for p in twin.head[0].parameters())
+    velocity = [torch.zeros_like(W), torch.zeros_like(b)]
+    rows = np.flatnonzero(np.isin(made.train.labels, SESSIONS[0]))
+    with torch.no_grad():
+        X = made.network(made.view.plain([made.train.pixels[r] for r in rows], "cpu"))
+    y = torch.from_numpy(np.searchsorted([1, 4], made.train.labels[rows]))
+    for epoch in range(3):
+        G = (X @ W.T + b).softmax(1)
+        G[torch.arange(16), y] -= 1
+        for p, v, g in zip((W, b), velocity, (G.T @ X / 16, G.mean(0)), strict=True):
+            v.mul_(0.9).add_(g + 0.01 * p)
+            p -= 0.05 * (1.0 if epoch < 1 else 0.1) * v
+    torch.testing.assert_close(learner.head[0].weight.detach(), W, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(learner.head[0].bias.detach(), b, rtol=1e-4, atol=1e-5)
