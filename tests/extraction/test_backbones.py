@@ -353,3 +353,18 @@ def test_unpinned_weights_of_the_hub_are_hashed(tmp_path, tiny, pixels, monkeypa
     pinned = block | {"weights": {"source": "timm", "sha256": "0" * 64}}
     with pytest.raises(WeightsError, match="sha256 is"):
         backbones.build(pinned, PREPROCESSING)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"checkpoint_path": "own.pth"}, WeightsError, "checkpoint_path: weights come from"),
+        ({"pretrained": True}, WeightsError, "pretrained: weights come from"),
+        ({"pretrained_cfg_overlay": {"file": "own.pth"}}, WeightsError, "pretrained_cfg_overlay"),
+        ({"depht": 3}, ConfigError, "depht"),
+    ],
+)
+def test_timm_args_load_nothing(tmp_path, arguments, error, message):
+    block = {"timm_id": "vit_tiny_patch16_224", "timm_args": arguments}
+    with pytest.raises(error, match=message):
+        backbones.build(block, {}, cache=str(tmp_path))
