@@ -118,7 +118,7 @@ def _attributes(path: Path, attrs: dict[str, Any]) -> tuple[list[str], dict[str,
         class_names = [str(name) for name in np.atleast_1d(attrs["class_names"])]
         meta = {key: str(attrs[key]) for key in TEXT_KEYS if key in attrs}
         meta |= {key: json.loads(attrs[key]) for key in JSON_KEYS if key in attrs}
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise FeatureFileError(
             f"{path}: attributes are damaged ({error}); extract again."
         ) from error

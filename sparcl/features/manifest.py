@@ -66,7 +66,7 @@ def load(path: Path) -> dict[str, Any]:
         )
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FeatureFileError(f"{path}: the manifest is no JSON ({error}); restore it.") from error
     arrays = manifest.get("arrays") if isinstance(manifest, dict) else None
     if not isinstance(arrays, dict) or not all(isinstance(e, dict) for e in arrays.values()):

@@ -1,8 +1,10 @@
 """Where files come from: a local folder or archive first, then a download that is checked and resumed."""
 
 import hashlib
+import io
 import os
 import re
+import tarfile
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -254,3 +256,13 @@ def test_another_range_is_never_joined_to_the_part(server, block, tmp_path):
     server.cut, server.shift = 0, 1
     with pytest.raises(DatasetError, match=r"another range.*The 5000 bytes"):
         open_storage("mini", block)
+
+
+@pytest.mark.parametrize("time", ["nan", "inf", "-inf"])
+def test_an_archive_with_a_time_that_is_no_number(tmp_path, time):
+    with tarfile.open(tmp_path / "a.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        member = tarfile.TarInfo("a/1.png")
+        member.pax_headers = {"mtime": time}
+        tar.addfile(member, io.BytesIO())
+    with pytest.raises(DatasetError, match=r"a\.tar"):
+        TarStorage(tmp_path / "a.tar", "a")

@@ -498,3 +498,9 @@ def test_a_disk_that_is_full_at_any_byte_is_an_error_and_no_crash(tmp_path):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_manifest_that_is_nested_too_deep_is_named(feature_file):
+    feature_file.with_suffix(".json").write_text("[" * 200_000)
+    with pytest.raises(FeatureFileError, match=r"\.json"):
+        store.read(feature_file)

@@ -103,7 +103,7 @@ class TarStorage:
             with tarfile.open(archive, "r:") as tar:
                 for member in tar:
                     self._add(member, folder, size)
-        except tarfile.TarError as error:
+        except (tarfile.TarError, ValueError, OverflowError) as error:
             raise DatasetError(
                 f"{archive}: not an uncompressed tar archive, or truncated ({error}). Fetch it again, or unpack "
                 f"it so that {folder}/ lies beside it."
