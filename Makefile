@@ -96,6 +96,7 @@ lint: $(VENV)/all
 	$(RUN) snakefmt --check Snakefile workflow
 	$(RUN) snakemake --lint
 	$(VENV)/bin/lint-imports --no-cache
+	$(RUN) mypy
 
 # The stamps: what is installed, renewed when the lists change.
 $(VENV)/core: requirements/core.txt pyproject.toml
@@ -125,4 +126,4 @@ unlock: $(VENV)/core
 # What a killed job left under a temporary name (.NAME.PROCESS) goes too.
 clean:
 	find data paper -name '.*.[0-9]*' -delete
-	rm -rf results .snakemake build *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf results .snakemake build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

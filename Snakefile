@@ -2,19 +2,16 @@
 
     snakemake --cores 8 all                      the suite that params.yaml names
     snakemake --cores 8 all --config suite=toy   another suite
+    snakemake --cores 8 all --configfile my.yaml   other settings: keys of params.yaml, `methods`, `suites`, ...
 
 Results of a run lie in results/ (not in git), what is reported in paper/<suite>/ (in git).
 """
 
-from snakemake.utils import min_version, validate
+from pathlib import Path
+
+from snakemake.utils import min_version
 
 min_version("9.25")
-
-
-configfile: "params.yaml"
-
-
-validate(config, "workflow/schemas/params.schema.yaml")
 
 
 report: "workflow/report/workflow.rst"
@@ -35,71 +32,69 @@ include: "workflow/rules/claims.smk"
 rule all:
     default_target: True
     input:
-        run_records(),
-        paper_files(),
+        plan.run_records(config, SUITE),
+        plan.paper_files(config, SUITE),
 
 
 rule features:
     input:
-        feature_manifests(),
+        plan.feature_manifests(config, SUITE),
 
 
 rule runs:
     input:
-        run_records(),
+        plan.run_records(config, SUITE),
 
 
 rule summary:
     input:
-        summary_files(),
+        plan.summary_files(config, SUITE),
 
 
 rule tables:
     input:
-        table_files(),
+        plan.table_files(config, SUITE),
 
 
-# The suites that params.yaml names under `ablations`, whatever `suite` is.
+# The suites of the group `ablations`, whatever `suite` is.
 rule ablations:
     input:
-        ablation_files(),
+        plan.group_files(config, "ablations"),
 
 
 # The suites of every closed-form peer.
 rule methods:
     input:
-        peer_files(),
+        plan.group_files(config, "peers"),
 
 
 # All that paper/ holds beside the default suite: an hour or more.
 rule recorded:
     input:
-        ablation_files(),
-        peer_files(),
-        further_files(),
-        claims_files(),
+        plan.group_files(config, "ablations", "peers", "further"),
+        rules.judge_claims.output,
 
 
 # Seconds, measured on this machine: no other rule makes them, and `--force` measures again.
 rule timings:
     input:
-        timing_files(),
+        plan.timing_files(config),
 
 
 # Each checkable statement of the paper with its verdict, from the summaries of the suites it names.
 rule claims:
     input:
-        claims_files(),
-        claims_figure(),
+        rules.judge_claims.output,
+        multiext("paper/claims/claims", ".pdf", ".png"),
 
 
 rule figures:
     input:
-        figure_files(),
+        plan.figure_files(config, SUITE),
 
 
 # From the summaries that are there: `snakemake --cores 1 paper --allowed-rules draw_figure
 # write_table` draws without looking at the runs.
 rule paper:
     input:
-        paper_files(),
+        plan.paper_files(config, SUITE),

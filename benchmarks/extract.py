@@ -23,15 +23,15 @@ from pathlib import Path
 import numpy as np
 import timm
 import torch
-import yaml
 from PIL import Image
 
 from sparcl.base.errors import SparclError
 from sparcl.extraction import backbones, datasets, pipeline
 from sparcl.extraction.sources import ArraySource, FolderSource, Source
+from sparcl.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[1]
-PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+PARAMS = load(ROOT)
 VIT = {"timm_id": "vit_base_patch16_224", "preprocessing": "timm"}
 LITE = PARAMS["backbones"]["efficientnet-lite0"]
 CLASSES = [str(i) for i in range(10)]

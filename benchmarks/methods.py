@@ -171,11 +171,14 @@ def gcv_seconds(n: int, M: int, columns: int, dtype: str, rate: float) -> float:
 
 
 def _ranpac(ours: Learner, K: int) -> official.Form:
-    return official.RanPAC(ours.map.weights, K, ours.settings.grid, ours.holdout_indices)
+    def split(n: int) -> tuple[np.ndarray, np.ndarray]:
+        return ours.rule.holdout.split(np.zeros(n, dtype=np.int64), ours.session - 1)
+
+    return official.RanPAC(ours.map.weights, K, ours.rule.grid, split)
 
 
 def _flycl(ours: Learner, K: int) -> official.Form:
-    return official.FlyCL(ours.map.weights, K, ours.settings.grid, ours.settings.level)
+    return official.FlyCL(ours.map.weights, K, ours.rule.grid, ours.map.level)
 
 
 def _recursive(ridge: float, batch: int, **how: Any) -> Callable[[Learner, int], official.Form]:
@@ -261,8 +264,9 @@ def compare(name: str, sizes: Sizes = FULL, repeats: int = REPEATS) -> Result:
     counted, formula = form.count.flops, form.flops(len(new[1]))
     if abs(counted - formula) > 1e-9 * formula:
         raise SystemExit(f"{name}: {counted:.6e} operations counted, {formula:.6e} by the formula")
-    if case.selection and ours.ridge != form.ridge:
-        raise SystemExit(f"{name}: ridge {ours.ridge:g} here, {form.ridge:g} in the official form")
+    chosen = ours.report()["ridge"]
+    if case.selection and chosen != form.ridge:
+        raise SystemExit(f"{name}: ridge {chosen:g} here, {form.ridge:g} in the official form")
     same(name, scores, form.logits(test), case.tolerance)
     n, rate = len(new[1]), product_rate(sizes.product, case.dtype)
     floor = (2 * n * sizes.d * M + n * M**2 + M**3 / 3) / rate
@@ -287,7 +291,8 @@ def hold(fits: bool, sizes: Sizes) -> int:
     sessions, _ = stream(case, sizes)
     sessions = [sessions[1], (sessions[1][0], sessions[1][1] - sizes.new)]  # two of full size
     ours = build(case.method, width=sizes.width_of(case), dtype=case.dtype)
-    ours.settings.random_map(sizes.d).weights  # noqa: B018 - drawn, as in a fit
+    ours.begin(sessions[0][0])
+    ours.map.weights  # noqa: B018 - drawn, as in a fit
     if fits:
         for session in sessions:
             ours.fit_session(*session)

@@ -128,7 +128,7 @@ class RanPAC(Form):
 
     Parameters
     ----------
-    split : rows (n,) -> the rows that fit and those that judge
+    split : rows (n,) -> the rows that fit and those that validate
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Which rule chooses the ridge of SPARCL+ best?  Judged on training samples alone.
+"""Which rule chooses the ridge of SPARCL+ best?  Compared on training samples alone.
 
     python benchmarks/ridge_rules.py            # all four bundled sets, about ten minutes
 
@@ -25,23 +25,23 @@ HYPER = {"width": 1000}
 def development(
     features: np.ndarray, labels: np.ndarray, order: int
 ) -> tuple[experiment.Split, experiment.Split]:
-    """Return (stream, judge): a quarter of each class's samples judges, one at least."""
-    judged = np.zeros(len(labels), dtype=bool)
+    """Return (stream, validation): a quarter of each class's samples validates, one at least."""
+    held = np.zeros(len(labels), dtype=bool)
     for label in np.unique(labels):
         rows = generator("development", order, int(label)).permutation(
             np.flatnonzero(labels == label)
         )
-        judged[rows[: max(len(rows) // 4, 1)]] = True
+        held[rows[: max(len(rows) // 4, 1)]] = True
     return (
-        experiment.Split(features[~judged], labels[~judged]),
-        experiment.Split(features[judged], labels[judged]),
+        experiment.Split(features[~held], labels[~held]),
+        experiment.Split(features[held], labels[held]),
     )
 
 
 def accuracies(dataset: str, order: int) -> dict[str, tuple[float, float]]:
     """Return (A_bar, A_last) in percent of every rule on one class order."""
     data = store.read(f"data/features/{dataset}/efficientnet-lite0/train.h5")
-    fitted, judge = development(unit(data.features), data.labels, order)
+    fitted, validation = development(unit(data.features), data.labels, order)
     sessions = stream.split_sessions(stream.class_order(order, len(data.class_names)), 10)
     options = {"sub_sessions": 5, "fit_share": 0.8, "prefer_ridge": 1.0, "seed": 0}
     base = selection.select(fitted, sessions[0], "sparcl-plus", HYPER, GRID, **options)
@@ -49,7 +49,7 @@ def accuracies(dataset: str, order: int) -> dict[str, tuple[float, float]]:
     for rule in RULES:
         ridge = base["chosen"]["ridge"] if rule == "base" else rule
         hyper = HYPER | {"ridge": ridge, "tau": 0.5}
-        record = experiment.run(fitted, judge, sessions, "sparcl-plus", hyper)
+        record = experiment.run(fitted, validation, sessions, "sparcl-plus", hyper)
         keys = ("correct", "test_counts", "session_of_class")
         A_t = metrics.session_accuracy(*(np.array(record[key]) for key in keys))
         result[rule] = (float(A_t.mean()), float(A_t[-1]))

@@ -39,9 +39,10 @@ from sparcl import methods
 from sparcl.algebra import linalg
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.algebra.partition import Rule, Spectrum
-from sparcl.algebra.statistics import Statistics
+from sparcl.algebra.sums import Sums
 from sparcl.base.rows import prepared
 from sparcl.features import store
+from sparcl.parts.maps import RandomMap
 from sparcl.protocol import stream
 from sparcl.report.memory import peak
 
@@ -188,7 +189,7 @@ class Probe:
         turned = linalg.product(Phi.T, right)
         self.Rv, self.Cu, self.n = self.Rv + turned[:, :1], self.Cu + turned[:, 1:], self.n + len(y)
 
-    def judge(self, sums: Statistics, limit: float = 1e-12) -> None:
+    def check(self, sums: Sums, limit: float = 1e-12) -> None:
         """Stop unless the sums are those of the rows added."""
         close("R of blocks and of one pass", linalg.product(sums.R, self.v), self.Rv, limit)
         close("C of blocks and of one pass", linalg.product(sums.C, self.u), self.Cu, limit)
@@ -204,7 +205,7 @@ def sums_of(n: int, d: int, classes: int, *, shuffled: bool = False) -> Task:
     kept: dict[str, Any] = {}
 
     def run() -> float:
-        kept.update(sums=Statistics(d), probe=Probe(d, classes))
+        kept.update(sums=Sums(d), probe=Probe(d, classes))
         kept["sums"].grow(classes)
         seconds = 0.0
         for Phi, y in blocks(n, d, classes, shuffled=shuffled):
@@ -212,7 +213,7 @@ def sums_of(n: int, d: int, classes: int, *, shuffled: bool = False) -> Task:
             kept["probe"].add(Phi, y)
         return seconds
 
-    return Task(run, lambda: kept["probe"].judge(kept["sums"]), float(n) * d * d)
+    return Task(run, lambda: kept["probe"].check(kept["sums"]), float(n) * d * d)
 
 
 def class_sums_of(n: int, d: int, classes: int) -> Task:
@@ -229,7 +230,7 @@ def class_sums_of(n: int, d: int, classes: int) -> Task:
 
     # rows that are kept as they are cost nothing yet
     flops = float(n) * d * d if n // classes > ClassSums(d, 1).most else 0.0
-    return Task(run, lambda: kept["probe"].judge(kept["sums"].of(np.arange(classes))), flops)
+    return Task(run, lambda: kept["probe"].check(kept["sums"].of(np.arange(classes))), flops)
 
 
 def read_file(n: int, sizes: Sizes) -> Task:
@@ -331,9 +332,9 @@ def renewal(d: int, sizes: Sizes) -> Task:
 
 def mapped(M: int, sizes: Sizes) -> Task:
     """Map a block of rows."""
-    learner = methods.build("ranpac", ridge=RIDGE, width=M)
     Phi = rows(np.random.default_rng(4), ROWS, sizes.d)
-    phi = learner.settings.random_map(sizes.d)
+    phi = RandomMap(M)
+    phi.begin(Phi)
     W = phi.weights
     kept: dict[str, Any] = {}
 
@@ -345,20 +346,21 @@ def mapped(M: int, sizes: Sizes) -> Task:
 
 def mapped_sums(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
     """Accumulate R and C of a mapped block."""
-    learner = methods.build("ranpac", ridge=RIDGE, width=M, dtype=dtype)
     ((Phi, y),) = blocks(ROWS, sizes.d, sizes.K)
-    H = learner.settings.random_map(sizes.d)(Phi)
+    phi = RandomMap(M)
+    phi.begin(Phi)
+    H = phi(Phi.astype(dtype))
     kept: dict[str, Any] = {}
 
     def run() -> float:
-        kept["sums"] = Statistics(M, dtype)
+        kept["sums"] = Sums(M, dtype)
         kept["sums"].grow(sizes.K)
         return timed(lambda: kept["sums"].accumulate(H, y))
 
     def check() -> None:
         probe = Probe(M, sizes.K)
         probe.add(H, y)
-        probe.judge(kept["sums"], 1e-12 if dtype == "float64" else 1e-4)
+        probe.check(kept["sums"], 1e-12 if dtype == "float64" else 1e-4)
 
     return Task(run, check, float(ROWS) * M * M)
 
@@ -377,8 +379,8 @@ def session(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
         learner = kept["learner"]
         u = np.random.default_rng(5).standard_normal((sizes.K, 1)).astype(dtype)
         w = linalg.product(learner.weights, u)
-        left = learner.statistics.gram.times(w) + learner.statistics.C.dtype.type(RIDGE) * w
-        right = linalg.product(learner.statistics.C, u)
+        left = learner.sums.gram.times(w) + learner.sums.C.dtype.type(RIDGE) * w
+        right = linalg.product(learner.sums.C, u)
         close("(R + ridge I) W and C", left, right, 1e-12 if dtype == "float64" else 1e-4)
 
     return Task(run, check, M**3 / 3 + 2.0 * M * M * sizes.K)
@@ -440,26 +442,26 @@ def learned(T: int, sizes: Sizes, method: str, **hyper: Any) -> Task:
     def check() -> None:
         learner, before, probe = kept["learner"], kept["before"], Probe(sizes.d, classes)
         probe.add(Phi, y)
-        probe.judge(learner.statistics)
+        probe.check(learner.sums)
         if method == "acil":
-            with learner.statistics.gram.factored(hyper["ridge"]) as A:
-                close("weights", learner.weights, A.solve(learner.statistics.C), 1e-9)
+            with learner.sums.gram.factored(hyper["ridge"]) as A:
+                close("weights", learner.weights, A.solve(learner.sums.C), 1e-9)
         else:
-            U = learner.core
+            U = learner.core.U_core
             now = linalg.product(U.T, learner.weights[:, : before.shape[1]])
             close("core coordinates of old classes", now, linalg.product(U.T, before), 1e-9)
 
     return Task(run, check)
 
 
-STATISTICS = "Statistics.accumulate"
+SUMS = "Sums.accumulate"
 QUANTITIES = [
-    Quantity("n", "R and C", lambda x, s: sums_of(x, s.d, s.K), 1, STATISTICS, memory=0),
+    Quantity("n", "R and C", lambda x, s: sums_of(x, s.d, s.K), 1, SUMS, memory=0),
     Quantity(
         "n", "sums of classes", lambda x, s: class_sums_of(x, s.d, s.K), 1, "ClassSums", memory=0
     ),
     Quantity("n", "reading a file", read_file, 1, "store.blocks", memory=0),
-    Quantity("d", "R and C", lambda x, s: sums_of(s.n, x, s.K), 2, STATISTICS),
+    Quantity("d", "R and C", lambda x, s: sums_of(s.n, x, s.K), 2, SUMS),
     Quantity(
         "d",
         "Cholesky factor",
@@ -472,24 +474,22 @@ QUANTITIES = [
     Quantity("d", "all eigenvectors", eigenvectors, 3, "linalg.descending_eigh"),
     Quantity("d", "renewing the core", renewal, 3, "Spectrum"),
     Quantity("M", "map", mapped, 1, "RandomMap"),
-    Quantity("M", "R and C", mapped_sums, 2, STATISTICS),
-    Quantity("M", "R and C, float32", lambda x, s: mapped_sums(x, s, "float32"), 2, STATISTICS),
-    Quantity("M", "solve", session, 3, "MappedRidge", memory=2, unit=lambda x, s: 8.0 * x * x),
+    Quantity("M", "R and C", mapped_sums, 2, SUMS),
+    Quantity("M", "R and C, float32", lambda x, s: mapped_sums(x, s, "float32"), 2, SUMS),
+    Quantity("M", "solve", session, 3, "Composed", memory=2, unit=lambda x, s: 8.0 * x * x),
     Quantity(
         "M",
         "solve, float32",
         lambda x, s: session(x, s, "float32"),
         3,
-        "MappedRidge",
+        "Composed",
         memory=2,
         unit=lambda x, s: 4.0 * x * x,
     ),
     Quantity("K", "weights", weights, 1, "Factor.solve"),
     Quantity("K", "scores", scores, 1, "linalg.product"),
-    Quantity("K", "R and C, class order", lambda x, s: sums_of(s.n, s.d, x), 0, STATISTICS),
-    Quantity(
-        "K", "R and C, shuffled", lambda x, s: sums_of(s.n, s.d, x, shuffled=True), 0, STATISTICS
-    ),
+    Quantity("K", "R and C, class order", lambda x, s: sums_of(s.n, s.d, x), 0, SUMS),
+    Quantity("K", "R and C, shuffled", lambda x, s: sums_of(s.n, s.d, x, shuffled=True), 0, SUMS),
     Quantity(
         "K",
         "sums of classes",
@@ -499,13 +499,13 @@ QUANTITIES = [
         memory=1,
         unit=lambda x, s: 4.0 * s.d * (s.d + 1) * x,
     ),
-    Quantity("T", "joint ridge", lambda x, s: learned(x, s, "acil", ridge=0.1), 1, "SpectralRidge"),
+    Quantity("T", "joint ridge", lambda x, s: learned(x, s, "acil", ridge=0.1), 1, "Composed"),
     Quantity(
         "T",
         "SPARCL",
         lambda x, s: learned(x, s, "sparcl", ridge=0.1, tau=0.95, refresh=2),
         1,
-        "SpectralRidge",
+        "Composed",
     ),
 ]
 

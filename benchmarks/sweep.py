@@ -121,7 +121,7 @@ def compare(name: str, sizes: Sizes, runs: int) -> Result:
     seconds = []
     for o, sessions in enumerate(orders):  # both sides take turns, as the machine's load may change
         began = time.perf_counter()
-        fitted = sweep.learner(case.method, **grid)
+        fitted = sweep.learner(case.method, grid)
         counts = sweep.correct(sums, *test, sessions, fitted)
         swept += time.perf_counter() - began
         for i, *j in (points[s % len(points)] for s in alone if s // len(points) == o):
@@ -133,8 +133,9 @@ def compare(name: str, sizes: Sizes, runs: int) -> Result:
             where = f"{name}, order {1993 + o * sizes.part}, {hyper}"
             if not np.array_equal(hits, counts[point]):
                 raise SystemExit(f"{where}: counts differ, no time is worth comparing")
-            close(f"{where}: R", fitted.statistics.R, learner.statistics.R, 1e-12)
-            close(f"{where}: weights", fitted._weights[point], learner.weights, 1e-9)
+            close(f"{where}: R", fitted.sums.R, learner.sums.R, 1e-12)
+            solved = fitted.solutions[list(counts).index(point)]
+            close(f"{where}: weights", solved, learner.weights, 1e-9)
     return Result(name, settings, summing, swept, seconds, sums.nbytes)
 
 

@@ -1,8 +1,8 @@
-"""Figures and tables: one module each, a pure function from data frames to a Figure or to rows.
+"""Figures and tables: one module each, a pure function from data frames to a Figure or to texts.
 
-A figure module offers ``draw(frames, options) -> Figure``. A table module offers
-``rows(frames, options) -> DataFrame`` and ``texts(rows, options) -> {suffix: text}``. Adding one is
-a module here and a block in params.yaml; :func:`render` finds it by name.
+A figure module offers ``draw(frames, options) -> Figure``; a table module, whose name ends in
+``_table``, offers ``texts(frames, options) -> {suffix: text}``. To add one, write the module and a
+block in params.yaml; :func:`render` finds it by name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,58 +14,73 @@ from typing import Any
 from sparcl.base.errors import ConfigError
 
 
+def module_name(kind: str, name: str, block: Mapping[str, Any]) -> str:
+    """Return the full name of the module that makes a figure or table.
+
+    Parameters
+    ----------
+    kind : {"figure", "table"}
+    name : str
+        Id in params.yaml.
+    block : mapping
+        Its block there; ``module`` names a module that several ids share (default: the id's own).
+    """
+    ending = "_table" if kind == "table" else ""
+    return f"figures.{block.get('module', name).replace('-', '_')}{ending}"
+
+
 def render(
+    kind: str,
     name: str,
     csv: Sequence[str | Path],
     options: Mapping[str, Any],
     outputs: Sequence[str | Path],
 ) -> None:
-    """Read the summaries, draw one figure or fill one table, and write every output.
+    """Read the summaries, make one figure or table, and write every output.
 
     Parameters
     ----------
+    kind : {"figure", "table"}
     name : str
-        Id of the figure or table (``dilution``, ``main-table``): the module of that name.
+        Id in params.yaml (``dilution``, ``main``).
     csv : sequence of path
-        Summary files; each is known to the module by its name in ``frames`` of the options, else by its
-        stem (``runs``, ``sessions``, ...).
+        Summaries, which the module finds under their names in ``frames`` of the options, or under
+        their stems (``runs``, ``sessions``, ...).
     options : mapping
         The block of params.yaml, and ``methods``, ``datasets``, ``backbones``: id -> block with a
-        ``label`` (and, for methods, perhaps a ``short`` one), in the order of the suite.
+        ``label`` and perhaps a ``short`` one, in the order of the suite.
     outputs : sequence of path
-        ``.pdf`` and ``.png`` of a figure; ``.tex``, ``.md``, ``.csv`` of a table.
+        ``.pdf`` and ``.png`` of a figure; ``.tex``, ``.md`` and ``.csv`` of a table.
 
     Raises
     ------
     ConfigError
-        No such module, or an output of a kind that it does not make.
+        There is no such module, or it does not make an output of that suffix.
     InputError
         A summary lacks a cell that the figure or table needs.
     """
     from figures import frames, style
     from sparcl.base.files import write_text
 
-    module = _module(name)
+    module = _module(kind, name, options)
     data = frames.read(csv, options.get("frames"))
     options = {**options, "files": dict(zip(data, map(str, csv), strict=True))}
-    if hasattr(module, "draw"):
+    if kind == "figure":
         style.save(module.draw(data, options), *outputs)
         return
-    texts = module.texts(module.rows(data, options), options)
+    texts = module.texts(data, options)
     for path in map(Path, outputs):
         if path.suffix not in texts:
             raise ConfigError(f"table {name}: cannot write {path}; it makes {', '.join(texts)}")
         write_text(path, texts[path.suffix])
 
 
-def _module(name: str) -> Any:
-    module_name = name.replace("-", "_")
-    names = [m.name for m in iter_modules(__path__)]
-    if module_name in names:
-        module = import_module(f"figures.{module_name}")
-        if hasattr(module, "draw") or hasattr(module, "rows"):
-            return module
+def _module(kind: str, name: str, options: Mapping[str, Any]) -> Any:
+    full, needed = module_name(kind, name, options), {"figure": "draw", "table": "texts"}[kind]
+    found = [f"figures.{module.name}" for module in iter_modules(__path__)]
+    if full in found and hasattr(module := import_module(full), needed):
+        return module
     raise ConfigError(
-        f"no figure or table '{name}': expected a module figures/{module_name}.py with draw() or rows() "
-        f"(found {', '.join(names)}); correct the id in params.yaml or add the module"
+        f"no {kind} '{name}': expected a module {full.replace('.', '/')}.py with {needed}(). Correct "
+        f"the id or the key `module` in params.yaml, or add the module; there are {', '.join(found)}"
     )

@@ -1,4 +1,4 @@
-"""Accuracy after the last session by when a class arrived."""
+"""Accuracy after the last session by the session in which a class arrived."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,24 +13,24 @@ from figures.frames import label, require, select, shown
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw last accuracy by session of arrival: a panel per data set, a curve per method.
+    """Draw last accuracy by session of arrival in one panel per data set.
 
     Parameters
     ----------
     frames : mapping
-        ``arrivals``: one row a run and session of arrival.
+        ``arrivals``: one row per run and session of arrival, in percent.
     options : mapping
-        ``datasets``, ``methods``; ``show``: ids of the methods to draw.
+        ``datasets``, ``methods``; ``show``: ids of the methods to draw (default: all).
 
     Returns
     -------
     Figure
-        Curves are means over (order, seed) pairs.
+        One curve per method, the mean over (order, seed) pairs.
 
     Raises
     ------
     InputError
-        A method or pair is missing, or a cell that is drawn is empty.
+        A method or pair is missing, or a drawn cell is empty.
     """
     methods = shown(options)
     given = {"arrivals": frames["arrivals"].rename(columns={"arrival": "session"})}
@@ -51,8 +51,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             name = label(options, "methods", method, short=True)
             ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
         ax.set_title(label(options, "datasets", dataset), loc="left")
-        ax.set_xlim(of_set["session"].min() - 0.4, of_set["session"].max() + 0.3)
-        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        style.session_axis(ax, of_set["session"])
         ax.yaxis.set_major_locator(MaxNLocator(5))
         ax.set_xlabel("session in which the classes arrived")
         if style.is_first_column(ax):

@@ -1,4 +1,4 @@
-"""The claims ledger as strips: what the predicate allows, what was measured, whether it holds."""
+"""The claims ledger as strips: what each predicate allows, what is measured, and the verdict."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -22,34 +22,34 @@ VERDICTS = {
     UNMEASURABLE: (style.QUIET, "white", "–"),
 }
 ALLOWED = "#E9E9E9"
-# Inches: of a strip, above the first and below the last; and where name, strip and verdict stand in a column.
+# Inches: the height of a strip, the space above the first and below the last; positions in a column.
 STRIP, TOP, BOTTOM = 0.2, 0.3, 0.06
 COLUMN, NAME, LEFT, RIGHT, RULE, WORD = 3.4, 0.06, 1.26, 2.42, 2.48, 3.34
-PAD = 0.06  # share of a strip that is left free at both ends
+PAD = 0.06  # share of a strip left free at either end
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw a strip a claim, in two columns in the order of the ledger.
+    """Draw one strip per claim, in two columns in the order of the ledger.
 
     Parameters
     ----------
     frames : mapping
-        ``claims``: a row a claim and data set (``figures.claims_table.rows``).
+        ``claims``: one row per claim and data set (`figures.claims_table.rows`).
     options : mapping
         Not used.
 
     Returns
     -------
     Figure
-        Each strip has a scale of its own that holds threshold and values.  The values that the
-        predicate allows are grey; a marker is a data set's mean, its bar a standard deviation over
-        class orders to each side.
+        Each strip has a scale of its own. The range that the predicate allows is grey; a marker is
+        the mean of a data set, and its bar extends one standard deviation over class orders to
+        each side.
 
     Raises
     ------
     InputError
-        The ledger is not given, is empty, lacks a column or has a predicate of another kind.
+        The ledger is missing, empty, lacks a column or has an unknown predicate.
     """
     cells = frames.get("claims")
     if cells is None or cells.empty or (absent := [c for c in COLUMNS if c not in cells.columns]):
@@ -84,12 +84,12 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
 
 
 def bounds(judge: str) -> tuple[float, float, str]:
-    """Return the least and the largest value that a predicate allows, and how it is written.
+    """Return the smallest and the largest value that a predicate allows, and its short form.
 
     Raises
     ------
     InputError
-        Neither ``above x``, ``below x`` nor ``between x and y``.
+        The predicate is none of ``above x``, ``below x`` and ``between x and y``.
     """
     words = judge.split()
     try:
@@ -101,7 +101,9 @@ def bounds(judge: str) -> tuple[float, float, str]:
             return float(words[1]), float(words[3]), f"{words[1]} … {words[3]}"
     except (IndexError, ValueError):
         pass
-    raise InputError(f"claims.csv: '{judge}' is no predicate that this figure knows")
+    raise InputError(
+        f"claims.csv: the predicate '{judge}' is unknown; there are above x, below x, between x and y"
+    )
 
 
 def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame) -> None:
@@ -109,7 +111,7 @@ def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame) -> None:
     first = group.iloc[0]
     color, face, word = VERDICTS[first["verdict"]]
     low, high, rule = bounds(first["judge"])
-    text = {"va": "center_baseline", "fontsize": style.LABEL_SIZE - 0.5}
+    text: dict[str, Any] = {"va": "center_baseline", "fontsize": style.LABEL_SIZE - 0.5}
     ax.text(x + NAME, y, first["id"].replace("-", " "), **text)
     ax.text(x + RULE, y, rule.replace("-", "−"), color=style.QUIET, **text)
     ax.text(x + WORD, y, word, ha="right", color=color, **text)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from figures.tables import ORIGIN, escape, numbers
+from figures.grid import Origin
+from figures.markup import escape, escape_numbers
 from sparcl.report.claims import FAILS, HOLDS, UNMEASURABLE, Judged, Measured
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNMEASURABLE: "–"}
@@ -19,13 +20,17 @@ ANALOGUES = (
 
 
 def rows(judged: Sequence[Judged], labels: Mapping[str, str]) -> pd.DataFrame:
-    """Return one row a claim and data set; a claim without values has one row.
+    """Return one row per claim and data set; a claim without values has one row too.
 
-    ``file``, ``row`` and ``column`` say where a value comes from, its terms separated by `` | ``.
+    ``file``, ``row`` and ``column`` say where a value comes from, with its terms separated by
+    `` | ``.
 
     Parameters
     ----------
-    labels : data set id -> name; ids without a name stay as they are
+    judged : sequence of Judged
+        The ledger with its verdicts.
+    labels : mapping
+        Data set id -> name; an id without a name stays as it is.
     """
     cells = []
     for item in judged:
@@ -61,7 +66,8 @@ def _origins(terms: Sequence[Mapping], dataset: str) -> dict[str, str]:
         column += f" ({term.get('reduce', 'mean')})"
         parts.append((f"{folder}/{term['frame']}.csv", "; ".join(keys), column))
     return {
-        name: " | ".join(part) for name, part in zip(ORIGIN, zip(*parts, strict=True), strict=True)
+        name: " | ".join(part)
+        for name, part in zip(Origin._fields, zip(*parts, strict=True), strict=True)
     }
 
 
@@ -75,14 +81,14 @@ def texts(cells: pd.DataFrame) -> dict[str, str]:
 
 
 def predicate(rule: Mapping) -> str:
-    """Return a predicate as it is read."""
+    """Return a predicate in words."""
     if rule["is"] == "between":
         return "between {:g} and {:g}".format(*rule["than"])
     return f"{rule['is']} {rule['than']:g}"
 
 
 def tally(cells: pd.DataFrame) -> str:
-    """Return how many claims have which verdict, in words."""
+    """Return the number of claims for each verdict, in words."""
     counts = Counter(cells.drop_duplicates("id")["verdict"])
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS)
 
@@ -150,11 +156,11 @@ def _latex(cells: pd.DataFrame) -> str:
     ]
     for _, group in cells.groupby("id", sort=False):
         first = group.iloc[0]
-        values = [numbers(v) for v in _values(group, "\n").split("\n")]
+        values = [escape_numbers(v) for v in _values(group, "\n").split("\n")]
         verdict = escape(first["verdict"])
         if first["verdict"] == FAILS:
             verdict = rf"\emph{{{verdict}}}"
-        parts = [numbers(first[key]) for key in ("place", "says", "measured", "judge")]
+        parts = [escape_numbers(first[key]) for key in ("place", "says", "measured", "judge")]
         lines.append(" & ".join([*parts, r"\newline ".join(values), verdict]) + END)
     lines += [r"\end{longtable}}"]
     return "\n".join(lines) + "\n"

@@ -1,13 +1,13 @@
-"""The condition numbers of the joint problem and of the residual block, session by session."""
+"""Condition numbers of the joint problem and of the residual block after each session."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 
 from figures import grid
-from figures.frames import label, origin, select, shown
-from sparcl.base.errors import InputError
+from figures.frames import fill, label, origin, require, select, shown
 
 SHOWN = {
     "kappa": "κ of the paper",
@@ -16,18 +16,19 @@ SHOWN = {
 }
 
 
-def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the grid: a block a data set, a row a number, a column a session; means over orders.
+def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files of the table by suffix: a part per data set, means over class orders.
 
-    The first two depend on the sums alone, so they are those of every method of one ridge; the third,
-    undefined before there are old classes, depends on the core.
+    The first two numbers depend on the sums alone, so every method with the same ridge has the
+    same. The third depends on the core and is undefined while there are no old classes.
 
     Parameters
     ----------
     frames : mapping
-        ``diagnostics``: one row a run and session.
+        ``diagnostics``: one row per run and session.
     options : mapping
-        ``show``: the one method whose numbers are shown.
+        ``show``: the one method whose numbers are shown; ``caption`` with ``{suite}``,
+        ``{backbone}``, ``{sessions}``, ``{orders}`` and ``{method}``; ``id``.
 
     Raises
     ------
@@ -37,41 +38,27 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     (method,) = shown(options)
     table = select(frames, "diagnostics", options, ["session", *SHOWN], [method])
     cells = []
-    for column, name in SHOWN.items():
-        for (dataset, session), of_session in table.groupby(["dataset", "session"]):
-            place = {"part": label(options, "datasets", dataset), "label": name}
-            place |= {"head": str(session)}
-            values = of_session[column]
-            if session == 1 and values.isna().all():
-                cells.append(place | {"printed": grid.NOTHING})
-                continue
-            if values.isna().any():
-                raise InputError(
-                    f"diagnostics.csv: {column} is empty for dataset {dataset}, method {method}, session {session}"
+    for dataset in options["datasets"]:
+        of_set = table[table["dataset"] == dataset]
+        for column, name in SHOWN.items():
+            for session in sorted(of_set["session"].unique()):
+                rows = of_set[of_set["session"] == session]
+                cell = grid.Cell(
+                    grid.NOTHING,
+                    part=label(options, "datasets", dataset),
+                    label=name,
+                    head=str(session),
                 )
-            keys = {"backbone": of_session["backbone"].iloc[0], "dataset": dataset}
-            keys |= {"method": method, "session": session}
-            cells.append(
-                place
-                | {"printed": f"{values.mean():.{1 if values.mean() < 100 else 0}f}"}
-                | origin(options, "diagnostics", column, **keys)
-            )
-    places = [label(options, "datasets", dataset) for dataset in options["datasets"]]
-    cells.sort(key=lambda cell: places.index(cell["part"]))
-    orders = len(table[["order", "seed"]].drop_duplicates())
-    return grid.grid(cells).assign(
-        backbone=table["backbone"].iloc[0],
-        orders=orders,
-        method=label(options, "methods", method),
-    )
-
-
-def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the files of the table by suffix; ``caption`` as in the main table, and ``{method}``."""
-    caption = options["caption"].format(
-        suite=options["suite"],
-        backbone=label(options, "backbones", cells["backbone"].iloc[0]),
-        orders=cells["orders"].iloc[0],
-        method=cells["method"].iloc[0],
-    )
-    return grid.texts(cells[grid.COLUMNS], caption, options["id"])
+                if not (session == 1 and rows[column].isna().all()):
+                    require(rows, "diagnostics", [column])
+                    mean = rows[column].mean()
+                    where = {"backbone": rows["backbone"].iloc[0], "dataset": dataset}
+                    where |= {"method": method, "session": session}
+                    cell = replace(
+                        cell,
+                        printed=f"{mean:.{1 if mean < 100 else 0}f}",
+                        origin=origin(options, "diagnostics", column, **where),
+                    )
+                cells.append(cell)
+    caption = fill(options, table, method=label(options, "methods", method))
+    return grid.texts(cells, caption, options["id"])

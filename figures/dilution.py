@@ -19,8 +19,8 @@ from figures import style
 from figures.frames import label, require, select
 from sparcl.base.errors import InputError
 
-NULL = 1e-10  # eigenvalues below this share of the largest are zero up to rounding: their modes are arbitrary
-DEPTH = 1e-5  # what lies below this share of the largest eigenvalue is cut from the panel
+NULL = 1e-10  # below this share of the largest an eigenvalue is zero up to rounding and its mode arbitrary
+DEPTH = 1e-5  # the panel ends at this share of the largest eigenvalue
 HEADROOM = 0.32  # above the curves, for their names
 EXACT, BOUND = "#0072B2", "#D55E00"
 
@@ -32,14 +32,14 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Parameters
     ----------
     frames : mapping
-        ``spectrum``: a row per data set, class order, session and mode; the first order is drawn.
+        ``spectrum``: one row per data set, class order, session and mode; the first order is drawn.
     options : mapping
         ``datasets``; ``session``: the session whose arrival shrinks the old modes (default 2).
 
     Returns
     -------
     Figure
-        A column per data set.
+        One column per data set.
 
     Raises
     ------

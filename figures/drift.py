@@ -13,19 +13,21 @@ from figures.frames import label, require, select, shown
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw scaled old-logit drift by session: a panel per data set, a curve per method.
+    """Draw scaled old-logit drift by session in one panel per data set.
 
     Parameters
     ----------
     frames : mapping
-        ``sessions``: one row a run and session, ``drift_scaled`` empty in session 1 only.
+        ``sessions``: one row per run and session; ``drift_scaled``, in standard deviations of the
+        logits, is empty in session 1 only.
     options : mapping
-        ``datasets``, ``methods``; ``show``: ids of the methods to draw.
+        ``datasets``, ``methods``; ``show``: ids of the methods to draw (default: all).
 
     Returns
     -------
     Figure
-        Curves are means over (order, seed) pairs, bands one standard deviation to each side.
+        One curve per method, the mean over (order, seed) pairs, in percent; bands extend one standard
+        deviation to each side.
 
     Raises
     ------
@@ -56,20 +58,12 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
                 lw=0,
             )
             ax.plot(mean.index, mean, label=method, clip_on=False, **look)
-            ends.append(
-                (
-                    label(options, "methods", method, short=True),
-                    mean.index[-1],
-                    mean.iloc[-1],
-                    look["color"],
-                )
-            )
+            name = label(options, "methods", method, short=True)
+            ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
         ax.set_title(label(options, "datasets", dataset), loc="left")
         ax.set_ylim(bottom=0)
-        ax.set_xlim(of_set["session"].min() - 0.4, of_set["session"].max() + 0.3)
-        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True, prune=None))
+        style.session_axis(ax, of_set["session"])
         ax.yaxis.set_major_locator(MaxNLocator(5))
-        ax.set_xlabel("session")
         if style.is_first_column(ax):
             ax.set_ylabel("old-logit drift (% of logits' s.d.)")
         style.label_ends(ax, ends)

@@ -1,4 +1,4 @@
-"""What accuracy costs: seconds after extraction, and bytes that are kept."""
+"""What accuracy costs: time after extraction, and memory kept between sessions."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,28 +9,28 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
-from figures.costs import EXEMPLARS
+from figures.costs_table import EXEMPLARS
 from figures.frames import label, measured, require, select
 from sparcl.base.errors import InputError
 
 VALUE = "A_bar"
-# Frame -> column, unit of the column in what is drawn, name of the axis.
+# Frame -> its column, the factor from its unit to the drawn one, and the name of the axis.
 COSTS = {
     "methods": ("tau_post", 1.0, "seconds a session, after extraction"),
     "memory": ("state_bytes", 1e-6, "megabytes kept after the last session"),
 }
-NEXT = 2.2  # a cost axis reaches so many times beyond its last point
+NEXT = 2.2  # an axis of costs extends by this factor beyond its points
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw average accuracy over each cost that was measured: a column a data set, up and left is better.
+    """Draw average accuracy over each measured cost in one column per data set; up and left is better.
 
     Parameters
     ----------
     frames : mapping
-        ``runs``: one row a run; ``methods`` (seconds) and, if it is listed, ``memory`` (bytes): a row
-        a data set and method.  Methods of the suite that were measured are drawn.
+        ``runs``: one row per run; ``methods`` (seconds) and, if given, ``memory`` (bytes): one row
+        per data set and method. Methods of the suite whose costs are measured are drawn.
     options : mapping
         ``datasets``, ``methods``.
 
@@ -42,7 +42,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Raises
     ------
     InputError
-        A frame lacks a column, no data set of the suite was measured, or a cell that is drawn is empty.
+        A frame lacks a column, no data set of the suite has costs, or a drawn cell is empty.
     """
     costs = {name: frames[name] for name in COSTS if name in frames}
     for name, frame in costs.items():
@@ -56,7 +56,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             f"{' and '.join(COSTS)}.csv; correct `datasets:` of the timing in params.yaml"
         )
     methods = [m for m in measured(options) if all(m in set(f["method"]) for f in costs.values())]
-    rows = select(frames, "runs", options | {"datasets": datasets}, [VALUE], methods)
+    rows = select(frames, "runs", {**options, "datasets": datasets}, [VALUE], methods)
     require(rows, "runs", [VALUE])
     accuracy = rows.groupby(["dataset", "method"])[VALUE].mean()
     room = style.room([label(options, "methods", m, short=True) for m in methods])
@@ -77,12 +77,13 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
 
 
 def _points(ax: Axes, points: pd.DataFrame, options: Mapping[str, Any], mark: float | None) -> None:
-    """Draw each method at its cost, a thin line to its name at the right edge."""
+    """Draw each method at its cost and name it at the right edge."""
     ax.set_xscale("log")
-    for method, (x, y) in points.iterrows():
-        look = style.line(method) | {"linestyle": "", "markersize": 4}
-        look["marker"] = look["marker"] or "o"
-        ax.plot([x], [y], label=method, clip_on=False, **look)
+    ends = []
+    for method, x, y in zip(points.index, points["cost"], points[VALUE], strict=True):
+        style.point(ax, method, x, y)
+        name = label(options, "methods", method, short=True)
+        ends.append((name, x, y, style.line(method)["color"]))
     lowest, highest = points["cost"].min(), max(points["cost"].max(), mark or 0)
     ax.set_xlim(lowest / NEXT, highest * NEXT)
     ax.margins(y=0.1)
@@ -90,13 +91,7 @@ def _points(ax: Axes, points: pd.DataFrame, options: Mapping[str, Any], mark: fl
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_locator(MaxNLocator(5))
-    right = ax.get_xlim()[1]
-    ends = []
-    for method, (x, y) in points.iterrows():
-        color = style.line(method)["color"]
-        ax.plot([x, right], [y, y], color=color, lw=0.4, alpha=0.35, zorder=0)
-        ends.append((label(options, "methods", method, short=True), right, y, color))
-    style.label_ends(ax, ends)
+    style.label_at_edge(ax, ends)
     if mark:
         ax.axvline(mark, color=style.QUIET, lw=0.6, ls=":", label="exemplars")
         ax.text(

@@ -1,4 +1,4 @@
-"""Reading summaries and refusing incomplete ones: a figure or table never shows less than it says."""
+"""Read summaries and refuse incomplete ones: no figure or table shows less than it claims to."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from sparcl.base.errors import InputError
+from figures.grid import Origin
+from sparcl.base.errors import ConfigError, InputError
 from sparcl.report import published
 
 PUBLISHED = "published"  # quoted numbers, checked by their own reader
@@ -18,21 +19,21 @@ def read(
 ) -> dict[str, pd.DataFrame]:
     """Read CSV files into data frames, keyed by the last part of ``names`` or of the paths.
 
-    Where two names share that part (``mild/runs``, ``hard/runs``), all are keyed by the names as they are.
+    Where two names share that part (``mild/runs``, ``hard/runs``), full names are the keys.
 
     Raises
     ------
     InputError
-        A file is missing or empty, two have the same name, or there are more of one than of the other.
+        A file is missing or empty, two have the same name, or files and names differ in number.
     """
-    paths = [Path(path) for path in paths]
-    names = [path.stem for path in paths] if names is None else names
-    if len(names) != len(paths):
-        raise InputError(f"{len(paths)} files for the frames {', '.join(names)}; name each once")
+    files = [Path(path) for path in paths]
+    names = [path.stem for path in files] if names is None else names
+    if len(names) != len(files):
+        raise InputError(f"{len(files)} files for the frames {', '.join(names)}; name each once")
     short = [name.rpartition("/")[2] for name in names]
     names = short if len(set(short)) == len(short) else names
     frames: dict[str, pd.DataFrame] = {}
-    for name, path in zip(names, paths, strict=True):
+    for name, path in zip(names, files, strict=True):
         if name in frames:
             raise InputError(f"{path}: a second summary named '{name}'; rename one of them")
         try:
@@ -44,19 +45,53 @@ def read(
     return frames
 
 
-def origin(options: Mapping[str, Any], name: str, column: str, **keys: object) -> dict[str, str]:
-    """Return where a cell comes from: ``file``; ``row``, the keys that all its rows share; ``column``.
+def origin(options: Mapping[str, Any], name: str, column: str, **keys: object) -> Origin:
+    """Return where a cell comes from: its file, the keys that all its rows share, and its column.
 
     Parameters
     ----------
     options : mapping
-        ``files``: frame -> path, as `figures.render` fills it in.
+        ``files``: frame -> path, which `figures.render` fills in.
     name : str
-        The frame. Without a path its name stands for it.
+        The frame; it stands for itself where it has no path.
     """
-    file = options.get("files", {}).get(name, name)
     row = "; ".join(f"{key}={value}" for key, value in keys.items())
-    return {"file": str(file), "row": row, "column": column}
+    return Origin(str(options.get("files", {}).get(name, name)), row, column)
+
+
+def fill(options: Mapping[str, Any], rows: pd.DataFrame, **values: object) -> str:
+    """Return a table's caption with its fields filled in.
+
+    Parameters
+    ----------
+    options : mapping
+        ``caption``; ``suite`` and ``sessions``, unless ``values`` have them.
+    rows : DataFrame
+        What the table shows: its ``backbone`` is named, and its pairs of class order and seed are
+        counted for ``{orders}``, unless ``values`` have a count.
+    values
+        Further fields.
+
+    Raises
+    ------
+    ConfigError
+        The caption has a field that is not known.
+    """
+    known: dict[str, object] = {
+        key: options[key] for key in ("suite", "sessions") if key in options
+    }
+    if "backbone" in rows:
+        known["backbone"] = label(options, "backbones", rows["backbone"].iloc[0])
+    if set(PAIR) <= set(rows):
+        known["orders"] = len(rows[PAIR].drop_duplicates())
+    known |= values
+    try:
+        return options["caption"].format(**known)
+    except KeyError as error:
+        raise ConfigError(
+            f"tables.{options['id']}.caption in params.yaml has the field {error}; there are "
+            f"{', '.join(known)}"
+        ) from error
 
 
 def select(
@@ -66,7 +101,7 @@ def select(
     values: Sequence[str],
     methods: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Take the rows that a figure or table shows, in one suite and backbone, and check that none is missing.
+    """Return the rows that a figure or table shows, of one suite and backbone; none may be missing.
 
     Parameters
     ----------
@@ -125,7 +160,7 @@ def select(
 
 
 def _check_pairs(name: str, dataset: str, method: str, rows: pd.DataFrame) -> None:
-    """Every method of a data set must have been run on the same orders, or their differences are not paired."""
+    """Refuse a method without the pairs of the others: their differences would not be paired."""
     per_pair = [*PAIR, "session"] if "session" in rows.columns else PAIR
     expected = set(rows[per_pair].itertuples(index=False, name=None))
     found = list(rows.loc[rows["method"] == method, per_pair].itertuples(index=False, name=None))
@@ -142,12 +177,12 @@ def _check_pairs(name: str, dataset: str, method: str, rows: pd.DataFrame) -> No
 
 
 def require(frame: pd.DataFrame, name: str, values: Sequence[str]) -> None:
-    """Raise `InputError` if a shown cell is empty: a cell without a source is never printed.
+    """Refuse an empty cell in a column that is shown.
 
     Raises
     ------
     InputError
-        Naming the first empty cell by column, data set and method.
+        A cell is empty; the message names the first by its column and keys.
     """
     for value in values:
         empty = frame[frame[value].isna()]
@@ -164,7 +199,7 @@ def require(frame: pd.DataFrame, name: str, values: Sequence[str]) -> None:
 
 
 def label(options: Mapping[str, Any], kind: str, identifier: str, short: bool = False) -> str:
-    """Return the display name of a method, data set or backbone from params.yaml.
+    """Return the name under which a method, data set or backbone is shown.
 
     Parameters
     ----------
@@ -187,15 +222,20 @@ def label(options: Mapping[str, Any], kind: str, identifier: str, short: bool = 
     return name
 
 
+def valued(options: Mapping[str, Any], method: str, value: float) -> str:
+    """Return a method's short name after a value: what stands at the end of a curve or bar."""
+    return f"{value:.1f} {label(options, 'methods', method, short=True)}"
+
+
 def measured(options: Mapping[str, Any]) -> list[str]:
-    """Return the methods of the suite without those that its backbone has no features for (``absent``)."""
+    """Return the methods of the suite but those ``absent``, which the backbone has no features for."""
     return [method for method in options["methods"] if method not in options.get("absent", ())]
 
 
 def shown(options: Mapping[str, Any]) -> list[str]:
-    """Return the methods that a figure draws: ``show`` in its order, as far as the suite ran them; else all.
+    """Return the methods that a figure draws: those in ``show`` that the suite ran, or all.
 
-    Of an entry ``a | b`` the first that the suite ran is drawn.
+    An entry ``a | b`` stands for the first of its methods that the suite ran.
 
     Raises
     ------

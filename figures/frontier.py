@@ -1,4 +1,4 @@
-"""Stability against plasticity: accuracy and forgetting along tau, every other method a point."""
+"""Stability against plasticity: average accuracy over forgetting, as tau varies."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,21 +13,21 @@ from figures import style
 from figures.frames import label, measured, require, select, shown
 
 MEASURES = ["A_bar", "forgetting"]
-TOUCHING = 0.02  # of the curve's extent: points nearer than this share a label
+TOUCHING = 0.02  # points nearer than this share of the curve's extent have one label
 CURVE = "sparcl"  # whose colour the curve has
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw average accuracy over forgetting: a panel per data set, up and left is better.
+    """Draw average accuracy over forgetting in one panel per data set; up and left is better.
 
     Parameters
     ----------
     frames : mapping
-        ``runs``: one row a run.
+        ``runs``: one row per run, in percent and points.
     options : mapping
         ``datasets``, ``methods``; ``show``: methods drawn as points; ``curve``: methods joined by a
-        line in this order, each marked with its tau.
+        line in this order, each labelled with its tau.
 
     Returns
     -------
@@ -53,11 +53,10 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         _curve(ax, means.loc[curve])
         ends = []
         for method in points:
-            x, y = means.loc[method, "forgetting"], means.loc[method, "A_bar"]
-            look = style.line(method) | {"linestyle": "", "markersize": 4}
-            look["marker"] = look["marker"] or "o"
-            ax.plot([x], [y], label=method, clip_on=False, **look)
-            ends.append((label(options, "methods", method, short=True), x, y, look["color"]))
+            x, y = float(means["forgetting"][method]), float(means["A_bar"][method])
+            style.point(ax, method, x, y)
+            name = label(options, "methods", method, short=True)
+            ends.append((name, x, y, style.line(method)["color"]))
         ax.set_title(label(options, "datasets", dataset), loc="left")
         ax.set_xlabel("forgetting (points)")
         ax.xaxis.set_major_locator(MaxNLocator(5))
@@ -65,11 +64,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         ax.margins(0.16, 0.08)  # the labels of the curve stand to its left
         if style.is_first_column(ax):
             ax.set_ylabel("average accuracy (%)")
-        right = ax.get_xlim()[1]
-        style.label_ends(ax, [(text, right, y, color) for text, _, y, color in ends])
-        for _, x, y, color in ends:
-            ax.plot([x, right], [y, y], color=color, lw=0.4, alpha=0.35, zorder=0)
-        ax.set_xlim(right=right)
+        style.label_at_edge(ax, ends)
     return figure
 
 

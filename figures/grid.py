@@ -1,191 +1,266 @@
-"""Tables of cells of any kind under heads and beside names, as LaTeX, Markdown and CSV.
+"""The writer of tables: cells under heads and beside names, as LaTeX, Markdown and CSV."""
 
-A grid is a long data frame, a row a cell, in the order in which cells are first named. Its columns:
-
-``part``
-    Title of a block of the table with a head of its own; empty if there is one block.
-``group``, ``label``
-    Title over rows, and name of the row.
-``over``, ``head``
-    Title over columns, and name of the column.
-``printed``
-    The cell as text, ``±`` before a deviation.
-``best``, ``underlined``, ``quoted``
-    Set in bold, underlined, greyed (a number that is not this project's).
-``file, row, column``
-    Where it comes from: `figures.frames.origin`; empty for a cell without a number.
-"""
-
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from itertools import groupby
-from typing import Any
+from typing import NamedTuple
 
 import pandas as pd
 
-from figures.tables import ORIGIN, escape
+from figures.markup import escape, latex_table, markdown_table
 from sparcl.base.errors import InputError
 
 NOTHING = "–"  # a cell that cannot have a number
-FLAGS = ["best", "underlined", "quoted"]
-PLACE = ["part", "group", "label", "over", "head"]
-COLUMNS = [*PLACE, "printed", *FLAGS, *ORIGIN]
+ABSENT = "no block features"  # the cell of a method that the backbone has no features for
+MANY = 20  # a dense table with more rows in a part takes smaller type to fit the page
+BROKEN = 2  # a dense part with more titles over its columns breaks them into lines
 
 
-def grid(cells: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return cells as a grid; what a cell leaves out is empty or False.
+class Origin(NamedTuple):
+    """Where a cell comes from: the file, the keys that all its rows share, and the column."""
+
+    file: str
+    row: str
+    column: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table: its place, its text and its marks.
+
+    Attributes
+    ----------
+    printed : str
+        The text, with `` ± `` before a standard deviation.
+    part : str
+        Title of a block of the table that has a head of its own.
+    group, label : str
+        Title over rows, and the name of the row.
+    over, head : str
+        Title over columns, and the name of the column.
+    best, underlined, quoted : bool
+        Set in bold; underlined; greyed, because the number is not this project's.
+    origin : Origin, optional
+        Required of every cell with a number.
+    """
+
+    printed: str
+    part: str = ""
+    group: str = ""
+    label: str = ""
+    over: str = ""
+    head: str = ""
+    best: bool = False
+    underlined: bool = False
+    quoted: bool = False
+    origin: Origin | None = None
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """Return what tells the cells of a table apart."""
+        return self.part, self.group, self.label, self.over, self.head
+
+
+Column = tuple[str, str]  # title over the column, and its name
+Row = tuple[str, str, dict[Column, Cell]]  # title over the row, its name, and its cells
+
+
+def texts(
+    cells: Sequence[Cell], caption: str, tag: str, wide: bool = True, needs: str = "booktabs"
+) -> dict[str, str]:
+    """Return a table's files by suffix: ``.tex``, ``.md`` and ``.csv``.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Parts, rows and columns are in the order in which cells first name them.
+    caption, tag : str
+        Plain text; the label in LaTeX is ``tab:<tag>``.
+    wide, needs
+        See `figures.markup.latex_table`.
 
     Raises
     ------
     InputError
-        A cell is there twice, or has neither an origin nor ``NOTHING``.
-    """
-    empty = dict.fromkeys([*PLACE, "printed", *ORIGIN], "") | dict.fromkeys(FLAGS, False)
-    frame = pd.DataFrame([empty | dict(cell) for cell in cells], columns=COLUMNS)
-    if (twice := frame.duplicated(PLACE)).any():
-        raise InputError(
-            f"a table has the cell {_named(frame[twice])} twice; two rows share a label"
-        )
-    if (bare := frame["file"].eq("") & frame["printed"].ne(NOTHING)).any():
-        raise InputError(f"table cell without a source: {_named(frame[bare])}")
-    return frame
-
-
-def texts(
-    cells: pd.DataFrame, caption: str, tag: str, wide: bool = True, needs: str = "booktabs"
-) -> dict[str, str]:
-    """Return the files of a grid by suffix.
-
-    Parameters
-    ----------
-    cells : DataFrame
-        A `grid`.
-    caption, tag : str
-        Plain text, filled in; what follows ``tab:`` in the label.
-    wide : bool
-        Over both columns of the page.
-    needs : str
-        LaTeX packages, named in the first line.
+        A place is taken twice, or a cell with a number has no origin.
     """
     return {
-        ".tex": _latex(cells, caption, tag, "table*" if wide else "table", needs),
-        ".md": "\n\n".join([caption, *(_markdown(part) for part in _parts(cells))]) + "\n",
-        ".csv": cells.astype(dict.fromkeys(FLAGS, int)).to_csv(index=False, lineterminator="\n"),
+        ".tex": latex(cells, caption, tag, wide, needs),
+        ".md": markdown(cells, caption),
+        ".csv": _csv(cells),
     }
 
 
-def _named(cells: pd.DataFrame) -> str:
-    return ", ".join(filter(None, cells.iloc[0][PLACE]))
+def markdown(cells: Sequence[Cell], caption: str) -> str:
+    """Return the caption and one Markdown table per part."""
+    tables = []
+    for title, part in _parts(cells):
+        columns = _columns(part)
+        head = [title, *(f"{head} ({over})" if over else head for over, head in columns)]
+        rows: list[list[str]] = []
+        for group, members in groupby(_rows(part), key=lambda row: row[0]):
+            rows += [[f"*{group}*"]] if group else []
+            rows += [[label, *(_plain(row.get(c)) for c in columns)] for _, label, row in members]
+        tables.append(markdown_table(head, rows))
+    return "\n\n".join([caption, *tables]) + "\n"
 
 
-def _parts(cells: pd.DataFrame) -> list[pd.DataFrame]:
-    return [part for _, part in cells.groupby("part", sort=False)]
+def latex(
+    cells: Sequence[Cell],
+    caption: str,
+    tag: str,
+    wide: bool = True,
+    needs: str = "booktabs",
+    dense: bool = False,
+    blocks: Sequence[Collection[str]] = (),
+) -> str:
+    r"""Return the table for ``\input``, one part below the other.
+
+    Parameters
+    ----------
+    dense : bool
+        For a page full of numbers: columns closer together but for a gap between titles, more than
+        two titles broken into lines, and smaller type for more than `MANY` rows.
+    blocks : sequence of collections of str
+        Titles over columns that stand side by side, block below block; default: all of them.
+    """
+    parts = _parts(cells)
+    if blocks:
+        parts = [
+            (title, [cell for cell in part if cell.over in block])
+            for title, part in parts
+            for block in blocks
+        ]
+    columns = max((_columns(part) for _, part in parts), key=len)
+    lines = []
+    for number, (title, part) in enumerate(parts):
+        lines += [r"\midrule[\heavyrulewidth]"] if number else []
+        lines += _head(title, _columns(part), dense)
+        lines += _body(part, 1 + len(columns))
+    if not dense:
+        spec = "l" + "r" * len(columns)
+        return latex_table(lines, spec, caption, tag, wide=wide, needs=needs)
+    widths = [len(list(run)) for _, run in groupby(columns, key=lambda column: column[0])]
+    spec = "l" + r"@{\hskip 10pt}".join("r" * width for width in widths)
+    most = max(len(_rows(part)) for _, part in parts)
+    size = "scriptsize" if most > MANY else "footnotesize"
+    return latex_table(lines, spec, caption, tag, size=size, gap=3, wide=wide, needs=needs)
 
 
-def _heads(part: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return (over, head) of each column, in order of appearance, one title's columns together."""
-    found = list(dict.fromkeys(zip(part["over"], part["head"], strict=True)))
-    overs = list(dict.fromkeys(over for over, _ in found))
-    return sorted(found, key=lambda names: overs.index(names[0]))
+def _csv(cells: Sequence[Cell]) -> str:
+    """Return one line per cell."""
+    rows = []
+    for cell in cells:
+        row = asdict(cell) | (cell.origin or Origin("", "", ""))._asdict()
+        rows.append({key: int(v) if isinstance(v, bool) else v for key, v in row.items()})
+    place = ["part", "group", "label", "over", "head"]
+    columns = [*place, "printed", "best", "underlined", "quoted", *Origin._fields]
+    return pd.DataFrame(rows, columns=columns).to_csv(index=False, lineterminator="\n")
 
 
-def _rows(part: pd.DataFrame) -> list[tuple[str, str, dict[tuple[str, str], Any]]]:
-    """Return group, label and the cells of each row by column."""
-    return [
-        (group, label, {(cell.over, cell.head): cell for cell in row.itertuples()})
-        for (group, label), row in part.groupby(["group", "label"], sort=False)
-    ]
+def _parts(cells: Sequence[Cell]) -> list[tuple[str, list[Cell]]]:
+    """Return the title and cells of each part, after a check of all cells."""
+    parts: dict[str, list[Cell]] = {}
+    taken = set()
+    for cell in cells:
+        name = ", ".join(filter(None, cell.place))
+        if cell.place in taken:
+            raise InputError(
+                f"a table has the cell {name} twice: two rows or columns share a label. Give them "
+                "different ones in params.yaml."
+            )
+        if cell.origin is None and cell.printed not in (NOTHING, ABSENT):
+            raise InputError(f"table cell without a source: {name}")
+        taken.add(cell.place)
+        parts.setdefault(cell.part, []).append(cell)
+    return list(parts.items())
 
 
-def _markdown(part: pd.DataFrame) -> str:
-    heads = _heads(part)
-    names = [f"{head} ({over})" if over else head for over, head in heads]
-    lines = [
-        "| " + " | ".join([part["part"].iloc[0], *names]) + " |",
-        "|---|" + "--:|" * len(heads),
-    ]
-    previous = ""
-    for group, label, row in _rows(part):
-        if group != previous:
-            lines.append(f"| *{group}* |" + " |" * len(heads))
-        previous = group
-        shown = [_plain(row[names]) if names in row else NOTHING for names in heads]
-        lines.append("| " + " | ".join([label, *shown]) + " |")
-    return "\n".join(lines)
+def _columns(part: Iterable[Cell]) -> list[Column]:
+    """Return the columns in order of appearance, those under one title together."""
+    found = list(dict.fromkeys((cell.over, cell.head) for cell in part))
+    titles = list(dict.fromkeys(over for over, _ in found))
+    return sorted(found, key=lambda column: titles.index(column[0]))
 
 
-def _plain(cell: Any) -> str:
+def _rows(part: Iterable[Cell]) -> list[Row]:
+    """Return the rows in order of appearance."""
+    rows: dict[tuple[str, str], dict[Column, Cell]] = {}
+    for cell in part:
+        rows.setdefault((cell.group, cell.label), {})[cell.over, cell.head] = cell
+    return [(group, label, row) for (group, label), row in rows.items()]
+
+
+def _plain(cell: Cell | None) -> str:
+    """Return a cell of Markdown."""
+    if cell is None:
+        return NOTHING
     value, sign, spread = cell.printed.partition(" ± ")
     value = f"**{value}**" if cell.best else value
     value = f"<ins>{value}</ins>" if cell.underlined else value
     return f"<sub>{value}{sign}{spread}</sub>" if cell.quoted else value + sign + spread
 
 
-def _latex(cells: pd.DataFrame, caption: str, tag: str, environment: str, needs: str) -> str:
-    most = max(len(_heads(part)) for part in _parts(cells))
-    lines = [
-        f"% needs {needs}",
-        rf"\begin{{{environment}}}[t]",
-        r"\centering",
-        rf"\caption{{{escape(caption)}}}",
-        rf"\label{{tab:{tag}}}",
-        r"\smallskip",
-        r"\footnotesize",
-        r"\setlength{\tabcolsep}{4pt}",
-        rf"\begin{{tabular}}{{l{'r' * most}}}",
-        r"\toprule",
-    ]
-    for number, part in enumerate(_parts(cells)):
-        if number:
-            lines.append(r"\midrule[\heavyrulewidth]")
-        lines += _head(part)
-        previous = None
-        rows = _rows(part)
-        columns = {names: _column([row.get(names) for *_, row in rows]) for names in _heads(part)}
-        for index, (group, label, _) in enumerate(rows):
-            if group != previous:
-                lines.append(r"\midrule")
-                if group:
-                    title = rf"\multicolumn{{{1 + most}}}{{l}}{{\emph{{{escape(group)}}}}} \\"
-                    lines.append(title)
-            previous = group
-            shown = [column[index] for column in columns.values()]
-            name = (r"\quad " if group else "") + escape(label)
-            lines.append(" & ".join([name, *shown]) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}", rf"\end{{{environment}}}"]
-    return "\n".join(lines) + "\n"
-
-
-def _head(part: pd.DataFrame) -> list[str]:
-    """Return the lines over a block: titles over columns if there are any, then the columns' names."""
-    heads = _heads(part)
+def _head(title: str, columns: list[Column], dense: bool) -> list[str]:
+    """Return the lines over a part: titles over columns if there are any, then columns' names."""
     lines, start = [], 2
-    if any(over for over, _ in heads):
-        titles, rules = [], []
-        for over, run in groupby(heads, key=lambda names: names[0]):
-            width = len(list(run))
-            titles.append(rf"\multicolumn{{{width}}}{{c}}{{{escape(over)}}}")
+    runs = [(over, len(list(run))) for over, run in groupby(columns, key=lambda c: c[0])]
+    if any(over for over, _ in runs):
+        titles, rules = [""], []
+        for over, width in runs:
+            text = escape(over)
+            if dense and len(runs) > BROKEN:
+                share = f"{0.8 / len(runs):.2f}"
+                text = rf"\parbox[b]{{{share}\textwidth}}{{\centering {text}}}"
+            titles.append(rf"\multicolumn{{{width}}}{{c}}{{{text}}}")
             if over:
                 rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
             start += width
-        lines += [" & ".join(["", *titles]) + r" \\", "".join(rules)]
-    names = [rf"\multicolumn{{1}}{{c}}{{{escape(head)}}}" for _, head in heads]
-    return [*lines, " & ".join([escape(part["part"].iloc[0]), *names]) + r" \\"]
+        lines += [" & ".join(titles) + r" \\", "".join(rules)]
+    names = [rf"\multicolumn{{1}}{{c}}{{{escape(head)}}}" for _, head in columns]
+    return [*lines, " & ".join([escape(title), *names]) + r" \\"]
 
 
-def _column(cells: list[Any]) -> list[str]:
-    """Return one column of LaTeX cells; deviations take equal width, so numbers align on the point."""
-    parts = [(c.printed if c else NOTHING).partition(" ± ") for c in cells]
-    widest = max((spread for *_, spread in parts), key=len)
+def _body(part: list[Cell], width: int) -> list[str]:
+    """Return the lines of a part's rows; titles over rows span ``width`` columns."""
+    rows, columns = _rows(part), _columns(part)
+    padded = {column: _column([row.get(column) for *_, row in rows]) for column in columns}
+    lines = []
+    for group, members in groupby(range(len(rows)), key=lambda index: rows[index][0]):
+        lines.append(r"\midrule")
+        if group:
+            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{escape(group)}}}}} \\")
+        for index in members:
+            shown = _merged([(over, cells[index]) for (over, _), cells in padded.items()])
+            name = (r"\quad " if group else "") + escape(rows[index][1])
+            lines.append(" & ".join([name, *shown]) + r" \\")
+    return lines
+
+
+def _column(cells: Sequence[Cell | None]) -> list[str]:
+    """Return one column of LaTeX; deviations take equal width, so that numbers align."""
+    parts = [(cell.printed if cell else NOTHING).partition(" ± ") for cell in cells]
+    widest = max(len(spread) for *_, spread in parts)
     shown = []
     for cell, (value, sign, spread) in zip(cells, parts, strict=True):
-        text = escape(value).replace(NOTHING, "--")
+        text = escape(value)
         if cell and cell.best:
             text = rf"\textbf{{{text}}}"
         if cell and cell.underlined:
             text = rf"\underline{{{text}}}"
-        missing = "0" * (len(widest) - len(spread))
         if sign:
+            missing = "0" * (widest - len(spread))
             pad = rf"\phantom{{{missing}}}" if missing else ""
             text += rf" {{\scriptsize$\pm$\,{pad}{spread}}}"
         shown.append(rf"\textcolor{{gray}}{{{text}}}" if cell and cell.quoted else text)
+    return shown
+
+
+def _merged(row: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a row's cells; those `ABSENT` under one title share the words, to fit the page."""
+    shown = []
+    for (_, text), run in groupby(row):
+        same = list(run)
+        absent = rf"\multicolumn{{{len(same)}}}{{c}}{{{text}}}"
+        shown += [absent] if text == ABSENT else [text] * len(same)
     return shown

@@ -1,102 +1,86 @@
-"""What one method adds to others: paired differences, over orders and over test samples."""
+"""What one method adds to others: paired differences, over class orders and over test samples."""
 
 from collections.abc import Mapping
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
 
-from figures.frames import label, origin, require, select
-from figures.tables import ORIGIN, escape, numbers
+from figures.frames import fill, label, origin, require, select
+from figures.markup import escape_numbers, latex_table, markdown_table
 
 SHOWN = {"A_bar": "average accuracy", "A_last": "last accuracy", "forgetting": "forgetting"}
+HEADS = ["against", "data set", *SHOWN.values(), "last accuracy, over test samples"]
 
 
-def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the comparisons of the suite with names of methods and data sets.
-
-    ``printed`` and ``sampled`` are the two kinds of cells, each of one row of the summary: ``file``,
-    ``row`` and ``column``, the first of difference, low, high (sample_low, sample_high).
+def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files of the table by suffix.
 
     Parameters
     ----------
     frames : mapping
-        ``comparisons``: one row a data set, opponent and measure.
+        ``comparisons``: one row per data set, opponent and measure, in points.
+    options : mapping
+        ``datasets``, ``methods``, ``backbones``, ``sessions``; ``caption`` with ``{suite}``,
+        ``{backbone}``, ``{sessions}``, ``{orders}`` and ``{method}``; ``id``.
 
     Raises
     ------
     InputError
         A data set is missing, or a difference is empty.
     """
-    cells = select(frames, "comparisons", options, ["method", "against", "measure", "difference"])
-    require(cells, "comparisons", ["difference"])
-    cells["dataset_label"] = [label(options, "datasets", name) for name in cells["dataset"]]
-    for column in ("method", "against"):
-        cells[f"{column}_label"] = [label(options, "methods", name) for name in cells[column]]
-    ranks = {kind: {n: i for i, n in enumerate(options[kind])} for kind in ("methods", "datasets")}
-    position = [cells["against"].map(ranks["methods"]), cells["dataset"].map(ranks["datasets"])]
-    order = pd.DataFrame(dict(enumerate(position))).sort_values([0, 1], kind="stable").index
-    cells = cells.loc[order].reset_index(drop=True)
-    cells["printed"] = [_interval(row, "low", "high") for _, row in cells.iterrows()]
-    cells["sampled"] = [
-        _interval(row, "sample_low", "sample_high") if row["measure"] == "A_last" else ""
-        for _, row in cells.iterrows()
-    ]
-    keys = ["backbone", "dataset", "method", "against", "measure"]
-    origins = [
-        origin(options, "comparisons", "difference", **row)
-        for row in cells[keys].to_dict("records")
-    ]
-    return cells.join(pd.DataFrame(origins, columns=ORIGIN))
-
-
-def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the files of the table by suffix; ``caption`` as in the main table."""
-    caption = options["caption"].format(
-        suite=cells["suite"].iloc[0],
-        method=cells["method_label"].iloc[0],
-        orders=cells["orders"].max(),
-        sessions=options["sessions"],
-    )
-    heads = ["against", "data set", *SHOWN.values(), "last accuracy, over test samples"]
-    table = [_line(group) for _, group in cells.groupby(["against", "dataset"], sort=False)]
-    markdown = [caption, "", "| " + " | ".join(heads) + " |", "|---|---|" + "--:|" * 4]
-    markdown += ["| " + " | ".join(line) + " |" for line in table]
-    latex = [
-        r"\begin{table*}[t]",
-        r"\centering",
-        rf"\caption{{{escape(caption)}}}",
-        rf"\label{{tab:{options.get('id', 'increments')}}}",
-        r"\smallskip",
-        r"\scriptsize",
-        r"\setlength{\tabcolsep}{4pt}",
-        r"\begin{tabular}{llrrrr}",
-        r"\toprule",
-        " & ".join(heads) + r" \\",
-    ]
-    previous = None
-    for line in table:
-        if line[0] != previous:
-            latex.append(r"\midrule")
-        shown = ["" if line[0] == previous else line[0], *line[1:]]
-        latex.append(" & ".join(map(numbers, shown)) + r" \\")
-        previous = line[0]
-    latex += [r"\bottomrule", r"\end{tabular}", r"\end{table*}"]
+    cells = rows(frames, options)
+    method, orders = cells["method_label"].iloc[0], cells["orders"].max()
+    caption = fill(options, cells, method=method, orders=orders)
+    lines = [_line(row) for _, row in cells.groupby(["against_label", "dataset_label"], sort=False)]
+    latex = [" & ".join(HEADS) + r" \\"]
+    for opponent, of_opponent in groupby(lines, key=lambda line: line[0]):
+        latex.append(r"\midrule")
+        for number, (_, *shown) in enumerate(of_opponent):
+            names = ["" if number else opponent, *shown]
+            latex.append(" & ".join(map(escape_numbers, names)) + r" \\")
     return {
-        ".tex": "\n".join(latex) + "\n",
-        ".md": "\n".join(markdown) + "\n",
+        ".tex": latex_table(latex, "llrrrr", caption, options["id"], size="scriptsize"),
+        ".md": f"{caption}\n\n{markdown_table(HEADS, lines, names=2)}\n",
         ".csv": cells.to_csv(index=False, float_format="%.6g", lineterminator="\n"),
     }
 
 
+def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the comparisons with labels, texts and origins, sorted as the suite lists its members.
+
+    ``printed`` is of the interval over class orders and ``sampled`` of that over test samples; the
+    origin is that of the difference, whose row has the limits too (``low``, ``high``,
+    ``sample_low``, ``sample_high``).
+    """
+    name = "comparisons"
+    table = select(frames, name, options, ["method", "against", "measure", "difference"])
+    require(table, name, ["difference"])
+    places = {kind: list(options[kind]).index for kind in ("methods", "datasets")}
+    found = []
+    for row in table.to_dict("records"):
+        where = {k: row[k] for k in ("backbone", "dataset", "method", "against", "measure")}
+        place = places["methods"](row["against"]), places["datasets"](row["dataset"])
+        told = {
+            "dataset_label": label(options, "datasets", row["dataset"]),
+            "method_label": label(options, "methods", row["method"]),
+            "against_label": label(options, "methods", row["against"]),
+            "printed": _interval(row, "low", "high"),
+            "sampled": _interval(row, "sample_low", "sample_high")
+            if row["measure"] == "A_last"
+            else "",
+        }
+        found.append((place, row | told | origin(options, name, "difference", **where)._asdict()))
+    return pd.DataFrame([row for _, row in sorted(found, key=lambda item: item[0])])
+
+
 def _line(group: pd.DataFrame) -> list[str]:
+    """Return the names and cells of one opponent and data set."""
     by_measure = group.set_index("measure")
-    cells = [by_measure.loc[name, "printed"] for name in SHOWN]
-    sampled = by_measure.loc["A_last", "sampled"]
-    return [group["against_label"].iloc[0], group["dataset_label"].iloc[0], *cells, sampled]
+    names = group[["against_label", "dataset_label"]].iloc[0]
+    return [*names, *by_measure["printed"][list(SHOWN)], by_measure["sampled"]["A_last"]]
 
 
-def _interval(row: pd.Series, low: str, high: str) -> str:
+def _interval(row: Mapping[Any, Any], low: str, high: str) -> str:
     mean = f"{row['difference']:+.2f}"
-    if pd.isna(row[low]):
-        return mean
-    return f"{mean} [{row[low]:+.2f}, {row[high]:+.2f}]"
+    return mean if pd.isna(row[low]) else f"{mean} [{row[low]:+.2f}, {row[high]:+.2f}]"

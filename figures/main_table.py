@@ -5,162 +5,222 @@
 
 import sys
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from figures import tables
-from figures.frames import PAIR, label, measured, origin, require, select
-from figures.tables import Measure
+from figures import grid
+from figures.frames import PAIR, fill, label, measured, origin, require, select
+from figures.grid import Cell, Origin
 from sparcl.base.errors import ConfigError
+from sparcl.report.paired import against_best
+
+
+class Measure(NamedTuple):
+    """What a table of runs shows: how it is named and printed."""
+
+    title: str  # over its columns in LaTeX
+    plain: str
+    higher_is_better: bool
+    scale: float = 1.0  # printed = stored * scale
+
 
 MEASURES = {
     "A_bar": Measure(
-        r"average accuracy $\bar A$ (\%) $\uparrow$",
+        "average accuracy Ā (%) ↑",
         "average accuracy over sessions, % (higher is better)",
-        digits=1,
         higher_is_better=True,
     ),
     "A_last": Measure(
-        r"accuracy after the last session (\%) $\uparrow$",
+        "accuracy after the last session (%) ↑",
         "accuracy after the last session, % (higher is better)",
-        digits=1,
         higher_is_better=True,
     ),
     "forgetting": Measure(
-        r"forgetting (points) $\downarrow$",
+        "forgetting (points) ↓",
         "forgetting, points (lower is better)",
-        digits=1,
         higher_is_better=False,
     ),
     "drift_scaled": Measure(
-        r"old-logit drift (\% of the logits' s.d.) $\downarrow$",
+        "old-logit drift (% of the logits' s.d.) ↓",
         "old-logit drift, % of the logits' s.d. (lower is better)",
-        digits=1,
         higher_is_better=False,
         scale=100,
     ),
 }
 REST = "Other methods"
+MARKS = ["best", "underlined"]
+NO_ORIGIN = Origin("", "", "")
 
 
-def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the cells of the table, one row each.
-
-    Parameters
-    ----------
-    frames : mapping
-        ``runs``: one row a run.
-    options : mapping
-        ``datasets``, ``methods``, ``backbones``; ``groups``: title -> ids of methods, in the order of
-        the rows. Methods of the suite that no group names come last; ids outside the suite are skipped.
-        ``absent``: methods of the suite that the backbone has no features for; their cells have n = 0.
-        ``underline``: methods whose best is marked among themselves, by the rule of the best of all.
-
-    Returns
-    -------
-    DataFrame
-        ``suite, backbone, sessions, dataset, dataset_label, measure, group, label, short, method`` and the
-        columns of `figures.tables.compare`; ``underlined``: the best of ``underline``; ``printed``, and
-        ``file, row, column`` that it comes from.
-
-    Raises
-    ------
-    InputError
-        A data set, method, pair or value is missing, or data sets differ in their number of sessions.
-    """
-    methods = list(options["methods"])
-    ran = measured(options)
-    runs = select(frames, "runs", options, ["sessions", *MEASURES], ran)
-    require(runs, "runs", list(MEASURES))
-    group_of = _ordered(methods, options.get("groups", {}))
-    parts = []
-    for measure, described in MEASURES.items():
-        for dataset in options["datasets"]:
-            of_set = runs[runs["dataset"] == dataset]
-            values = of_set.pivot(index=PAIR, columns="method", values=measure)
-            values = values[[method for method in group_of if method in ran]]
-            part = tables.compare(values, described.higher_is_better)
-            part["underlined"] = False
-            if among := [m for m in values.columns if m in options.get("underline", ())]:
-                of_class = tables.compare(values[among], described.higher_is_better)
-                part.loc[among, "underlined"] = of_class["best"]
-            part = part.reindex(list(group_of))
-            part["n"] = part["n"].fillna(0).astype(int)
-            part[tables.MARKS] = part[tables.MARKS].eq(True)
-            part = part.reset_index(names="method")
-            part.insert(0, "measure", measure)
-            part.insert(0, "dataset_label", label(options, "datasets", dataset))
-            part.insert(0, "dataset", dataset)
-            part.insert(0, "sessions", "/".join(map(str, sorted(of_set["sessions"].unique()))))
-            parts.append(part)
-    cells = pd.concat(parts, ignore_index=True)
-    cells.insert(0, "backbone", runs["backbone"].iloc[0])
-    cells.insert(0, "suite", runs["suite"].iloc[0])
-    cells.insert(6, "short", [label(options, "methods", m, short=True) for m in cells["method"]])
-    cells.insert(6, "label", [label(options, "methods", m) for m in cells["method"]])
-    cells.insert(6, "group", [group_of[m] for m in cells["method"]])
-    cells["printed"] = [
-        tables.printed(row.n, row.mean, row.std, MEASURES[row.measure])
-        for row in cells.itertuples()
-    ]
-    origins = [
-        origin(
-            options,
-            "runs",
-            row.measure,
-            backbone=row.backbone,
-            dataset=row.dataset,
-            method=row.method,
-        )
-        if row.n
-        else {}
-        for row in cells.itertuples()
-    ]
-    return cells.join(pd.DataFrame(origins, columns=tables.ORIGIN))
-
-
-def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
     """Return the files of the table by suffix.
 
     Parameters
     ----------
-    cells : DataFrame
-        What `rows` returned.
+    frames : mapping
+        ``runs``: one row per run; or the frames that ``columns`` names.
     options : mapping
-        ``caption``, with ``{suite}``, ``{backbone}``, ``{sessions}``, ``{orders}`` to be filled in;
-        ``notes``: sentences behind it (``text``), each where one of its methods (``of``) has a row;
-        ``blocks``: measures side by side, block under block (all, one a block, if left out);
-        ``id``: of the table, for its LaTeX label.
+        What `rows` reads, and ``caption`` with ``{suite}``, ``{backbone}``, ``{sessions}`` and
+        ``{orders}``; ``notes``: sentences after it (``text``), each if one of its methods (``of``)
+        has a row; ``blocks``: measures side by side, block under block (default: one per block);
+        ``id``: the table's id.
 
     Raises
     ------
     ConfigError
         ``blocks`` names a measure that does not exist.
+    InputError
+        See `rows`.
     """
-    caption = options["caption"].format(
-        suite=cells["suite"].iloc[0],
-        backbone=label(options, "backbones", cells["backbone"].iloc[0]),
-        sessions=" or ".join(dict.fromkeys(map(str, cells["sessions"]))),
-        orders=cells["n"].max(),
-    )
-    shown = set(cells["method"])
-    notes = [note["text"] for note in options.get("notes", []) if shown & set(note["of"])]
-    caption = " ".join([caption, *notes])
     blocks = options.get("blocks", [[measure] for measure in MEASURES])
     if unknown := [m for block in blocks for m in block if m not in MEASURES]:
         raise ConfigError(
-            f"tables.{options.get('id', 'main')}.blocks in params.yaml names {', '.join(unknown)}; "
+            f"tables.{options['id']}.blocks in params.yaml names {', '.join(unknown)}; "
             f"there are {', '.join(MEASURES)}"
         )
+    table = rows(frames, options)
+    notes = [n["text"] for n in options.get("notes", []) if set(table["method"]) & set(n["of"])]
+    sessions = " or ".join(dict.fromkeys(table["sessions"]))
+    caption = fill(options, table, orders=table["n"].max(), sessions=sessions)
+    caption = " ".join([caption, *notes])
+    titles = [[MEASURES[measure].title for measure in block] for block in blocks]
     return {
-        ".tex": tables.latex(cells, blocks, MEASURES, caption, options.get("id", "main")),
-        ".md": tables.markdown(cells, blocks, MEASURES, caption),
-        ".csv": cells.astype(dict.fromkeys(tables.MARKS, int)).to_csv(
+        ".tex": grid.latex(
+            [_cell(row, short=True) for row in table.to_dict("records")],
+            caption,
+            options["id"],
+            needs="",
+            dense=True,
+            blocks=titles,
+        ),
+        ".md": grid.markdown(
+            [
+                _cell(row, short=False)
+                for measure in (measure for block in blocks for measure in block)
+                for row in table[table["measure"] == measure].to_dict("records")
+            ],
+            caption,
+        ),
+        ".csv": table.astype(dict.fromkeys(MARKS, int)).to_csv(
             index=False, float_format="%.6f", lineterminator="\n"
         ),
     }
+
+
+def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
+    """Return one row per measure, data set and method.
+
+    Parameters
+    ----------
+    frames : mapping
+        ``runs``: one row per run; or the frames that ``columns`` names.
+    options : mapping
+        ``datasets``, ``methods``, ``backbones``; ``groups``: title -> methods, in the order of the
+        rows; methods of the suite that no group names come last, ids outside the suite are skipped.
+        ``absent``: methods that the backbone has no features for; their rows have n = 0.
+        ``underline``: methods whose best is marked among themselves.
+        ``columns``: frame -> what follows a data set's name, for two suites side by side.
+
+    Returns
+    -------
+    DataFrame
+        Keys, labels, the columns of `sparcl.report.paired.against_best` in the units of the frame,
+        ``underlined``, ``printed``, and where it comes from.
+
+    Raises
+    ------
+    InputError
+        A data set, method, pair or value is missing.
+    """
+    if "columns" not in options:
+        return pd.DataFrame(_rows(frames, "runs", options))
+    found = []
+    places = list(options["datasets"])
+    for name, words in options["columns"].items():
+        for row in _rows(frames, name, options):
+            names = {key: f"{row[key]}, {words}" for key in ("dataset", "dataset_label")}
+            found.append((places.index(row["dataset"]), row | names))
+    return pd.DataFrame([row for _, row in sorted(found, key=lambda item: item[0])])
+
+
+def _rows(
+    frames: Mapping[str, pd.DataFrame], name: str, options: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the rows of one frame."""
+    ran = measured(options)
+    runs = select(frames, name, options, ["sessions", *MEASURES], ran)
+    require(runs, name, list(MEASURES))
+    group_of = _ordered(list(options["methods"]), options.get("groups", {}))
+    common = {"suite": runs["suite"].iloc[0], "backbone": runs["backbone"].iloc[0]}
+    found = []
+    for measure, dataset in product(MEASURES, options["datasets"]):
+        of_set = runs[runs["dataset"] == dataset]
+        keys = {
+            "sessions": "/".join(map(str, sorted(of_set["sessions"].unique()))),
+            "dataset": dataset,
+            "dataset_label": label(options, "datasets", dataset),
+            "measure": measure,
+        }
+        values = of_set.pivot(index=PAIR, columns="method", values=measure)
+        for method, compared in _compared(values, measure, list(group_of), options).items():
+            names = {
+                "group": group_of[method],
+                "label": label(options, "methods", method),
+                "short": label(options, "methods", method, short=True),
+                "method": method,
+            }
+            where = {"backbone": common["backbone"], "dataset": dataset, "method": method}
+            source = origin(options, name, measure, **where) if compared["n"] else NO_ORIGIN
+            found.append(common | keys | names | compared | source._asdict())
+    return found
+
+
+def _compared(
+    values: pd.DataFrame, measure: str, methods: list[str], options: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return the numbers, marks and text of each method's cell, in the order of ``methods``."""
+    higher = MEASURES[measure].higher_is_better
+    compared = against_best(values[[m for m in methods if m in values]], higher)
+    among = [m for m in compared.index if m in options.get("underline", ())]
+    underlined: set[str] = set()
+    if among:
+        of_class = against_best(values[among], higher)
+        underlined = set(of_class.index[of_class["best"]])
+    absent = dict.fromkeys(compared.columns, np.nan) | {"n": 0, "best": False}
+    numbers = {str(method): dict(row) for method, row in compared.to_dict("index").items()}
+    found: dict[str, dict[str, Any]] = {}
+    for method in methods:
+        row: dict[Any, Any] = numbers.get(method, absent)
+        printed = _printed(row["n"], row["mean"], row["std"], MEASURES[measure].scale)
+        found[method] = row | {"underlined": method in underlined, "printed": printed}
+    return found
+
+
+def _printed(n: int, mean: float, std: float, scale: float) -> str:
+    """Return mean and deviation of n repetitions; a single one has no deviation."""
+    if n == 0:
+        return grid.ABSENT
+    return " ± ".join(f"{scale * value:.1f}" for value in (mean, std) if not np.isnan(value))
+
+
+def _cell(row: Mapping[Any, Any], short: bool) -> Cell:
+    """Return a row's cell: short names below titles of measures, or full ones, a part a measure."""
+    measure = MEASURES[row["measure"]]
+    return Cell(
+        row["printed"],
+        part="" if short else measure.plain,
+        group=row["group"],
+        label=row["short" if short else "label"],
+        over=measure.title if short else "",
+        head=row["dataset_label"],
+        best=row["best"],
+        underlined=row["underlined"],
+        origin=Origin(row["file"], row["row"], row["column"]) if row["n"] else None,
+    )
 
 
 def _ordered(methods: list[str], groups: Mapping[str, list[str]]) -> dict[str, str]:
@@ -169,19 +229,30 @@ def _ordered(methods: list[str], groups: Mapping[str, list[str]]) -> dict[str, s
     return placed | {m: REST for m in methods if m not in placed}
 
 
+def terminal(table: pd.DataFrame) -> str:
+    """Return the table that a CSV file holds for a terminal of 100 columns, its best marked ``*``."""
+    marked = table.assign(shown=table["best"].map({0: "", 1: "*"}) + table["printed"])
+    methods, datasets = (list(marked[key].unique()) for key in ("label", "dataset_label"))
+    parts = []
+    for measure, described in MEASURES.items():
+        of_measure = marked[marked["measure"] == measure]
+        wide = of_measure.pivot(index="label", columns="dataset_label", values="shown")
+        wide = wide.loc[methods, datasets].rename_axis(index=None, columns=None)
+        parts.append(f"{described.plain}\n{wide.to_string(line_width=100)}")
+    return "\n\n".join(parts)
+
+
 def main(arguments: list[str]) -> int:
     """Print the table that a CSV file holds."""
     if len(arguments) != 1 or not Path(arguments[0]).is_file():
         print(
-            "usage: python -m figures.main_table paper/<suite>/tables/main.csv (made by `snakemake tables`)",
+            "usage: python -m figures.main_table paper/<suite>/tables/main.csv "
+            "(made by `snakemake tables`)",
             file=sys.stderr,
         )
         return 2
-    cells = pd.read_csv(arguments[0])
-    print(tables.text(cells, MEASURES))
-    print(
-        "* best, or not told apart from it by the 95% interval of the paired difference over orders"
-    )
+    print(terminal(pd.read_csv(arguments[0])))
+    print("\n* best, or not told apart from it by the 95% interval of the paired difference")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""What moves when a session arrives: the spectrum, old logits along and beside the core, prototypes."""
+"""What changes when a session arrives: the spectrum, old logits inside and outside the core, prototypes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
-from figures.frames import label, measured, require, select, shown
+from figures.frames import label, measured, require, select, shown, valued
 
-JOINT = "acil-paper"  # the method whose split the traces hold: joint ridge at their ridge
+JOINT = "acil-paper"  # joint ridge with the ridge of the traces, which hold its split
 BEFORE, AFTER = "prototype_cosine", "expanded_prototype_cosine"
 SPLIT = ["drift_core", "drift_residual"]
-MODES = 4  # one mode of so many is drawn: 1, 4, 16, 64, ...
+MODES = 4  # factor between the modes that are drawn: 1, 4, 16, 64, ...
 KEYS = ["dataset", "method", "order", "seed", "session"]
 
 
@@ -28,20 +28,20 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     frames : mapping
         ``spectrum``, ``diagnostics`` and ``sessions`` of one suite.
     options : mapping
-        ``datasets``, ``methods``; ``show``: methods that get a bar of drift; ``expanding``: methods
+        ``datasets``, ``methods``; ``show``: methods with a bar of drift; ``expanding``: methods
         whose prototypes are compared with those of the features.
 
     Returns
     -------
     Figure
-        Means over class orders; bars are means over sessions too.  The solid part of a bar is the
-        share of the squared change of old logits along the core; a method without a core and
-        without a trace of its sums has a hollow bar.
+        Means over class orders; bars are means over sessions too. The solid part of a bar is the
+        core's share of the squared change of old logits; the bar is hollow for a method that has
+        neither a core nor a trace of its sums.
 
     Raises
     ------
     InputError
-        A frame, column, method or data set is missing, or a cell that is drawn is empty.
+        A frame, column, method or data set is missing, or a drawn cell is empty.
     """
     methods = shown(options)
     expanding = [m for m in options.get("expanding", []) if m in measured(options)]
@@ -54,7 +54,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     require(cosines, "diagnostics", [BEFORE])
     require(cosines[cosines["method"].isin(expanding)], "diagnostics", [AFTER])
     datasets = list(options["datasets"])
-    names = [_name(options, method, 99.9) for method in [*methods, *expanding]]
+    names = [valued(options, method, 99.9) for method in [*methods, *expanding]]
     room = style.room([*names, "features"])
     margins = (0.42, room, 0.36, 0.24)
     figure, stacks = style.per_dataset(len(datasets), 3, 1.05, margins, (room + 0.2, 0.46))
@@ -73,7 +73,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
 def _drifts(
     frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any], methods: list[str]
 ) -> pd.DataFrame:
-    """Return a row a data set and method: mean drift, and the core's share of its square."""
+    """Return, per data set and method, the mean drift and the core's share of its square."""
     of_session = select(frames, "sessions", options, ["session", "drift_scaled"], methods)
     of_session = of_session[of_session["session"] > 1]
     require(of_session, "sessions", ["drift_scaled"])
@@ -84,9 +84,9 @@ def _drifts(
     require(parts[traced], "diagnostics", joint)
     core = parts[SPLIT[0]].where(~traced, parts[joint[0]]) ** 2
     residual = parts[SPLIT[1]].where(~traced, parts[joint[1]]) ** 2
-    # Rounded to zero on both sides: nothing moved, so nothing moved along the core.
+    # Both are zero up to rounding: nothing moved, so nothing moved along the core.
     parts["share"] = (core / (core + residual)).where(core + residual != 0, 0.0)
-    if "k" in parts:  # an empty core splits nothing
+    if "k" in parts:  # without a core there is no split
         parts.loc[~traced & ~(parts["k"] > 0), "share"] = np.nan
     rows = of_session.merge(parts[[*KEYS, "share"]], on=KEYS)
     rows["drift"] = 100 * rows["drift_scaled"]
@@ -94,7 +94,7 @@ def _drifts(
 
 
 def _eigenvalues(ax: Axes, rows: pd.DataFrame) -> None:
-    """Eigenvalue by session, a curve a mode, dark to light."""
+    """Eigenvalue by session, one curve per mode, from dark to light."""
     table = rows.groupby(["mode", "session"])["eigenvalue"].mean().unstack()
     wanted = MODES ** np.arange(1 + int(np.log(table.index.max()) / np.log(MODES)))
     modes = list(dict.fromkeys(min(table.index, key=lambda m: abs(m - w)) for w in wanted))
@@ -107,7 +107,7 @@ def _eigenvalues(ax: Axes, rows: pd.DataFrame) -> None:
         ends.append((f"mode {mode}", curve.index[-1], curve.iloc[-1], color))
     ax.yaxis.set_major_locator(LogLocator(numticks=6))
     ax.yaxis.set_minor_locator(NullLocator())
-    _session_axis(ax, table.columns)
+    style.session_axis(ax, rows["session"])
     style.label_ends(ax, ends)
 
 
@@ -117,7 +117,7 @@ def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str], options: Mapping[str
     ax.set_xlim(0, 1.04 * rows["drift"].max())
     ax.set_ylim(len(methods) - 0.4, -0.6)
     for place, method in enumerate(methods):
-        drift, share = rows.loc[method, "drift"], rows.loc[method, "share"]
+        drift, share = float(rows["drift"][method]), float(rows["share"][method])
         color = style.line(method)["color"]
         split = not np.isnan(share)
         ax.barh(
@@ -134,7 +134,7 @@ def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str], options: Mapping[str
         ax.text(
             1 + style.REACH / 72 / (ax.get_position().width * style.PAGE),
             place,
-            _name(options, method, drift),
+            valued(options, method, drift),
             transform=ax.get_yaxis_transform(),
             va="center",
             fontsize=style.LABEL_SIZE,
@@ -160,16 +160,5 @@ def _prototypes(
         ends.append((name, after.index[-1], after.iloc[-1], look["color"]))
     ax.margins(y=0.15)
     ax.yaxis.set_major_locator(MaxNLocator(4))
-    _session_axis(ax, before.index)
+    style.session_axis(ax, rows["session"])
     style.label_ends(ax, ends)
-
-
-def _session_axis(ax: Axes, sessions: pd.Index) -> None:
-    ax.set_xlim(sessions.min() - 0.4, sessions.max() + 0.3)
-    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    ax.set_xlabel("session")
-
-
-def _name(options: Mapping[str, Any], method: str, value: float) -> str:
-    """Return a bar's name after its value."""
-    return f"{value:.1f} {label(options, 'methods', method, short=True)}"

@@ -1,4 +1,4 @@
-"""The method in one picture: what is kept, what is split, what is frozen, what is solved again."""
+"""The method in one picture: what is summed, split, frozen and solved again."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ from figures import style
 HEIGHT = 2.3  # inches; the axes count in inches too
 CORE, REST = style.LOOKS["sparcl"].color, style.QUIET
 MAP, PLAIN = style.LOOKS["sparcl-plus"].color, style.INK
-# Falling eigenvalues, an invented spectrum: the first are the core.
+# An invented spectrum, whose leading eigenvalues are the core.
 SPECTRUM = [0.62 * 0.74**i + 0.02 for i in range(14)]
 HELD = 4
 MIDDLE, ABOVE, BELOW = 1.12, 1.62, 0.62

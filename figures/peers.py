@@ -1,4 +1,4 @@
-"""Accuracy and forgetting by session where there are many methods: a row a group, the rest in grey."""
+"""Accuracy and forgetting by session for many methods: one row per group, the others in grey."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from figures import style
 from figures.frames import label, measured, require, select
 
 MEASURES = {"A_t": "accuracy", "forgetting": "forgetting"}
-# Inches: heights of a panel, above a group, between its two rows, below it; left of a panel, right of it.
+# Inches: height of a panel; space above, between and below the rows of a group, and beside a panel.
 HEIGHT, ABOVE, BETWEEN, BELOW, LEFT, RIGHT = 0.6, 0.22, 0.1, 0.2, 0.34, 0.27
 TOP, BOTTOM, SAMPLE = 0.22, 0.18, 0.24
 BEHIND = "#D8D8D8"
@@ -20,20 +20,21 @@ BEHIND = "#D8D8D8"
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw accuracy and, below it, forgetting of each group: a column a data set, names at the right.
+    """Draw accuracy and, below it, forgetting of each group, in one column per data set.
 
     Parameters
     ----------
     frames : mapping
-        ``sessions``: one row a run and session; ``forgetting`` counts from session 2 on.
+        ``sessions``: one row per run and session, in percent and points; ``forgetting`` is defined from
+        session 2 on.
     options : mapping
-        ``datasets``, ``methods``; ``groups``: title -> methods, of which those of the suite are drawn.
+        ``datasets``, ``methods``; ``groups``: title -> methods; those outside the suite are skipped.
 
     Returns
     -------
     Figure
-        Curves are means over (order, seed) pairs; the number at an end is the value after the last
-        session.  Names stand in the order of accuracy, mean over data sets.
+        Curves are means over (order, seed) pairs; the number at the end of one is its value after
+        the last session. The names at the right are sorted by last accuracy, mean over data sets.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def _key(ax: Axes, ids: list[str], options: Mapping[str, Any]) -> None:
     ax.set_axis_off()
     box = ax.get_position()
     ax.set_xlim(0, box.width * style.PAGE)
-    ax.set_ylim(-box.height * ax.figure.get_figheight(), 0)
+    ax.set_ylim(-(2 * HEIGHT + BETWEEN), 0)
     for i, method in enumerate(ids):
         y = -0.06 - i * (style.LABEL_SIZE + 3) / 72
         look = style.line(method)

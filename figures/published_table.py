@@ -1,4 +1,4 @@
-"""Measured numbers of a suite, and published ones beside them in columns of their own, greyed."""
+"""Measured numbers of a suite beside published ones, which are greyed and in columns of their own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,73 +6,71 @@ from typing import Any
 import pandas as pd
 
 from figures import grid, main_table
-from figures.frames import PUBLISHED, label, origin
-from figures.tables import ORIGIN
+from figures.frames import PUBLISHED, fill, label, origin
+from figures.grid import Cell, Origin
 from sparcl.base.errors import InputError
 
 MEASURE = "A_bar"
+SAID = {True: "published, comparable", False: "published, not comparable"}
 
 
-def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the grid of measured and published average accuracies.
+def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files of the table of average accuracies, in percent, by suffix.
 
     Parameters
     ----------
     frames : mapping
-        ``runs``: one row a run; ``published``: quoted numbers.
+        ``runs``: one row per run; ``published``: quoted numbers (docs/published.md).
     options : mapping
-        ``place``: source and place of the published numbers. ``quoted_as``: method of the suite -> its
-        name there. ``quoted``: title -> names of methods there that are not run here.
+        What `figures.main_table.rows` reads. ``place``: ``source`` and ``place`` of the published
+        numbers; ``quoted_as``: method of the suite -> its name there; ``quoted``: title -> names
+        there of methods that are not run here; ``caption`` with ``{suite}``, ``{backbone}``,
+        ``{sessions}`` and ``{orders}``; ``id``.
 
     Raises
     ------
     InputError
-        As the main table, or when a method that ``quoted_as`` or ``quoted`` names was not published there.
+        As the main table, or a method that ``quoted_as`` or ``quoted`` names is not published there.
     """
-    printed = _place(frames[PUBLISHED], options["place"])
+    table = frames[PUBLISHED]
+    place = options["place"]
+    here = (table["source"] == place["source"]) & (table["place"] == place["place"])
+    printed = table[here & (table["metric"] == MEASURE)]
     names = {m: n for m, n in options["quoted_as"].items() if m in options["methods"]}
     only = {name: title for title, members in options["quoted"].items() for name in members}
     if missing := sorted({*names.values(), *only} - set(printed["method"])):
         raise InputError(
-            f"data/published.csv has no {MEASURE} of {', '.join(missing)} at {options['place']}; "
+            f"data/published.csv has no {MEASURE} of {', '.join(missing)} at {place}; "
             "take them out of the table's block in params.yaml"
         )
     found = main_table.rows(frames, options)
     found = found[(found["measure"] == MEASURE) & found["method"].isin(names)]
-    measured = {key: cell for key, cell in found.groupby(["method", "dataset"])}
-    cells: list[dict[str, Any]] = []
+    cells = []
     for method, name in names.items():
-        row = {"group": "", "label": label(options, "methods", method, short=True)}
-        for dataset in options["datasets"]:
-            cell = measured[method, dataset].iloc[0]
-            head = {"over": "measured", "head": label(options, "datasets", dataset)}
-            shown = cell[["printed", *ORIGIN]].to_dict() if cell["n"] else {"printed": grid.NOTHING}
-            cells.append(row | head | shown)
-        cells += [row | cell for cell in _quoted(printed, name, options)]
+        row = label(options, "methods", method, short=True)
+        cells += _measured(found[found["method"] == method], row)
+        cells += _quoted(printed, name, "", row, options)
     for name, title in only.items():
-        row = {"group": title, "label": name}
-        labels = [label(options, "datasets", dataset) for dataset in options["datasets"]]
-        cells += [row | {"over": "measured", "head": h, "printed": grid.NOTHING} for h in labels]
-        cells += [row | cell for cell in _quoted(printed, name, options)]
-    return grid.grid(cells).assign(suite=found["suite"].iloc[0], orders=found["n"].max())
-
-
-def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the files of the table by suffix; ``caption`` as in the main table."""
-    (backbone,) = options["backbones"].values()
-    caption = options["caption"].format(
-        suite=options["suite"],
-        backbone=backbone["label"],
-        sessions=options["sessions"],
-        orders=cells["orders"].iloc[0],
-    )
-    return grid.texts(cells[grid.COLUMNS], caption, options["id"], needs="booktabs and xcolor")
+        cells += [
+            Cell(
+                grid.NOTHING,
+                group=title,
+                label=name,
+                over="measured",
+                head=label(options, "datasets", dataset),
+            )
+            for dataset in options["datasets"]
+        ]
+        cells += _quoted(printed, name, title, name, options)
+    caption = fill(options, found, orders=found["n"].max(), sessions=options["sessions"])
+    return grid.texts(cells, caption, options["id"], needs="booktabs and xcolor")
 
 
 def comparable(published: pd.DataFrame, options: Mapping[str, Any]) -> pd.Series:
-    """Return which published numbers may be compared.
+    """Return which published numbers may be compared with those of the suite.
 
-    A data set's id stands for its split too; backbone, number of sessions and averaging must agree as well.
+    Data set, backbone, number of sessions and averaging must agree; the id of a data set stands
+    for its split too.
     """
     return (
         published["dataset_id"].isin(list(options["datasets"]))
@@ -82,20 +80,36 @@ def comparable(published: pd.DataFrame, options: Mapping[str, Any]) -> pd.Series
     ).astype(bool)
 
 
-def _place(published: pd.DataFrame, place: Mapping[str, str]) -> pd.DataFrame:
-    """Return the accuracies of one place of one source."""
-    here = published["metric"] == MEASURE
-    for key in ("source", "place"):
-        here &= published[key] == place[key]
-    return published[here]
-
-
-def _quoted(published: pd.DataFrame, name: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the greyed cells of one method, a data set each."""
-    of_method = published[published["method"] == name]
-    said = ["published, not comparable", "published, comparable"]
+def _measured(rows: pd.DataFrame, name: str) -> list[Cell]:
+    """Return the cells of one method of the suite, one per data set."""
     return [
-        {"over": said[same], "head": cell.dataset, "printed": cell.printed, "quoted": True}
-        | origin(options, PUBLISHED, "value", id=cell.id)
-        for same, cell in zip(comparable(of_method, options), of_method.itertuples(), strict=True)
+        Cell(
+            row["printed"] if row["n"] else grid.NOTHING,
+            label=name,
+            over="measured",
+            head=row["dataset_label"],
+            origin=Origin(row["file"], row["row"], row["column"]) if row["n"] else None,
+        )
+        for row in rows.to_dict("records")
+    ]
+
+
+def _quoted(
+    published: pd.DataFrame, name: str, group: str, row: str, options: Mapping[str, Any]
+) -> list[Cell]:
+    """Return the greyed cells of the method that is published as ``name``, one per data set."""
+    of_method = published[published["method"] == name]
+    return [
+        Cell(
+            number["printed"],
+            group=group,
+            label=row,
+            over=SAID[same],
+            head=number["dataset"],
+            quoted=True,
+            origin=origin(options, PUBLISHED, "value", id=number["id"]),
+        )
+        for same, number in zip(
+            comparable(of_method, options), of_method.to_dict("records"), strict=True
+        )
     ]

@@ -14,7 +14,7 @@ def renewed(readme: str, table: str) -> str:
     Raises
     ------
     InputError
-        When a mark is missing.
+        A mark is missing.
     """
     before, start, rest = readme.partition(START)
     _, end, after = rest.partition(END)

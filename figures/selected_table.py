@@ -1,4 +1,4 @@
-"""Which ridge and threshold were used after all, where they are selected."""
+"""The ridge and energy threshold in use where they are selected."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,21 +6,24 @@ from typing import Any
 import pandas as pd
 
 from figures import grid
-from figures.frames import PAIR, label, origin, select, shown
+from figures.frames import PAIR, fill, label, origin, select, shown
 
-SETTINGS = {"ridge": "λ", "tau": "τ"}
+SETTINGS = {"ridge": ("sessions", "λ"), "tau": ("runs", "τ")}
 
 
-def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the grid: a row a method and setting, a column a data set.
+def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files of the table by suffix: a row per method and setting, a column per data set.
 
-    A cell lists the values over class orders, in their order, or the one value of all; where it is
-    chosen in each session, the least and the greatest of all sessions and orders stand for it.
+    A cell lists the values of the class orders in turn, or one value that all share. Where the
+    value is chosen anew in each session, the cell gives the least and the greatest.
 
     Parameters
     ----------
     frames : mapping
-        ``runs`` (``tau``), ``sessions`` (``ridge`` in each session).
+        ``runs`` (``tau``) and ``sessions`` (``ridge`` in each session).
+    options : mapping
+        ``show``: the methods; ``caption`` with ``{suite}``, ``{backbone}``, ``{sessions}`` and
+        ``{orders}``; ``id``.
 
     Raises
     ------
@@ -28,46 +31,32 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
         A data set, method or pair is missing.
     """
     methods = shown(options)
-    table = {
-        "ridge": select(frames, "sessions", options, ["ridge"], methods),
-        "tau": select(frames, "runs", options, ["tau"], methods),
+    tables = {
+        setting: select(frames, name, options, [setting], methods)
+        for setting, (name, _) in SETTINGS.items()
     }
-    kept = [
-        (method, setting)
-        for method in methods
-        for setting in SETTINGS
-        if table[setting].loc[table[setting]["method"] == method, setting].notna().any()
-    ]
     cells = []
-    for method, setting in kept:
-        name = "sessions" if setting == "ridge" else "runs"
-        for dataset in options["datasets"]:
-            frame = table[setting]
-            used = frame[(frame["method"] == method) & (frame["dataset"] == dataset)]
-            keys = {"backbone": used["backbone"].iloc[0], "dataset": dataset, "method": method}
-            runs = [run[setting].dropna() for _, run in used.groupby(PAIR)]
-            cells.append(
-                {"label": f"{label(options, 'methods', method, short=True)}, {SETTINGS[setting]}"}
-                | {"head": label(options, "datasets", dataset)}
-                | {"printed": _used(runs)}
-                | origin(options, name, setting, **keys)
-            )
-    orders = len(table["tau"][PAIR].drop_duplicates())
-    return grid.grid(cells).assign(backbone=table["tau"]["backbone"].iloc[0], orders=orders)
+    for method in methods:
+        for setting, (name, symbol) in SETTINGS.items():
+            of_method = tables[setting][tables[setting]["method"] == method]
+            if of_method[setting].isna().all():
+                continue
+            for dataset in options["datasets"]:
+                rows = of_method[of_method["dataset"] == dataset]
+                where = {"backbone": rows["backbone"].iloc[0], "dataset": dataset}
+                cells.append(
+                    grid.Cell(
+                        _in_use([run[setting].dropna() for _, run in rows.groupby(PAIR)]),
+                        label=f"{label(options, 'methods', method, short=True)}, {symbol}",
+                        head=label(options, "datasets", dataset),
+                        origin=origin(options, name, setting, **where, method=method),
+                    )
+                )
+    return grid.texts(cells, fill(options, tables["tau"]), options["id"])
 
 
-def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the files of the table by suffix; ``caption`` as in the main table."""
-    caption = options["caption"].format(
-        suite=options["suite"],
-        backbone=label(options, "backbones", cells["backbone"].iloc[0]),
-        orders=cells["orders"].iloc[0],
-    )
-    return grid.texts(cells[grid.COLUMNS], caption, options["id"])
-
-
-def _used(runs: list[pd.Series]) -> str:
-    """Return the values of one cell, given those of each run."""
+def _in_use(runs: list[pd.Series]) -> str:
+    """Return the text of one cell, given the values of each run."""
     every = pd.concat(runs)
     if every.nunique() == 1:
         return f"{every.iloc[0]:g}"

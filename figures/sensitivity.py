@@ -1,4 +1,4 @@
-"""Accuracy by each setting alone, and the condition numbers behind the ridge."""
+"""Average accuracy by one setting at a time, and the condition numbers that explain the ridge."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,15 +23,15 @@ TALL, ABOVE, BELOW = 1.1, 0.26, 0.42
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw a row of four panels a data set: ridge by tau, width, refresh, condition numbers.
+    """Draw four panels per data set: ridge by tau, width, refresh period, condition numbers.
 
     Parameters
     ----------
     frames : mapping
-        ``runs``: one row a run, with the settings; ``diagnostics``: of a suite with traces.
+        ``runs``: one row per run, with its settings; ``diagnostics`` of a suite with traces.
     options : mapping
-        ``datasets``, ``methods``; ``groups``: ``grid``, ``linear``, ``ReLU``, ``refresh``, each the
-        methods of a panel or curve.
+        ``datasets``, ``methods``; ``groups``: ``grid``, ``linear``, ``ReLU`` and ``refresh``, each with
+        the methods of a panel or curve.
 
     Returns
     -------
@@ -41,13 +41,13 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Raises
     ------
     InputError
-        A method or pair is missing, or a cell that is drawn is empty.
+        A method or pair is missing, or a drawn cell is empty.
     """
     groups = options["groups"]
     methods = list(dict.fromkeys(method for ids in groups.values() for method in ids))
     settings = ["ridge", "tau", "m", "refresh"]
     runs = select(frames, "runs", options, [VALUE, *settings, "width"], methods)
-    runs["m"] = runs["m"].fillna(runs["width"])  # what SPARCL+ calls the same
+    runs["m"] = runs["m"].fillna(runs["width"])  # SPARCL+'s name of the same setting
     require(runs, "runs", [VALUE, *settings])
     means = runs.groupby(["dataset", "method"])[[VALUE, *settings]].mean()
     traced = select(frames, "diagnostics", options, ["session", *CONDITIONS])
@@ -75,7 +75,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
 
 
 def _grid(ax: Axes, rows: pd.DataFrame) -> None:
-    """Heat map: dark is accurate, and each cell says its number."""
+    """Heat map: darker is more accurate, and each cell states its accuracy."""
     table = rows.pivot(index="ridge", columns="tau", values=VALUE)
     low, high = float(np.nanmin(table)), float(np.nanmax(table))
     image = ax.imshow(
@@ -104,7 +104,7 @@ def _grid(ax: Axes, rows: pd.DataFrame) -> None:
 
 
 def _widths(ax: Axes, curves: Mapping[str, pd.DataFrame]) -> None:
-    """Accuracy by width of the map inside the residual, on a logarithmic axis."""
+    """Accuracy by width of the map of the residual, on a logarithmic axis."""
     ends = []
     for name, rows in curves.items():
         rows = rows.sort_values("m")
@@ -121,7 +121,7 @@ def _widths(ax: Axes, curves: Mapping[str, pd.DataFrame]) -> None:
 
 
 def _refresh(ax: Axes, rows: pd.DataFrame, sessions: int) -> None:
-    """Accuracy by sessions between two partitions; 0 in the settings means never again."""
+    """Accuracy by number of sessions between two partitions; 0 in the settings means never."""
     rows = rows.assign(place=rows["refresh"].where(rows["refresh"] > 0, sessions))
     rows = rows.sort_values("place")
     places = range(len(rows))
@@ -143,7 +143,5 @@ def _conditions(ax: Axes, rows: pd.DataFrame) -> None:
         ends.append((name, mean.index[-1], mean.iloc[-1], style.INK))
     ax.yaxis.set_major_locator(LogLocator(numticks=5))
     ax.yaxis.set_minor_locator(NullLocator())
-    ax.set_xlim(rows["session"].min() - 0.4, rows["session"].max() + 0.3)
-    ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    ax.set_xlabel("session")
+    style.session_axis(ax, rows["session"], ticks=4)
     style.label_ends(ax, ends)

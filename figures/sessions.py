@@ -9,26 +9,28 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import label, require, select, shown
+from figures.frames import label, require, select, shown, valued
 
 MEASURES = {"A_t": "accuracy on classes seen (%)", "forgetting": "forgetting (points)"}
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw accuracy (above) and forgetting (below) by session: a column per data set, a curve per method.
+    """Draw accuracy (above) and forgetting (below) by session, in one column per data set.
 
     Parameters
     ----------
     frames : mapping
-        ``sessions``: one row a run and session; ``forgetting`` counts from session 2 on.
+        ``sessions``: one row per run and session, in percent and points; ``forgetting`` is defined from
+        session 2 on.
     options : mapping
-        ``datasets``, ``methods``; ``show``: ids of the methods to draw.
+        ``datasets``, ``methods``; ``show``: ids of the methods to draw (default: all).
 
     Returns
     -------
     Figure
-        Curves are means over (order, seed) pairs; the number before a name is the value after the last session.
+        One curve per method, the mean over (order, seed) pairs; the number before its name is the
+        value after the last session.
 
     Raises
     ------
@@ -40,7 +42,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     require(rows, "sessions", ["A_t"])
     require(rows[rows["session"] > 1], "sessions", ["forgetting"])
     datasets = list(options["datasets"])
-    room = style.room([_name(options, method, 99.9) for method in methods])
+    room = style.room([valued(options, method, 99.9) for method in methods])
     margins = (0.42, room, 0.36, 0.24)
     figure, stacks = style.per_dataset(len(datasets), 2, 1.5, margins, (room + 0.2, 0.34))
     for stack, dataset in zip(stacks, datasets, strict=True):
@@ -63,7 +65,7 @@ def _curves(
         mean = rows[rows["method"] == method].groupby("session")[measure].mean()
         look = style.line(method)
         ax.plot(mean.index, mean, label=method, clip_on=False, **look)
-        name = _name(options, method, mean.iloc[-1])
+        name = valued(options, method, mean.iloc[-1])
         ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
     ax.set_xlim(0.6, rows["session"].max() + 0.3)
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
@@ -73,8 +75,3 @@ def _curves(
     if style.is_first_column(ax):
         ax.set_ylabel(MEASURES[measure])
     style.label_ends(ax, ends)
-
-
-def _name(options: Mapping[str, Any], method: str, value: float) -> str:
-    """Return a curve's name after the value at its end."""
-    return f"{value:.1f} {label(options, 'methods', method, short=True)}"

@@ -1,4 +1,4 @@
-"""Accuracy after each session, mean over orders."""
+"""Accuracy after each session, mean over class orders."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,19 +6,22 @@ from typing import Any
 import pandas as pd
 
 from figures import grid
-from figures.frames import label, measured, origin, require, select
-from figures.tables import compare
+from figures.frames import PAIR, fill, label, measured, origin, require, select
+from sparcl.report.paired import against_best
 
 MEASURE = "A_t"
 
 
-def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the grid: a block a data set, a row a method, a column a session.
+def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files of the table by suffix: a part per data set, a column per session.
 
     Parameters
     ----------
     frames : mapping
-        ``sessions``: one row a run and session.
+        ``sessions``: one row per run and session, accuracies in percent.
+    options : mapping
+        ``datasets``, ``methods``, ``backbones``, ``absent``; ``caption`` with ``{suite}``,
+        ``{backbone}``, ``{sessions}`` and ``{orders}``; ``id``.
 
     Raises
     ------
@@ -29,28 +32,24 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     table = select(frames, "sessions", options, ["session", MEASURE], ran)
     require(table, "sessions", [MEASURE])
     cells = []
-    for (dataset, session), of_session in table.groupby(["dataset", "session"]):
-        values = of_session.pivot(index=["order", "seed"], columns="method", values=MEASURE)
-        best = compare(values[ran], higher_is_better=True)
-        keys = {"backbone": of_session["backbone"].iloc[0], "dataset": dataset}
-        cells += [
-            {"part": label(options, "datasets", dataset), "head": str(session)}
-            | {"label": label(options, "methods", method, short=True)}
-            | {"printed": f"{best['mean'][method]:.1f}", "best": best["best"][method]}
-            | origin(options, "sessions", MEASURE, **keys, method=method, session=session)
-            for method in ran
-        ]
-    places = [label(options, "datasets", dataset) for dataset in options["datasets"]]
-    cells.sort(key=lambda cell: places.index(cell["part"]))
-    orders = len(table[["order", "seed"]].drop_duplicates())
-    return grid.grid(cells).assign(backbone=table["backbone"].iloc[0], orders=orders)
-
-
-def texts(cells: pd.DataFrame, options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the files of the table by suffix; ``caption`` as in the main table."""
-    caption = options["caption"].format(
-        suite=options["suite"],
-        backbone=label(options, "backbones", cells["backbone"].iloc[0]),
-        orders=cells["orders"].iloc[0],
-    )
-    return grid.texts(cells[grid.COLUMNS], caption, options["id"])
+    for dataset in options["datasets"]:
+        of_set = table[table["dataset"] == dataset]
+        for session in sorted(of_set["session"].unique()):
+            of_session = of_set[of_set["session"] == session]
+            values = of_session.pivot(index=PAIR, columns="method", values=MEASURE)
+            where = {"backbone": of_session["backbone"].iloc[0], "dataset": dataset}
+            compared = against_best(values[ran], higher_is_better=True).to_dict("index")
+            cells += [
+                grid.Cell(
+                    f"{row['mean']:.1f}",
+                    part=label(options, "datasets", dataset),
+                    label=label(options, "methods", str(method), short=True),
+                    head=str(session),
+                    best=row["best"],
+                    origin=origin(
+                        options, "sessions", MEASURE, **where, method=method, session=session
+                    ),
+                )
+                for method, row in compared.items()
+            ]
+    return grid.texts(cells, fill(options, table), options["id"])

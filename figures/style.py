@@ -1,21 +1,23 @@
-"""The one look of all figures: fonts, widths, a fixed colour per method, direct labels, equal bytes.
+"""The look of all figures: fonts, widths, one colour per method, labels at curves, equal bytes.
 
-Colours are those of Okabe and Ito (2008), told apart by people with any common colour blindness.
-Marker and dash repeat what the colour says, so that a grey print can be read.
+Colours are those of Okabe and Ito (2008), which people with any common colour blindness can tell
+apart. Markers and dashes repeat what colours say, so that a grey print can be read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import matplotlib
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
+from matplotlib.ticker import MaxNLocator
 
 from sparcl.base.errors import ConfigError
 from sparcl.base.files import replacing
@@ -26,7 +28,7 @@ REACH = 7.5  # points from the end of a curve to its name
 INK, QUIET = "#222222", "#767676"
 
 SETTINGS: dict[str, Any] = {
-    "font.family": "STIXGeneral",  # comes with matplotlib; a Times, like the paper's text
+    "font.family": "STIXGeneral",  # ships with matplotlib; a Times, like the paper's text
     "mathtext.fontset": "stix",
     "font.size": 8,
     "axes.titlesize": 8,
@@ -96,14 +98,14 @@ LOOKS = {
     "sparcl-alg1": Look("#CC79A7", "-.", "v"),
     "sparcl-plus": Look("#009E73", "-", "^"),
 }
-# A method without an entry of its own is grey and told apart by its label.
+# A method without an entry of its own is grey; its label tells it apart.
 PLAIN = Look(QUIET, "-.", "")
-# The same method with other settings (the paper's, a shared rule, its authors'): same colour, dashed, hollow markers.
+# Endings of ids that name other settings of a method: drawn in its colour, dashed, with hollow markers.
 SETTINGS_OF = ("-paper", "-newest", "-official", "-wide")
 
 
 def family(method: str) -> str:
-    """Return the method that an id is a setting of."""
+    """Return the method that an id names a setting of."""
     return next((method.removesuffix(end) for end in SETTINGS_OF if method.endswith(end)), method)
 
 
@@ -128,10 +130,10 @@ def ramp(count: int) -> list[tuple[float, float, float, float]]:
 
 @contextmanager
 def settings() -> Iterator[None]:
-    """Apply the style on matplotlib's own defaults, whatever a user's matplotlibrc says."""
+    """Apply the style to matplotlib's own defaults, whatever the user's matplotlibrc says."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(SETTINGS)
+        matplotlib.rcParams.update(cast(Any, SETTINGS))  # its stubs want literal keys
         yield
 
 
@@ -152,12 +154,12 @@ def save(figure: Figure, *paths: str | Path) -> None:
     Raises
     ------
     ConfigError
-        Another suffix.
+        A path has another suffix.
     """
     for path in map(Path, paths):
         if path.suffix not in (".pdf", ".png"):
             raise ConfigError(f"cannot draw {path}: figures are written as .pdf and .png")
-        # Dates and version numbers would make files differ that show the same thing.
+        # Without dates and version numbers, files that show the same thing are equal.
         nothing = (
             {"Creator": None, "Producer": None, "CreationDate": None}
             if path.suffix == ".pdf"
@@ -168,7 +170,7 @@ def save(figure: Figure, *paths: str | Path) -> None:
 
 
 def room(names: Sequence[str]) -> float:
-    """Return the inches that `label_ends` needs to the right of a panel for these names."""
+    """Return the space, in inches, that `label_ends` needs for these names right of a panel."""
     font = FontProperties(family=SETTINGS["font.family"], size=LABEL_SIZE)
     widths = [TextPath((0, 0), name, prop=font).get_extents().width for name in names]
     return (REACH + max(widths) + 2) / 72
@@ -181,7 +183,7 @@ def per_dataset(
     margins: tuple[float, float, float, float],
     gaps: tuple[float, float],
 ) -> tuple[Figure, list[list[Axes]]]:
-    """Lay out ``rows`` panels, one under the other, for each of ``count`` data sets, four abreast.
+    """Lay out ``rows`` panels, one below the other, for each of ``count`` data sets, four abreast.
 
     Sizes are in inches and final, so that labels can be placed before drawing.
 
@@ -218,8 +220,22 @@ def per_dataset(
 
 
 def is_first_column(ax: Axes) -> bool:
-    """Return whether a panel stands at the left edge, where the axis is named for its row."""
+    """Return whether a panel is at the left edge, where the axis of its row is named."""
     return all(ax.get_position().x0 <= other.get_position().x0 + 1e-9 for other in ax.figure.axes)
+
+
+def session_axis(ax: Axes, sessions: pd.Series, ticks: int = 5) -> None:
+    """Set limits, ticks and name of an axis of sessions."""
+    ax.set_xlim(sessions.min() - 0.4, sessions.max() + 0.3)
+    ax.xaxis.set_major_locator(MaxNLocator(ticks, integer=True))
+    ax.set_xlabel("session")
+
+
+def point(ax: Axes, method: str, x: float, y: float) -> None:
+    """Draw a method as one point."""
+    look = line(method) | {"linestyle": "", "markersize": 4}
+    look["marker"] = look["marker"] or "o"
+    ax.plot([x], [y], label=method, clip_on=False, **look)
 
 
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> np.ndarray:
@@ -233,28 +249,43 @@ def spread(positions: Sequence[float], gap: float, low: float, high: float) -> n
     positions : sequence of float, length n
         In any order; ties keep their order.
     gap, low, high : float
-        If n labels do not fit between the bounds, ``high`` gives way.
+        If n labels do not fit between the bounds, those at the top exceed ``high``.
 
     Returns
     -------
     ndarray, shape (n,)
         In the order of ``positions``.
     """
-    positions = np.asarray(positions, dtype=float)
-    order = np.argsort(positions, kind="stable")
-    offsets = gap * np.arange(len(positions))
+    values = np.asarray(positions, dtype=float)
+    order = np.argsort(values, kind="stable")
+    offsets = gap * np.arange(len(values))
     pools: list[list[float]] = []  # [mean, size]
-    for z in positions[order] - offsets:
+    for z in values[order] - offsets:
         pools.append([z, 1])
         while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
             mean, size = pools.pop()
             previous, before = pools.pop()
             pools.append([(previous * before + mean * size) / (before + size), before + size])
     z = np.repeat([mean for mean, _ in pools], [int(size) for _, size in pools])
-    ceiling = max(low, high - gap * (len(positions) - 1))
-    result = np.empty(len(positions))
+    ceiling = max(low, high - gap * (len(values) - 1))
+    result = np.empty(len(values))
     result[order] = np.clip(z, low, ceiling) + offsets
     return result
+
+
+def label_at_edge(ax: Axes, points: Sequence[tuple[str, float, float, Any]]) -> None:
+    """Name points at the right edge, each joined to its name by a thin line.
+
+    Parameters
+    ----------
+    points : sequence of (text, x, y, colour)
+        As for `label_ends`.
+    """
+    right = ax.get_xlim()[1]
+    label_ends(ax, [(text, right, y, color) for text, _, y, color in points])
+    for _, x, y, color in points:
+        ax.plot([x, right], [y, y], color=color, lw=0.4, alpha=0.35, zorder=0)
+    ax.set_xlim(right=right)
 
 
 def label_ends(

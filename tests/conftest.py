@@ -13,11 +13,11 @@ os.environ["MKL_NUM_THREADS"] = "1"
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import HealthCheck, settings
 from reference.streams import Session, synthetic_stream
 
 from sparcl.features import store
+from sparcl.pipeline import configuration
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -51,10 +51,16 @@ def project() -> Path:
     return ROOT
 
 
+@pytest.fixture(scope="session")
+def loaded() -> dict[str, Any]:
+    """All settings, read once."""
+    return configuration.load(ROOT)
+
+
 @pytest.fixture
-def params() -> dict[str, Any]:
-    """params.yaml, free to change."""
-    return copy.deepcopy(yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8")))
+def params(loaded: dict[str, Any]) -> dict[str, Any]:
+    """All settings, free to change."""
+    return copy.deepcopy(loaded)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Copies of the project in other folders, and snakemake in them."""
 
+import copy
 import os
 import re
 import shutil
@@ -10,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
 TOY = ("all", "--config", "suite=toy")
@@ -163,16 +166,36 @@ def edited(path: Path, *changes: tuple[str, str]) -> Iterator[None]:
 
 
 def edit_params(folder: Path, change: Any) -> None:
-    """Load params.yaml of a copy, let ``change`` work on it, and write it back."""
-    edit_yaml(folder / "params.yaml", change)
+    """Load a copy's params.yaml and catalogues as one mapping, let ``change`` work on it, write back what changed."""
+    files = [folder / "params.yaml", *sorted((folder / "config").glob("*.yaml"))]
+    files += sorted((folder / "config/suites").glob("*.yaml"))
+    before = {file: yaml.safe_load(file.read_text(encoding="utf-8")) for file in files}
+    settings: dict[str, Any] = {"suites": {}}
+    for file, content in before.items():
+        if file.parent.name == "suites":
+            settings["suites"][file.stem] = content
+        else:
+            settings |= {file.stem: content} if file.parent.name == "config" else content
+    settings = copy.deepcopy(settings)
+    change(settings)
+    after = {folder / f"config/suites/{s}.yaml": b for s, b in settings.pop("suites").items()}
+    for file in (folder / "config").glob("*.yaml"):
+        after[file] = settings.pop(file.stem)
+    after[folder / "params.yaml"] = settings
+    for file, content in after.items():
+        if content != before.get(file):
+            write_yaml(file, content)
 
 
 def edit_yaml(path: Path, change: Any) -> None:
     """Load a YAML file, let ``change`` work on it, and write it back."""
-    import yaml
-
     tree = yaml.safe_load(path.read_text(encoding="utf-8"))
     change(tree)
+    write_yaml(path, tree)
+
+
+def write_yaml(path: Path, tree: Any) -> None:
+    """Write a YAML file."""
     path.write_text(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 

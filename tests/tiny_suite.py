@@ -75,8 +75,8 @@ def tiny_repository(folder: Path) -> Path:
 
     def change(params: dict[str, Any]) -> None:
         add_tiny_suite(params)
-        methods = {"methods": ["ncm", "acil", "sparcl", "sparcl-paper"]}
-        params["suites"]["bundled"] = params["suites"]["tiny"] | methods
+        few = {"datasets": ["tiny-a"], "methods": ["ncm", "sparcl", "sparcl-paper"]}
+        params["suites"]["bundled"] = params["suites"]["tiny"] | few
 
     edit_params(folder, change)
     # the other suites have no features here

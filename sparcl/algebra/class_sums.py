@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 
 from sparcl.algebra.linalg import Gram
-from sparcl.algebra.statistics import Statistics
+from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
-
-Array = NDArray[np.float64]
+from sparcl.base.types import Array
 
 
 class ClassSums:
@@ -126,10 +125,10 @@ class ClassSums:
         self.counts += other.counts
         self.sums += other.sums
         samples = self._samples()
-        for group in np.flatnonzero(other._samples()):
-            self._add(group, samples[group], other._rows[group], other._triangles[group])
+        for group in np.flatnonzero(other._samples()).tolist():
+            self._add(group, int(samples[group]), other._rows[group], other._triangles[group])
 
-    def of(self, labels: Sequence[int] | NDArray[np.integer]) -> Statistics:
+    def of(self, labels: Sequence[int] | NDArray[np.integer]) -> Sums:
         """Return R, C and counts of all samples of ``labels``, column j those of ``labels[j]``.
 
         Cost: d^2 / 2 additions a group that is kept as a triangle, n_g d^2 flops one that is rows.
@@ -160,7 +159,7 @@ class ClassSums:
                 "moments were summed with theirs. Usual cause: sums by session and another class order; sum "
                 "by class."
             )
-        result = Statistics(self.d)
+        result = Sums(self.d)
         triangles = [self._triangles[i] for i in groups if self._triangles[i] is not None]
         if triangles:
             total = triangles[0].copy()

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
 from scipy.linalg import (
     LinAlgError,
     cho_solve,
@@ -29,8 +29,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 MIRROR_BLOCK = 128
 UPPER = np.triu(np.ones((MIRROR_BLOCK, MIRROR_BLOCK), dtype=bool), 1)
@@ -61,7 +60,7 @@ class Gram:
     filled in again when somebody asks for the whole.
     """
 
-    def __init__(self, d: int, dtype: np.dtype | type = np.float64) -> None:
+    def __init__(self, d: int, dtype: DTypeLike = np.float64) -> None:
         self._array = np.zeros((d, d), dtype=dtype, order="F")
         self._whole = True
 

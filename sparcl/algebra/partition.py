@@ -1,15 +1,18 @@
 """Core and residual: the split of the feature space by the spectrum of R."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike
+from scipy.linalg import qr
 
 from sparcl.algebra import linalg
+from sparcl.algebra.subspaces import energy_rank
 from sparcl.base.checks import check_fraction, check_int
 from sparcl.base.errors import InputError
-
-Array = NDArray[np.floating]
+from sparcl.base.state import Shape, Stateful
+from sparcl.base.types import Array
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,16 @@ class Rule:
         if self.k is not None:
             check_int("k", self.k, least=0)
         else:
-            check_fraction("tau", self.tau)
+            check_fraction(
+                "tau",
+                self.tau,
+                "It is the share of the trace of R that the core holds; for an empty or a full core give "
+                "k = 0 or k = d instead.",
+            )
 
 
-@dataclass(frozen=True)
-class Partition:
+@dataclass(eq=False)
+class Partition(Stateful):
     """A core basis and what was measured when it was chosen.
 
     Attributes
@@ -43,6 +51,7 @@ class Partition:
     energy: float
     energy_before: float
     origin: tuple[int, int] = (0, 0)
+    kept: ClassVar[dict[str, Shape | None]] = {"U_core": (None, None)}
 
     @property
     def k(self) -> int:
@@ -55,7 +64,7 @@ class Partition:
         return self.U_core.shape[0] - self.k
 
 
-def empty(d: int, dtype: np.dtype | type = np.float64) -> Partition:
+def empty(d: int, dtype: DTypeLike = np.float64) -> Partition:
     """Return the partition of the first session: R_0 = 0, so the core is empty."""
     return Partition(np.zeros((d, 0), dtype=dtype, order="F"), 0.0, 0.0)
 
@@ -72,8 +81,7 @@ class Spectrum:
     source: Array | linalg.Gram
     origin: int = 0
     d: int | None = None
-    _values: Array | None = field(default=None, repr=False)
-    _vectors: Array | None = field(default=None, repr=False)
+    _pairs: tuple[Array, Array] | None = field(default=None, repr=False)
 
     @property
     def R(self) -> Array:
@@ -97,51 +105,34 @@ class Spectrum:
         trace = float(np.trace(self.R, dtype=np.float64))
         if trace == 0 or rule.k == 0:
             return empty(d, self.R.dtype)
-        if rule.k is not None:
-            k = rule.k
-            self.leading(k)
+        if rule.tau is None:
+            values, vectors = self._leading(rule.k or 0)
         else:
-            self._decompose(rule.tau)
-        shares = np.cumsum(np.maximum(self._values, 0), dtype=np.float64) / trace
+            values, vectors = self._holding(rule.tau)
+        k = energy_rank(values, trace, rule.tau) if rule.tau is not None else rule.k or 0
+        shares = np.cumsum(np.maximum(values, 0), dtype=np.float64) / trace
         shares = np.concatenate([[0.0], shares])
-        if rule.k is None:
-            # rounding may leave the last share a few ulp below a tau close to 1
-            k = min(int(np.searchsorted(shares, rule.tau)), len(self._values))
-        U_core = np.asfortranarray(self._vectors[:, :k])
+        U_core = np.asfortranarray(vectors[:, :k])
         return Partition(
-            U_core, float(shares[k]), float(shares[max(k - 1, 0)]), (self.origin, len(self._values))
+            U_core, float(shares[k]), float(shares[max(k - 1, 0)]), (self.origin, len(values))
         )
 
     def leading(self, k: int) -> Array:
         """Return the k leading eigenvectors (d, k)."""
-        if self._vectors is None or self._vectors.shape[1] < k:
-            self._values, self._vectors = linalg.leading_eigh(self.R, rank=k)
-        return self._vectors[:, :k]
+        return self._leading(k)[1][:, :k]
 
-    def _decompose(self, energy: float) -> None:
+    def _leading(self, k: int) -> tuple[Array, Array]:
+        """Return k eigenpairs or more."""
+        if self._pairs is None or self._pairs[1].shape[1] < k:
+            self._pairs = linalg.leading_eigh(self.R, rank=k)
+        return self._pairs
+
+    def _holding(self, energy: float) -> tuple[Array, Array]:
+        """Return eigenpairs that hold a share of the trace or more."""
         target = energy * np.trace(self.R, dtype=np.float64)
-        if self._values is None or self._values.sum() < target:
-            self._values, self._vectors = linalg.leading_eigh(self.R, energy=energy)
-
-
-def partition(R: Array, rules: list[Rule]) -> list[Partition]:
-    """Split the space of R (d, d) by every rule; all share one eigendecomposition."""
-    spectrum = Spectrum(R)
-    largest = max((rule.tau for rule in rules if rule.tau is not None), default=None)
-    if largest is not None:
-        spectrum.split(Rule(tau=largest))
-    return [spectrum.split(rule) for rule in rules]
-
-
-def canonical_angle(U: Array, V: Array) -> float:
-    """Return the largest canonical angle, in degrees, between spans of U and V (d, k): O(d k^2).
-
-    From the sine, ``||V - U U^T V||_2``, which keeps small angles that a cosine rounds away.
-    """
-    if U.shape[1] == 0:
-        return 0.0
-    sine = np.linalg.norm(V - U @ (U.T @ V), 2)
-    return float(np.degrees(np.arcsin(min(sine, 1.0))))
+        if self._pairs is None or self._pairs[0].sum() < target:
+            self._pairs = linalg.leading_eigh(self.R, energy=energy)
+        return self._pairs
 
 
 def residual_condition(R: Array, ridge: float, U_core: Array) -> float:
@@ -150,3 +141,35 @@ def residual_condition(R: Array, ridge: float, U_core: Array) -> float:
     if len(values) == 0:
         return 1.0
     return float((max(values[0], 0.0) + ridge) / (max(values[-1], 0.0) + ridge))
+
+
+def residual_directions(U_core: Array, m: int, rng: np.random.Generator) -> Array:
+    """Draw Q (d, m), orthonormal with ``U_core^T Q = 0`` (paper, "Orthonormal residual RP").
+
+    Cost: 4 d m k + 4 d m^2 flops.
+
+    Raises
+    ------
+    InputError
+        When m exceeds the rank r = d - k of the residual.
+    """
+    d, k = U_core.shape
+    if m > d - k:
+        raise InputError(
+            f"m = {m} orthonormal directions do not fit into a residual of rank {d - k} "
+            f"(d = {d}, k = {k}): lower m, or lower tau so that the core is smaller."
+        )
+    G: Array = rng.standard_normal((d, m))
+    for _ in range(2):  # twice is enough for orthogonality to working precision
+        G -= U_core @ (U_core.T @ G)
+        G = qr(G, mode="economic", check_finite=False)[0]
+    return G
+
+
+def embedded(U_core: Array, D: int) -> Array:
+    """Return a core basis (d, k), padded with zero rows to mapped coordinates (D, k)."""
+    if len(U_core) == D:
+        return U_core
+    padded = np.zeros((D, U_core.shape[1]), dtype=U_core.dtype, order="F")
+    padded[: len(U_core)] = U_core
+    return padded

@@ -1,13 +1,10 @@
 """Weights from (R, C, ridge): the joint ridge, the constrained ridge, and how a ridge is chosen."""
 
-from collections.abc import Callable, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from sparcl.algebra.linalg import (
-    Factor,
     Gram,
     Tridiagonal,
     descending_eigh,
@@ -15,8 +12,7 @@ from sparcl.algebra.linalg import (
     solve_definite,
 )
 from sparcl.base.errors import NumericalError
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 
 def constrained(
@@ -53,10 +49,8 @@ def constrained(
     return W if coupling else W + product(U_core, G)
 
 
-def holdout(
-    H_fit: Array, Y_fit: Array, H_val: Array, Y_val: Array, grid: Array
-) -> tuple[float, Array]:
-    """Choose a ridge by the squared error on held-out rows (RanPAC, NeurIPS 2023).
+def holdout(H_fit: Array, Y_fit: Array, H_val: Array, Y_val: Array, grid: Array) -> Array:
+    """Return the squared error on held-out rows at each ridge (RanPAC, NeurIPS 2023).
 
     Solves the ridge problem for every value of ``grid`` (g,): with fewer rows n than columns M in
     the dual, where ``H_val W(ridge) = H_val H_fit^T (K + ridge I)^-1 Y_fit`` with
@@ -66,8 +60,7 @@ def holdout(
 
     Returns
     -------
-    ridge : the first value of ``grid`` with the smallest finite mean squared error
-    errors : (g,) mean squared error over rows and columns
+    errors : (g,) mean squared error over rows and columns; infinite where it is not finite
     """
     if len(H_fit) <= H_fit.shape[1]:
         K, left, right = Gram.of_rows(H_fit), product(H_val, H_fit.T), Y_fit
@@ -89,11 +82,11 @@ def holdout(
     scores = np.split(product(left, np.hstack(solutions)), len(grid), axis=1)
     errors = np.array([np.mean((part - Y_val) ** 2) for part in scores])
     errors[~np.isfinite(errors)] = np.inf
-    return float(grid[int(np.argmin(errors))]), errors
+    return errors
 
 
-def gcv(H: Array, Y: Array, grid: Array) -> tuple[float, Array]:
-    """Choose a ridge by generalised cross-validation on the rows themselves (Fly-CL, 2025).
+def gcv(H: Array, Y: Array, grid: Array) -> Array:
+    """Return the score of generalised cross-validation on the rows themselves (Fly-CL, 2025).
 
     With ``H = U diag(s) V^T`` and ``h = s^2 / (s^2 + ridge)``,
 
@@ -106,8 +99,7 @@ def gcv(H: Array, Y: Array, grid: Array) -> tuple[float, Array]:
 
     Returns
     -------
-    ridge : the first value of ``grid`` (g,) with the smallest finite score
-    scores : (g,)
+    scores : (g,) at each ridge; infinite where it is not finite
     """
     n = len(H)
     scores = np.full(len(grid), np.inf)
@@ -132,37 +124,7 @@ def gcv(H: Array, Y: Array, grid: Array) -> tuple[float, Array]:
             freedom = (left_over.sum() + n - len(s2)) / n
             scores[i] = (outside + np.sum(left_over**2 * energy)) / n / freedom**2
     scores[~np.isfinite(scores)] = np.inf
-    return float(grid[int(np.argmin(scores))]), scores
-
-
-def smallest(loss: Callable[[float], float], grid: Sequence[float]) -> float:
-    """Return the first value of ``grid`` with the smallest finite loss.
-
-    A value that cannot be solved in this precision is no candidate.
-
-    Raises
-    ------
-    NumericalError
-        When no value has a finite loss.
-    """
-    losses = []
-    for ridge in grid:
-        try:
-            losses.append(loss(ridge))
-        except NumericalError:
-            losses.append(np.inf)
-    losses = np.where(np.isfinite(losses), losses, np.inf)
-    if np.isinf(losses).all():
-        raise NumericalError(
-            f"No ridge among {min(grid):g} to {max(grid):g} gives a solution: raise the grid, or "
-            "use dtype float64."
-        )
-    return float(grid[int(np.argmin(losses))])
-
-
-def joint(factor: Factor, C: Array) -> Array:
-    """Return the joint ridge weights ``A^-1 C`` (D, c), paper eq. 2: 2 D^2 c flops."""
-    return factor.solve(C)
+    return scores
 
 
 def squared_error(W: Array, R: Array, C: Array) -> float:

@@ -124,12 +124,13 @@ def sweep_grid(chosen: argparse.Namespace) -> None:
     for number in chosen.orders:
         order = stream.class_order(number, summed.sums.classes)
         sessions = stream.split_sessions(order, chosen.sessions)
-        fitted = sweep.learner(chosen.method, **grid)
+        fitted = sweep.learner(chosen.method, grid)
         counts = np.bincount(y, minlength=len(order))[order]
         session = np.repeat(np.arange(len(sessions)), [len(classes) for classes in sessions])
         for (i, j), correct in sweep.correct(summed.sums, Phi, y, sessions, fitted).items():
             A_t = metrics.session_accuracy(correct, counts, session)
-            ridge, tau = fitted.settings.ridges[i], fitted.settings.rules()[j].tau
+            ridge = fitted.rule.grid[i]
+            tau = fitted.core.rules()[j].tau if fitted.core else None
             print(
                 f"{number:>6}  {ridge:>8g}  {'-' if tau is None else f'{tau:g}':>6}  {A_t.mean():>7.2f}  "
                 f"{A_t[-1]:>7.2f}"

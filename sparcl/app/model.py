@@ -49,7 +49,7 @@ class Model:
         """Read what :meth:`save` wrote; InputError when the file is no such model."""
         state = read_state(path)
         try:
-            card = json.loads(str(state["card"]))
+            card = json.loads(str(state.pop("card")))
             own = card["terms"]
             kind = type(methods.build(own["method"], **own["hyper"]))
             return cls(kind.from_state(state), own, card["class_names"], card["fitted"])

@@ -16,13 +16,10 @@ def check_positive(name: str, value: Any) -> float:
     return float(value)
 
 
-def check_fraction(name: str, value: Any) -> float:
-    """Return ``value`` if it is a share of the energy, in (0, 1), else raise InputError."""
+def check_fraction(name: str, value: Any, hint: str = "") -> float:
+    """Return ``value`` if it is a number in (0, 1), else raise InputError, which ends with ``hint``."""
     if not _is_real(value) or not 0 < value < 1:
-        raise InputError(
-            f"{name} = {value!r} lies outside (0, 1). It is the share of the trace of R that the "
-            "core holds; for an empty or a full core give k = 0 or k = d instead."
-        )
+        raise InputError(f"{name} = {value!r}: it must be a number in (0, 1).{hint and ' ' + hint}")
     return float(value)
 
 

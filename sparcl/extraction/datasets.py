@@ -211,7 +211,7 @@ def find_split(
 
 def how_split(block: dict[str, Any]) -> str:
     """Return what `split` of a data set's block says: ``own``, ``draw`` or the path of a list."""
-    return block.get("split", "draw" if block["reader"] == "folder" else "own")
+    return block.get("split", "draw" if block.get("reader") == "folder" else "own")
 
 
 def split_of(

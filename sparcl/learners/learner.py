@@ -13,16 +13,17 @@ from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.files import replacing
+from sparcl.base.state import Shape, Stateful, copied, pack, unpack
+from sparcl.base.types import Array
+from sparcl.learners.checks import checked_rows, checked_session
 
-Array = NDArray[np.floating]
 
-
-class Learner(ABC):
-    """A class-incremental learner on frozen features.
+class Learner(Stateful, ABC):
+    """A class-incremental learner on frozen features: a dataclass of its settings.
 
     Feed one session after the other to :meth:`fit_session`; no sample is needed twice.  Where the
-    state is a sum over samples (:attr:`undivided` is empty), a session may come in parts instead:
-    :meth:`accumulate` and :meth:`merge` as often as needed, then :meth:`solve`.  A refused call
+    state is a sum over samples (:attr:`undivided` is empty), the learner is a
+    :class:`sparcl.learners.summed.Summed`, and a session may come in parts.  A refused call
     (InputError) leaves the learner as it was.  Features are taken as they are given: unit norm is
     the caller's choice.
 
@@ -30,17 +31,27 @@ class Learner(ABC):
     ----------
     classes : (c,) labels in order of first appearance, ascending within a session
     session : sessions fitted so far
+    d : features of a row, 0 before the first session
+    failure : why a session could not be learned to its end, which makes the learner unusable
+    open : labels that are new in a session that comes in parts; None between sessions
     keeps_samples : whether samples themselves are kept, by design of the method
     """
 
     keeps_samples: ClassVar[bool] = False
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "classes": ("seen",),
+        "session": None,
+        "d": None,
+        "failure": None,
+        "open": (None,),
+    }
 
-    def __init__(self) -> None:
+    def __post_init__(self) -> None:
         self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.session = 0
-        self._d: int | None = None
-        self._failure = ""
-        self._open: NDArray[np.int64] | None = None  # new labels of a session that comes in parts
+        self.d = 0
+        self.failure = ""
+        self.open: NDArray[np.int64] | None = None
 
     @property
     def undivided(self) -> str:
@@ -58,12 +69,12 @@ class Learner(ABC):
         NumericalError
             When the ridge system is not positive definite.
         """
-        self._check_usable()
-        if self._open is not None:
+        self.check_usable()
+        if self.open is not None:
             raise InputError(
                 f"session {self.session + 1} was begun in parts: end it with solve() before the next."
             )
-        Phi, y = self._checked(Phi, y)
+        Phi, y = checked_session(Phi, y, self.d, self.session)
         classes, columns = self._columns(y)
         old = len(self.classes)
         try:
@@ -72,121 +83,33 @@ class Learner(ABC):
             raise InputError(f"session {self.session + 1}: {error}") from error
         except NumericalError as error:
             # The sums hold the session already: predictions stay, but a second try would add twice.
-            self._failure = str(error)
+            self.failure = str(error)
             raise NumericalError(f"session {self.session + 1}: {error}") from error
-        self.classes, self._d = classes, Phi.shape[1]
-        self.session += 1
-
-    def accumulate(self, Phi: Array, y: NDArray[np.integer]) -> None:
-        """Add samples Phi (n, d), y (n,) to the session in progress, without solving.
-
-        Any parts of a session followed by :meth:`solve` equal one call of :meth:`fit_session`.
-
-        Raises
-        ------
-        InputError
-            As :meth:`fit_session`, and where the method must see a session whole.
-        """
-        self._check_divisible()
-        Phi, y = self._checked(Phi, y)
-        known, columns = self._columns(y)
-        self._add_samples(Phi, columns, len(known))
-        self._open, self._d = known[len(self.classes) :], Phi.shape[1]
-
-    def merge(self, other: "Learner") -> None:
-        """Add all samples that ``other`` has seen to the session in progress, from its sums.
-
-        Classes are matched by label; :meth:`solve` gives the weights.  ``other`` stays as it is.
-
-        Raises
-        ------
-        InputError
-            Where the method must see a session whole, and when the two learners differ in method,
-            settings or features, or ``other`` has seen nothing; neither is changed.
-        """
-        self._check_divisible()
-        if type(other) is not type(self):
-            raise InputError(
-                f"Cannot merge a {type(other).__name__} into a {type(self).__name__}: both must be "
-                "the same method."
-            )
-        mine, its = self._settings(), other._settings()
-        differing = [f"{key} ({mine[key]} and {its[key]})" for key in mine if mine[key] != its[key]]
-        if differing:
-            raise InputError(f"Cannot merge learners that differ in {', '.join(differing)}.")
-        if other._failure or other._d is None:
-            raise InputError(
-                f"Cannot merge a learner that {'failed' if other._failure else 'has seen no sample'}."
-            )
-        if self._d not in (None, other._d):
-            raise InputError(
-                f"Cannot merge a learner of {other._d} features into one of {self._d}: both must "
-                "come from the same backbone."
-            )
-        known, columns = self._columns(other._known)
-        self._add_sums(other, columns, len(known))
-        self._open, self._d = known[len(self.classes) :], other._d
-
-    def solve(self) -> None:
-        """Fit the weights to the sums, which ends the session in progress.
-
-        Raises
-        ------
-        InputError
-            When nothing was accumulated or merged since the last session.
-        NumericalError
-            When the ridge system is not positive definite; the session stays in progress.
-        """
-        self._check_divisible()
-        where = f"session {self.session + 1}"
-        if self._open is None:
-            raise InputError(f"{where}: no samples were accumulated or merged, nothing to solve.")
-        # new classes ascend within a session, in whatever order its parts brought them
-        known = self._known
-        old = np.arange(len(self.classes))
-        order = np.concatenate([old, len(old) + np.argsort(self._open, kind="stable")])
-        try:
-            self._solve_sums(order)
-        except NumericalError as error:
-            raise NumericalError(f"{where}: {error}") from error
-        self.classes, self._open = known[order], None
+        self.classes, self.d = classes, Phi.shape[1]
         self.session += 1
 
     def logits(self, Phi: Array) -> Array:
         """Return scores (n, c) of Phi (n, d); columns in the order of :attr:`classes`."""
-        if self._d is None:
+        if not self.d:
             raise InputError("No session was fitted yet: call fit_session before logits.")
-        if self._open is not None:
+        if self.open is not None:
             raise InputError(
                 f"session {self.session + 1} is in progress: end it with solve() before logits."
             )
-        Phi = np.asarray(Phi)
-        if Phi.ndim != 2 or Phi.shape[1] != self._d:
-            raise InputError(
-                f"Phi has shape {Phi.shape}, but this learner was fitted on (n, {self._d}) features"
-                ": give features of the same backbone."
-            )
-        if not np.isfinite(Phi).all():
-            row = int(np.argmin(np.isfinite(Phi).all(axis=1)))
-            raise InputError(f"Phi, row {row}: the feature is not finite and cannot be scored.")
-        return self._logits(Phi)
+        return self._logits(checked_rows(Phi, self.d))
 
     def predict(self, Phi: Array) -> NDArray[np.int64]:
         """Return the label (n,) with the highest score among the classes seen."""
         return self.classes[np.argmax(self.logits(Phi), axis=1)]
 
     def state(self) -> dict[str, Any]:
-        """Return all that the learner keeps: a flat mapping of arrays, numbers and strings.
+        """Return all that the learner keeps: a flat mapping of arrays and texts.
 
-        ``type(learner).from_state(state)`` continues to the bit.  Unless :attr:`keeps_samples`
-        says otherwise there are sums and bases in it, and no sample of two or more a class.  A
-        snapshot: what the learner fits later does not change it.
+        :meth:`from_state` continues to the bit.  Unless :attr:`keeps_samples` says otherwise there are
+        sums and bases in it, and no sample of two or more a class.  A snapshot: what the learner fits
+        later does not change it.
         """
-        # a copy in the memory layout that it has, or sums would take another order of rounding
-        return {
-            key: np.copy(value, order="K") if isinstance(value, np.ndarray) else value
-            for key, value in self._kept().items()
-        }
+        return copied(pack(self))
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -195,28 +118,21 @@ class Learner(ABC):
         Raises
         ------
         InputError
-            When the state is another kind of learner's, or lacks something.
+            When the state is another kind of learner's, lacks something or holds too much, or has a
+            value that is not finite or of a shape that does not fit the rest.
         """
-        nested = _nested(state)
-        if str(nested.get("learner")) != cls.__name__:
+        learner = unpack(state)
+        if not isinstance(learner, cls):
             raise InputError(
-                f"This state belongs to {nested.get('learner')}, not to {cls.__name__}: load it "
-                "with the class that saved it."
+                f"This state belongs to {type(learner).__name__}, not to {cls.__name__}: load it with the "
+                "class that saved it."
             )
-        try:
-            learner = cls._from_state(nested)
-            learner._failure = str(nested["failure"])
-            learner._open = nested.get("open")
-        except KeyError as error:
-            raise InputError(f"This state of a {cls.__name__} lacks {error}.") from error
-        learner.classes = np.array(nested["classes"], dtype=np.int64)
-        learner.session, learner._d = int(nested["session"]), int(nested["d"]) or None
         return learner
 
     def save(self, path: str | Path, **beside: str) -> None:
         """Write the state, and texts beside it, as an npz file, whole or not at all."""
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **self._kept(), **beside)
+            np.savez(file, allow_pickle=False, **(pack(self) | beside))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -242,38 +158,13 @@ class Learner(ABC):
         """Fit checked features; ``columns`` (n,) are class columns, the first ``old`` are old."""
 
     @abstractmethod
-    def _state(self) -> dict[str, Any]:
-        """Return what this kind of learner keeps, nested."""
-
-    @classmethod
-    @abstractmethod
-    def _from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Build the learner from its nested state."""
-
-    @abstractmethod
     def _logits(self, Phi: Array) -> Array:
         """Score checked features."""
-
-    def _settings(self) -> Mapping[str, Any]:
-        """Return what two learners must agree in to be merged."""
-        return {}
-
-    def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
-        """Add checked samples to the sums, which get ``classes`` columns."""
-        raise NotImplementedError(self.undivided)
-
-    def _add_sums(self, other: Self, columns: NDArray[np.integer], classes: int) -> None:
-        """Add the sums of ``other``, whose class column j is this one's ``columns[j]``."""
-        raise NotImplementedError(self.undivided)
-
-    def _solve_sums(self, order: NDArray[np.integer]) -> None:
-        """Fit the weights and bring class columns into ``order`` (c,); all or, if it fails, nothing."""
-        raise NotImplementedError(self.undivided)
 
     @property
     def _known(self) -> NDArray[np.int64]:
         """Labels (c,) by column of the sums: those of :attr:`classes`, then the open session's."""
-        return self.classes if self._open is None else np.concatenate([self.classes, self._open])
+        return self.classes if self.open is None else np.concatenate([self.classes, self.open])
 
     def _columns(self, y: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """Return the known labels with those that are new in y (n,), and the column (n,) of each y."""
@@ -281,53 +172,10 @@ class Learner(ABC):
         sorter = np.argsort(known, kind="stable")
         return known, sorter[np.searchsorted(known, y, sorter=sorter)]
 
-    def _check_usable(self) -> None:
-        if self._failure:
-            raise NumericalError(f"An earlier session failed, build a new learner: {self._failure}")
-
-    def _check_divisible(self) -> None:
-        self._check_usable()
-        if self.undivided:
-            raise InputError(
-                f"{type(self).__name__} must see a session whole, in fit_session: {self.undivided}."
-            )
-
-    def _kept(self) -> dict[str, Any]:
-        """Return the state in the learner's own arrays."""
-        own = {"learner": type(self).__name__, "failure": self._failure, "d": self._d or 0}
-        own |= {} if self._open is None else {"open": self._open}
-        return _flat(own | {"classes": self.classes, "session": self.session} | self._state())
-
-    def _checked(self, Phi: Array, y: NDArray[np.integer]) -> tuple[Array, NDArray[np.int64]]:
-        where = f"session {self.session + 1}"
-        Phi, y = np.asarray(Phi), np.asarray(y)
-        if Phi.ndim != 2 or y.ndim != 1 or len(Phi) != len(y):
-            raise InputError(
-                f"{where}: Phi must be (n, d) and its labels y (n,), got shapes {Phi.shape} and "
-                f"{y.shape}."
-            )
-        if len(y) == 0:
-            raise InputError(
-                f"{where}: no samples. Usual cause: a class order whose classes have no training "
-                "sample; leave the session out or check the labels."
-            )
-        if not np.issubdtype(y.dtype, np.integer):
-            raise InputError(f"{where}: labels must be integers, got dtype {y.dtype}.")
-        if not np.issubdtype(Phi.dtype, np.floating):
-            raise InputError(f"{where}: features must be floating point, got dtype {Phi.dtype}.")
-        if self._d is not None and Phi.shape[1] != self._d:
-            raise InputError(
-                f"{where}: features have {Phi.shape[1]} dimensions, earlier sessions had {self._d}"
-                ": all sessions must come from the same backbone."
-            )
-        finite = np.isfinite(Phi).all(axis=1)
-        if not finite.all():
-            raise InputError(
-                f"{where}: {np.count_nonzero(~finite)} of {len(Phi)} feature rows are not finite "
-                f"(first: row {int(np.argmin(finite))}). Usual cause: half-precision overflow in "
-                "extraction; extract again in float32."
-            )
-        return Phi, y.astype(np.int64)
+    def check_usable(self) -> None:
+        """Raise NumericalError after a session that could not be learned to its end."""
+        if self.failure:
+            raise NumericalError(f"An earlier session failed, build a new learner: {self.failure}")
 
 
 def read_state(path: str | Path) -> dict[str, Any]:
@@ -346,24 +194,3 @@ def read_state(path: str | Path) -> dict[str, Any]:
             return dict(file)
     except (OSError, ValueError, EOFError, KeyError, RuntimeError, BadZipFile, zlib.error) as error:
         raise InputError(f"{path}: not a learner that can go on ({error}).") from error
-
-
-def _flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for key, value in nested.items():
-        if isinstance(value, Mapping):
-            result |= _flat(value, f"{prefix}{key}/")
-        else:
-            result[prefix + key] = value
-    return result
-
-
-def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for key, value in flat.items():
-        *path, name = key.split("/")
-        inner = result
-        for part in path:
-            inner = inner.setdefault(part, {})
-        inner[name] = value
-    return result

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from sparcl.base.checks import check_positive
 from sparcl.base.errors import InputError, NumericalError
-
-Array = NDArray[np.floating]
+from sparcl.base.types import Array
 
 ROOT = "root-d"
 
@@ -95,16 +94,11 @@ def checked_scale(value: float | str) -> float | str:
     return value if isinstance(value, str) else check_positive("scale", value)
 
 
-def stored_scale(value: object) -> float | str:
-    """Return a scale as it was before a state held it."""
-    return ROOT if str(value) == ROOT else float(value)
-
-
 def scaled(Phi: Array, scale: float | str) -> Array:
     """Return Phi (n, d) in float64 times ``scale``; "root-d" is sqrt(d).
 
     Learning rates belong to a scale of the features.  The official ones were set for the output of
     a LayerNorm, whose norm is about sqrt(d); unit-norm features reach it with "root-d".
     """
-    factor = np.sqrt(Phi.shape[1]) if scale == ROOT else scale
+    factor = float(np.sqrt(Phi.shape[1])) if isinstance(scale, str) else scale
     return np.asarray(Phi, dtype=np.float64) * factor

@@ -4,14 +4,19 @@ Source: paper eq. 2, "ACIL-style" statistics.  The same solution as ACIL's recur
 2022) without its random buffer, whatever the batches, sessions and class order.
 """
 
-from sparcl.learners.spectral import Settings, SpectralRidge
+from collections.abc import Sequence
+
+from sparcl.learners.composed import Composed
+from sparcl.parts.core import Core
+from sparcl.parts.rules import HoldOut, named
 
 
-def build(*, ridge: float = 1.0, dtype: str = "float64") -> SpectralRidge:
-    """Build the learner with one ridge; the paper's default is 1."""
-    return build_grid(ridge=[ridge], dtype=dtype)
+def build(*, ridge: float | Sequence[float] = 1.0, dtype: str = "float64") -> Composed:
+    """Build the learner.
 
-
-def build_grid(*, ridge: list[float], dtype: str = "float64") -> SpectralRidge:
-    """Build one learner that fits all ridges at once."""
-    return SpectralRidge(Settings(ridges=tuple(ridge), k=0, dtype=dtype))
+    Parameters
+    ----------
+    ridge : lambda (the paper's is 1), or several that are fitted at once
+    dtype : float64 or float32
+    """
+    return Composed(core=Core(k=0), rule=named(ridge, (), HoldOut()), dtype=dtype)

@@ -10,19 +10,36 @@ Since W has variance 1 / (3 d), its ridge 0.1 is one of 0.3 d on the scale of Ra
 The method ``acil`` is the same ridge on the features themselves, as the SPARCL paper states it.
 """
 
-from sparcl.learners.mapped import MappedRidge, Settings
+from collections.abc import Sequence
+
+from sparcl.learners.composed import Composed
+from sparcl.parts.heads import Ridge
+from sparcl.parts.maps import RandomMap
+from sparcl.parts.rules import WIDE, HoldOut, Value, named
 
 
 def build(
-    *, ridge: float | str = 0.1, width: int = 8192, seed: int = 0, dtype: str = "float64"
-) -> MappedRidge:
+    *,
+    ridge: Value = 0.1,
+    grid: Sequence[float] = WIDE,
+    validation_share: float = 0.2,
+    width: int = 8192,
+    seed: int = 0,
+    dtype: str = "float64",
+) -> Composed:
     """Build the learner.
 
     Parameters
     ----------
-    ridge : lambda, or a rule of :class:`sparcl.learners.mapped.Settings`
+    ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    validation_share : of a session's rows that a rule holds out
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
     dtype : float64 (official) or float32
     """
-    return MappedRidge(Settings(ridge, width, "uniform", "relu", seed=seed, dtype=dtype))
+    return Composed(
+        map=RandomMap(width, seed, "uniform", "relu"),
+        head=Ridge(),
+        rule=named(ridge, grid, HoldOut(validation_share, seed=seed)),
+        dtype=dtype,
+    )

@@ -9,21 +9,36 @@ Official: ridge 0.1, map and width as ACIL, features as they are.  A class must 
 session; the public code keeps every A_c and can wait.
 """
 
-from sparcl.learners.mapped import MappedRidge, Settings
+from collections.abc import Sequence
+
+from sparcl.learners.composed import Composed
+from sparcl.parts.heads import BalancedRidge
+from sparcl.parts.maps import RandomMap
+from sparcl.parts.rules import WIDE, HoldOut, Value, named
 
 
 def build(
-    *, ridge: float | str = 0.1, width: int = 8192, seed: int = 0, dtype: str = "float64"
-) -> MappedRidge:
+    *,
+    ridge: Value = 0.1,
+    grid: Sequence[float] = WIDE,
+    validation_share: float = 0.2,
+    width: int = 8192,
+    seed: int = 0,
+    dtype: str = "float64",
+) -> Composed:
     """Build the learner.
 
     Parameters
     ----------
-    ridge : lambda, or a rule of :class:`sparcl.learners.mapped.Settings`
+    ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    validation_share : of a session's rows that a rule holds out
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
     dtype : float64 (official) or float32
     """
-    return MappedRidge(
-        Settings(ridge, width, "uniform", "relu", balanced=True, seed=seed, dtype=dtype)
+    return Composed(
+        map=RandomMap(width, seed, "uniform", "relu"),
+        head=BalancedRidge(),
+        rule=named(ridge, grid, HoldOut(validation_share, seed=seed)),
+        dtype=dtype,
     )

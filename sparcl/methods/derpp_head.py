@@ -16,44 +16,54 @@ since alpha was set for so many: a mean over five would weigh each twenty times 
 first session of few classes would diverge.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.randomness import generator
+from sparcl.base.state import Shape
+from sparcl.base.types import Array
 from sparcl.learners import softmax
-from sparcl.learners.learner import Array, Learner
+from sparcl.learners.learner import Learner
 
 COLUMNS = 100  # of Split CIFAR-100, for which alpha was set
 
 
+@dataclass(eq=False)
 class DerppHead(Learner):
     """Keeps samples, by design: 4 d c flops for each of n + 2 draws an epoch."""
 
+    buffer: int = 500
+    alpha: float = 0.3
+    beta: float = 0.5
+    rate: float = 0.03
+    epochs: int = 20
+    batch: int = 32
+    scale: float | str = 1.0
+    seed: int = 0
     keeps_samples: ClassVar[bool] = True
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "weights": ("d", "c"),
+        "bias": ("c",),
+        "seen": None,
+        "features": ("b", "d"),
+        "labels": ("b",),
+        "known": ("b",),
+        "stored": ("b", "c"),
+    }
 
-    def __init__(
-        self,
-        buffer: int,
-        alpha: float,
-        beta: float,
-        rate: float,
-        epochs: int,
-        batch: int,
-        scale: float | str,
-        seed: int,
-    ) -> None:
-        super().__init__()
-        self.buffer = check_int("buffer", buffer, least=1)
-        self.alpha, self.beta = check_positive("alpha", alpha), check_positive("beta", beta)
-        self.rate = check_positive("rate", rate)
-        self.epochs = check_int("epochs", epochs, least=1)
-        self.batch = check_int("batch", batch, least=1)
-        self.scale = softmax.checked_scale(scale)
-        self.seed = check_int("seed", seed, least=0)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_int("buffer", self.buffer, least=1)
+        for name in ("alpha", "beta", "rate"):
+            check_positive(name, getattr(self, name))
+        check_int("epochs", self.epochs, least=1)
+        check_int("batch", self.batch, least=1)
+        softmax.checked_scale(self.scale)
+        check_int("seed", self.seed, least=0)
         self.weights: Array = np.zeros((0, 0))
         self.bias: Array = np.zeros(0)
         self.seen = 0
@@ -120,30 +130,6 @@ class DerppHead(Learner):
             self.features[slot[row]], self.labels[slot[row]] = X[row], labels[row]
             self.stored[slot[row]], self.known[slot[row]] = logits[row], logits.shape[1]
         self.seen += len(X)
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "sizes": np.array([self.buffer, self.epochs, self.batch, self.seed, self.seen]),
-            "numbers": np.array([self.alpha, self.beta, self.rate]),
-            "scale": self.scale,
-            "weights": self.weights,
-            "bias": self.bias,
-            "features": self.features,
-            "labels": self.labels,
-            "known": self.known,
-            "stored": self.stored,
-        }
-
-    @classmethod
-    def _from_state(cls, state: Mapping[str, Any]) -> Self:
-        buffer, epochs, batch, seed, seen = map(int, state["sizes"])
-        alpha, beta, rate = map(float, state["numbers"])
-        scale = softmax.stored_scale(state["scale"])
-        learner = cls(buffer, alpha, beta, rate, epochs, batch, scale, seed)
-        learner.seen = seen
-        for name in ("weights", "bias", "features", "labels", "known", "stored"):
-            setattr(learner, name, np.array(state[name]))
-        return learner
 
     def _logits(self, Phi: Array) -> Array:
         return softmax.scaled(Phi, self.scale) @ self.weights + self.bias

@@ -17,53 +17,77 @@ almost linear.  A session without a new class leaves the second stream's targets
 public code it would mask nothing.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg, ridge
-from sparcl.algebra.statistics import Statistics
+from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_choice, check_dtype, check_positive
-from sparcl.base.errors import InputError
-from sparcl.base.randomness import generator
-from sparcl.learners.learner import Array, Learner
-from sparcl.learners.mapped import FIT_SHARE, GRID, ROWS
+from sparcl.base.state import Shape
+from sparcl.base.types import Array
+from sparcl.learners.learner import Learner
+from sparcl.parts.batch import ROWS
 from sparcl.parts.maps import RandomMap
+from sparcl.parts.rules import WIDE, HoldOut
+from sparcl.parts.rules.rule import Point, best, need_two
 
 
+@dataclass(eq=False)
 class DualStream(Learner):
     """Per session 2 (n M^2 + M^3 / 3 + 2 M^2 c) flops beside the maps, and two M x M sums."""
 
-    def __init__(
-        self,
-        ridge: float | str,
-        ridge_compensation: float | str,
-        ratio: float,
-        width: int,
-        seed: int,
-        dtype: str,
-    ) -> None:
-        super().__init__()
-        for name, value in (("ridge", ridge), ("ridge_compensation", ridge_compensation)):
+    ridge: float | str
+    ridge_compensation: float | str
+    grid: tuple[float, ...]
+    validation_share: float
+    ratio: float
+    width: int
+    seed: int
+    dtype: str
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "map": None,
+        "sums": None,
+        "R_b": ("D", "D"),
+        "C_b": ("D", "c"),
+        "weights": ("D", "c"),
+        "weights_b": ("D", "c"),
+        "ridges": None,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("ridge", "ridge_compensation"):
+            value = getattr(self, name)
             if isinstance(value, str):
                 check_choice(name, value, ("newest",))
             else:
                 check_positive(name, value)
-        if ratio != 0:
-            check_positive("ratio", ratio)
-        self.dtype = check_dtype(dtype)
-        self.rules = ridge, ridge_compensation
-        self.ratio, self.width, self.seed = float(ratio), width, seed
-        RandomMap(1, width, seed)  # refuses a bad width or seed now
-        self.map: RandomMap | None = None
-        self.statistics = Statistics(width, self.dtype)
-        self.gram_b = linalg.Gram(width, self.dtype)
-        self.C_b: Array = np.zeros((width, 0), dtype=self.dtype, order="F")
-        self.weights: Array = np.zeros((width, 0), dtype=self.dtype)
-        self.weights_b: Array = np.zeros((width, 0), dtype=self.dtype)
-        self.ridges = (np.nan, np.nan)
+        for value in self.grid:
+            check_positive("grid", value)
+        if self.ratio != 0:
+            check_positive("ratio", self.ratio)
+        check_dtype(self.dtype)
+        self.map = RandomMap(self.width, self.seed, "uniform", "linear")
+        self.holdout = HoldOut(self.validation_share, seed=self.seed)
+        self.sums = Sums(self.width, self.dtype)
+        self.gram_b = linalg.Gram(self.width, self.dtype)
+        self.C_b: Array = np.zeros((self.width, 0), dtype=self.dtype, order="F")
+        self.weights: Array = np.zeros((self.width, 0), dtype=self.dtype)
+        self.weights_b: Array = np.zeros((self.width, 0), dtype=self.dtype)
+        self.ridges: list[float | None] = [None, None]
+
+    @property
+    def R_b(self) -> Array:
+        """Second moments (M, M) of the compensation stream."""
+        return self.gram_b.full
+
+    @R_b.setter
+    def R_b(self, value: Array) -> None:
+        self.gram_b = linalg.Gram.wrap(value)
 
     def report(self) -> dict[str, Any]:
         """Return the ridges of both streams in the last session."""
@@ -73,24 +97,21 @@ class DualStream(Learner):
         """Yield rows, a and b, ROWS at a time."""
         for start in range(0, len(Phi), ROWS):
             rows = slice(start, start + ROWS)
-            z = self.map(Phi[rows])
+            z = self._inner(Phi[rows])
             yield rows, np.maximum(z, 0), np.tanh(z)
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
-        if "newest" in self.rules and len(Phi) < 2:
-            raise InputError(
-                "ridge = 'newest' judges on a fifth of the session and needs two samples at least, "
-                "got one: join the session with another, or give the ridges as numbers."
-            )
-        if self.map is None:
-            self.map = self._drawn(Phi.shape[1])
+        if "newest" in (self.ridge, self.ridge_compensation):
+            need_two(len(Phi), "newest")
+        if self.session == 0:
+            self.map.begin(Phi)
         Y = (columns[:, None] == np.arange(classes)).astype(self.dtype)
-        first = self._chosen(0, lambda rows: np.maximum(self.map(Phi[rows]), 0), Y)
-        self.statistics.grow(classes)
+        first = self._chosen(0, lambda rows: np.maximum(self._inner(Phi[rows]), 0), Y)
+        self.sums.grow(classes)
         for rows, a, _ in self._streams(Phi):
-            self.statistics.accumulate(a, columns[rows])
-        with self.statistics.gram.factored(first) as A:
-            self.weights = ridge.joint(A, self.statistics.C)
+            self.sums.accumulate(a, columns[rows])
+        with self.sums.gram.factored(first) as A:
+            self.weights = A.solve(self.sums.C)
         grown = np.zeros((self.width, classes), dtype=self.dtype, order="F")
         grown[:, : self.C_b.shape[1]] = self.C_b
         self.C_b = grown
@@ -100,26 +121,31 @@ class DualStream(Learner):
             E[rows] = Y[rows, old:] - a @ self.weights[:, old:]
             self.gram_b.add(b)
             self.C_b[:, old:] += b.T @ E[rows]
-        second = self._chosen(1, lambda rows: np.tanh(self.map(Phi[rows])), E)
+        second = self._chosen(1, lambda rows: np.tanh(self._inner(Phi[rows])), E)
         with self.gram_b.factored(second) as A:
-            self.weights_b = ridge.joint(A, self.C_b)
-        self.ridges = first, second
+            self.weights_b = A.solve(self.C_b)
+        self.ridges = [first, second]
 
-    def _drawn(self, d: int) -> RandomMap:
-        return RandomMap(d, self.width, self.seed, "uniform", "linear", dtype=self.dtype.name)
+    def _inner(self, Phi: Array) -> Array:
+        """Return z (n, M)."""
+        return self.map(np.asarray(Phi, dtype=self.dtype))
 
-    def _chosen(self, stream: int, mapped: Any, targets: Array) -> float:
+    def _chosen(
+        self, stream: int, mapped: Callable[[NDArray[np.intp]], Array], targets: Array
+    ) -> float:
         """Return a stream's ridge: the number given, or RanPAC's choice on the session."""
-        rule = self.rules[stream]
+        rule = (self.ridge, self.ridge_compensation)[stream]
         if not isinstance(rule, str):
             return float(rule)
-        if targets.shape[1] == 0:  # no new class, nothing to judge by: the ridge stays
-            return self.ridges[stream] if np.isfinite(self.ridges[stream]) else 1.0
-        shuffled = generator("holdout", self.seed, self.session).permutation(len(targets))
-        fit, val = np.split(shuffled, [int(FIT_SHARE * len(targets))])
-        return ridge.holdout(mapped(fit), targets[fit], mapped(val), targets[val], np.array(GRID))[
-            0
-        ]
+        before = self.ridges[stream]
+        if targets.shape[1] == 0:  # no new class, nothing to validate on: the ridge stays
+            return 1.0 if before is None else before
+        fit, val = self.holdout.split(np.zeros(len(targets), dtype=np.int64), self.session)
+        losses = ridge.holdout(
+            mapped(fit), targets[fit], mapped(val), targets[val], np.array(self.grid)
+        )
+        points = [Point(i, 0, value) for i, value in enumerate(self.grid)]
+        return best(points, losses.tolist(), "error on the session").value
 
     def _logits(self, Phi: Array) -> Array:
         scores = np.empty((len(Phi), self.weights.shape[1]), dtype=self.dtype)
@@ -127,42 +153,13 @@ class DualStream(Learner):
             scores[rows] = a @ self.weights + self.ratio * (b @ self.weights_b)
         return scores
 
-    def _state(self) -> dict[str, Any]:
-        return {
-            "rules": {str(i): rule for i, rule in enumerate(self.rules)},
-            "settings": np.array([self.width, self.seed]),
-            "ratio": self.ratio,
-            "dtype": self.dtype.name,
-            "features": 0 if self.map is None else self.map.d,
-            "statistics": self.statistics.state(),
-            "gram_b": self.gram_b.full,
-            "C_b": self.C_b,
-            "weights": self.weights,
-            "weights_b": self.weights_b,
-            "ridges": np.array(self.ridges),
-        }
-
-    @classmethod
-    def _from_state(cls, state: Mapping[str, Any]) -> Self:
-        rules = [state["rules"][str(i)] for i in range(2)]
-        rules = ["newest" if str(rule) == "newest" else float(rule) for rule in rules]
-        width, seed = map(int, state["settings"])
-        learner = cls(*rules, float(state["ratio"]), width, seed, str(state["dtype"]))
-        learner.statistics = Statistics.from_state(state["statistics"])
-        learner.gram_b = linalg.Gram.wrap(np.array(state["gram_b"], order="F"))
-        learner.C_b = np.array(state["C_b"], order="F")
-        learner.weights = np.asfortranarray(state["weights"])
-        learner.weights_b = np.asfortranarray(state["weights_b"])
-        learner.ridges = tuple(map(float, state["ridges"]))
-        if int(state["features"]):
-            learner.map = learner._drawn(int(state["features"]))
-        return learner
-
 
 def build(
     *,
     ridge: float | str = 0.1,
     ridge_compensation: float | str | None = None,
+    grid: Sequence[float] = WIDE,
+    validation_share: float = 0.2,
     ratio: float = 0.6,
     width: int = 8192,
     seed: int = 0,
@@ -174,10 +171,11 @@ def build(
     ----------
     ridge : lambda of the main stream, or ``newest`` (RanPAC's choice on the session)
     ridge_compensation : of the second stream; left out, as ``ridge``
+    grid, validation_share : candidates of ``newest``, and the share of the rows that it holds out
     ratio : c, weight of the second stream (the paper tunes it in [0, 2]); 0 gives ``acil-rhl``
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
     dtype : float64 (official) or float32
     """
     second = ridge if ridge_compensation is None else ridge_compensation
-    return DualStream(ridge, second, ratio, width, seed, dtype)
+    return DualStream(ridge, second, tuple(grid), validation_share, ratio, width, seed, dtype)

@@ -7,35 +7,41 @@ d2479b7.  Official: alpha1 = 1 on the diagonal and alpha2 = 0 off it, for each o
 (CIFAR-100, ImageNet-R, CORe50); features of unit norm.
 
 What differs.  The code keeps K matrices of d x d and a pseudo-inverse of each at every test.  Here
-the covariance is kept as a thin factor of rank below n_c (``sparcl/algebra/gaussian.py``): the same
+the covariance is kept as a thin factor of rank below n_c (``sparcl/algebra/gaussians.py``): the same
 numbers, n_c d in place of d^2, and Woodbury's identity gives the distance.  Sigma_c is positive
 definite, so inverse and pseudo-inverse are one.  alpha2 is left out.  PILOT's port (raw covariance
 + 100 I, both vectors normalised) is another method.
 """
 
-from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.gaussian import Gaussians
+from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.checks import check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
-from sparcl.learners.learner import Array, Learner
+from sparcl.base.state import Shape
+from sparcl.base.types import Array
+from sparcl.learners.learner import Learner
 
 
+@dataclass(eq=False)
 class FeCam(Learner):
     """Keeps a mean and a thin factor a class: 2 n_c^2 d flops to fit, 2 n d n_c a class to score.
 
     A class needs two samples in its first session, else it has no covariance (InputError).
     """
 
-    def __init__(self, alpha: float) -> None:
-        super().__init__()
-        self.alpha = check_positive("alpha", alpha)
-        self.gaussians: Gaussians | None = None
+    alpha: float = 1.0
+    kept: ClassVar[dict[str, Shape | None]] = {"gaussians": None}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("alpha", self.alpha)
+        self.gaussians = Gaussians(0)
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         U = unit(Phi)
@@ -47,7 +53,7 @@ class FeCam(Learner):
                     f"{len(rows)} sample(s) without spread for new class number {j - old + 1} of "
                     "the session: add samples or leave the class out."
                 )
-        if self.gaussians is None:
+        if self.session == 0:
             self.gaussians = Gaussians(Phi.shape[1])
         self.gaussians.add(U, columns, classes)
 
@@ -63,17 +69,6 @@ class FeCam(Learner):
             inside = (v @ F.T) ** 2 @ (1 / ((n - 1) * (added + squares.sum(axis=1))))
             scores[:, j] = (inside - np.einsum("nd,nd->n", v, v)) / added
         return scores
-
-    def _state(self) -> dict[str, Any]:
-        kept = {} if self.gaussians is None else {"gaussians": self.gaussians.state()}
-        return {"alpha": self.alpha} | kept
-
-    @classmethod
-    def _from_state(cls, state: Mapping[str, Any]) -> Self:
-        learner = cls(float(state["alpha"]))
-        if "gaussians" in state:
-            learner.gaussians = Gaussians.from_state(state["gaussians"])
-        return learner
 
 
 def build(*, alpha: float = 1.0) -> FeCam:

@@ -9,48 +9,45 @@ Source: Fly-CL (2025), repository commit 193b1b8, with the values of its scripts
 argument parser are others: 100, 0.01, 1e4 to 1e9.)
 
 The grid belongs to features of a norm of about 40 and to M = 10,000: on unit-norm features give
-another one, or a rule that looks at RanPAC's 17 values.
+another one (params.yaml, ``grids``).
 """
 
-from sparcl.base.checks import check_choice
-from sparcl.learners.mapped import GRID, MappedRidge, Settings
+from collections.abc import Sequence
 
-SCRIPT_GRID = (1e6, 1e7, 1e8, 1e9)
+from sparcl.learners.composed import Composed
+from sparcl.parts.heads import Ridge
+from sparcl.parts.maps import RandomMap
+from sparcl.parts.rules import HoldOut, Value, named
+
+SCRIPTS = (1e6, 1e7, 1e8, 1e9)  # the grid of its scripts
 
 
 def build(
     *,
-    ridge: float | str = "gcv",
-    grid: str = "official",
+    ridge: Value = "gcv",
+    grid: Sequence[float] = SCRIPTS,
+    validation_share: float = 0.2,
     width: int = 10000,
     nonzeros: int = 300,
     level: float = 0.3,
     seed: int = 0,
     dtype: str = "float64",
-) -> MappedRidge:
+) -> Composed:
     """Build the learner.
 
     Parameters
     ----------
-    ridge : ``gcv`` (official), another rule of :class:`sparcl.learners.mapped.Settings`, or a number
-    grid : candidates of a rule: ``official`` (1e6 to 1e9) or ``wide`` (1e-8 to 1e8, RanPAC's)
+    ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    validation_share : of a session's rows that a rule holds out
     width : M, outputs of the map
     nonzeros : entries of a column of W; at most d
     level : share of the outputs that is kept, in (0, 1]
     seed : of the map's weights and of hold-outs
     dtype : float64 (default) or float32 (official)
     """
-    check_choice("grid", grid, ("official", "wide"))
-    return MappedRidge(
-        Settings(
-            ridge,
-            width,
-            "sparse",
-            "topk",
-            nonzeros=nonzeros,
-            level=level,
-            grid=SCRIPT_GRID if grid == "official" else GRID,
-            seed=seed,
-            dtype=dtype,
-        )
+    return Composed(
+        map=RandomMap(width, seed, "sparse", "topk", nonzeros, level),
+        head=Ridge(),
+        rule=named(ridge, grid, HoldOut(validation_share, seed=seed)),
+        dtype=dtype,
     )

@@ -12,19 +12,36 @@ unit-norm features the inputs of the sigmoid have a spread of about 1 / sqrt(3 d
 almost linear.
 """
 
-from sparcl.learners.mapped import MappedRidge, Settings
+from collections.abc import Sequence
+
+from sparcl.learners.composed import Composed
+from sparcl.parts.heads import Ridge
+from sparcl.parts.maps import RandomMap
+from sparcl.parts.rules import WIDE, HoldOut, Value, named
 
 
 def build(
-    *, ridge: float | str = 1.0, width: int = 1000, seed: int = 0, dtype: str = "float64"
-) -> MappedRidge:
+    *,
+    ridge: Value = 1.0,
+    grid: Sequence[float] = WIDE,
+    validation_share: float = 0.2,
+    width: int = 1000,
+    seed: int = 0,
+    dtype: str = "float64",
+) -> Composed:
     """Build the learner.
 
     Parameters
     ----------
-    ridge : lambda, or a rule of :class:`sparcl.learners.mapped.Settings`
+    ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    validation_share : of a session's rows that a rule holds out
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
     dtype : float64 (official) or float32
     """
-    return MappedRidge(Settings(ridge, width, "uniform", "sigmoid", seed=seed, dtype=dtype))
+    return Composed(
+        map=RandomMap(width, seed, "uniform", "sigmoid"),
+        head=Ridge(),
+        rule=named(ridge, grid, HoldOut(validation_share, seed=seed)),
+        dtype=dtype,
+    )

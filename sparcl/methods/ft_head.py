@@ -12,8 +12,8 @@ features of LayerNorm's scale: ``scale``.  There is no augmentation, which needs
 old classes are passed over, where the code knows none.
 """
 
-from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,23 +21,33 @@ from numpy.typing import NDArray
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
+from sparcl.base.state import Shape
+from sparcl.base.types import Array
 from sparcl.learners import softmax
-from sparcl.learners.learner import Array, Learner
+from sparcl.learners.learner import Learner
 
 MOMENTUM = 0.9
 DECAYS = (5e-4, 2e-4)  # weight decay of the first session, and of later ones
 
 
+@dataclass(eq=False)
 class FtHead(Learner):
     """A session costs 4 n d c_new epochs flops; keeps the head (d + 1, c)."""
 
-    def __init__(self, rate: float, epochs: int, batch: int, scale: float | str, seed: int) -> None:
-        super().__init__()
-        self.rate = check_positive("rate", rate)
-        self.epochs = check_int("epochs", epochs, least=1)
-        self.batch = check_int("batch", batch, least=1)
-        self.scale = softmax.checked_scale(scale)
-        self.seed = check_int("seed", seed, least=0)
+    rate: float = 1e-3
+    epochs: int = 20
+    batch: int = 128
+    scale: float | str = 1.0
+    seed: int = 0
+    kept: ClassVar[dict[str, Shape | None]] = {"weights": ("d", "c"), "bias": ("c",)}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("rate", self.rate)
+        check_int("epochs", self.epochs, least=1)
+        check_int("batch", self.batch, least=1)
+        softmax.checked_scale(self.scale)
+        check_int("seed", self.seed, least=0)
         self.weights: Array = np.zeros((0, 0))
         self.bias: Array = np.zeros(0)
 
@@ -66,23 +76,6 @@ class FtHead(Learner):
             rng=rng,
         )
         self.weights, self.bias = softmax.finite(W, b)
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "sizes": np.array([self.epochs, self.batch, self.seed]),
-            "rate": self.rate,
-            "scale": self.scale,
-            "weights": self.weights,
-            "bias": self.bias,
-        }
-
-    @classmethod
-    def _from_state(cls, state: Mapping[str, Any]) -> Self:
-        epochs, batch, seed = map(int, state["sizes"])
-        scale = softmax.stored_scale(state["scale"])
-        learner = cls(float(state["rate"]), epochs, batch, scale, seed)
-        learner.weights, learner.bias = np.array(state["weights"]), np.array(state["bias"])
-        return learner
 
     def _logits(self, Phi: Array) -> Array:
         return softmax.scaled(Phi, self.scale) @ self.weights + self.bias

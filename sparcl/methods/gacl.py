@@ -8,27 +8,41 @@ multiplies G and C by 3, the same as a third of the ridge.  The split of the pap
 unexposed classes is the block form of the same solve.
 """
 
+from collections.abc import Sequence
+
 from sparcl.base.checks import check_int
-from sparcl.learners.mapped import MappedRidge, Settings
+from sparcl.learners.composed import Composed
+from sparcl.parts.heads import Ridge
+from sparcl.parts.maps import RandomMap
+from sparcl.parts.rules import WIDE, HoldOut, Value, named
 
 
 def build(
     *,
-    ridge: float | str = 100.0,
+    ridge: Value = 100.0,
     passes: int = 3,
+    grid: Sequence[float] = WIDE,
+    validation_share: float = 0.2,
     width: int = 5000,
     seed: int = 0,
     dtype: str = "float64",
-) -> MappedRidge:
+) -> Composed:
     """Build the learner.
 
     Parameters
     ----------
-    ridge : lambda, or a rule of :class:`sparcl.learners.mapped.Settings`, which has no use for ``passes``
-    passes : times that the official script feeds each batch
+    ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    passes : times that the official script feeds each batch; a rule has no use for it
+    validation_share : of a session's rows that a rule holds out
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
     dtype : float64 (official) or float32
     """
-    effective = ridge if isinstance(ridge, str) else ridge / check_int("passes", passes, least=1)
-    return MappedRidge(Settings(effective, width, "uniform", "relu", seed=seed, dtype=dtype))
+    if isinstance(ridge, (int, float)):
+        ridge = ridge / check_int("passes", passes, least=1)
+    return Composed(
+        map=RandomMap(width, seed, "uniform", "relu"),
+        head=Ridge(),
+        rule=named(ridge, grid, HoldOut(validation_share, seed=seed)),
+        dtype=dtype,
+    )

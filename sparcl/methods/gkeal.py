@@ -10,37 +10,40 @@ M above the first session's n the public code makes up centres with unbounded co
 (``centres = "official"``); the default stops at n.
 """
 
-from typing import ClassVar
+from collections.abc import Sequence
 
-from sparcl.learners.mapped import MappedRidge, Settings
-
-
-class KernelRidge(MappedRidge):
-    """Ridge on kernels whose centres are samples."""
-
-    keeps_samples: ClassVar[bool] = True
+from sparcl.learners.composed import Composed
+from sparcl.parts.heads import Ridge
+from sparcl.parts.maps import KernelMap
+from sparcl.parts.rules import WIDE, HoldOut, Value, named
 
 
 def build(
     *,
-    ridge: float | str = 0.1,
+    ridge: Value = 0.1,
+    grid: Sequence[float] = WIDE,
+    validation_share: float = 0.2,
     width: int = 8192,
     sigma: float | str = "median",
     centres: str = "data",
     seed: int = 0,
     dtype: str = "float64",
-) -> KernelRidge:
+) -> Composed:
     """Build the learner.
 
     Parameters
     ----------
-    ridge : lambda, or a rule of :class:`sparcl.learners.mapped.Settings`
+    ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    validation_share : of a session's rows that a rule holds out
     width : M, number of centres
     sigma : bandwidth (official 10), or ``median``
-    centres : ``data`` or ``official``, see :func:`sparcl.parts.maps.kernel_map`
+    centres : ``data`` or ``official``, see :class:`sparcl.parts.maps.KernelMap`
     seed : of the centres and of hold-outs
     dtype : float64 (official) or float32
     """
-    return KernelRidge(
-        Settings(ridge, width, "kernel", sigma=sigma, centres=centres, seed=seed, dtype=dtype)
+    return Composed(
+        map=KernelMap(width, seed, centres, sigma),
+        head=Ridge(),
+        rule=named(ridge, grid, HoldOut(validation_share, seed=seed)),
+        dtype=dtype,
     )

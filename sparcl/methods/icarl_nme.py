@@ -12,8 +12,8 @@ keeps all (the code stops), and a class that returns is herded again from its ex
 samples (the code knows no such class).  The 1e-8 beside a norm is left out.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +21,22 @@ from numpy.typing import NDArray
 from sparcl.base.checks import check_int
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
-from sparcl.learners.learner import Array, Learner
+from sparcl.base.state import Shape
+from sparcl.base.types import Array
+from sparcl.learners.learner import Learner
 
 
+@dataclass(eq=False)
 class IcarlNme(Learner):
     """Keeps samples, by design: n_c^2 d flops a class to herd."""
 
+    memory: int = 2000
     keeps_samples: ClassVar[bool] = True
+    kept: ClassVar[dict[str, Shape | None]] = {"exemplars": (None, "d"), "weights": ("d", "c")}
 
-    def __init__(self, memory: int) -> None:
-        super().__init__()
-        self.memory = check_int("memory", memory, least=1)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_int("memory", self.memory, least=1)
         self.exemplars: list[Array] = []
         self.weights: Array = np.zeros((0, 0))
 
@@ -53,20 +58,6 @@ class IcarlNme(Learner):
         self.exemplars = [rows[:m] for rows in kept]
         means = np.stack([rows.mean(axis=0) for rows in self.exemplars])
         self.weights = np.ascontiguousarray(unit(means).T)
-
-    def _state(self) -> dict[str, Any]:
-        counts = np.array([len(rows) for rows in self.exemplars], dtype=np.int64)
-        kept = {"exemplars": np.vstack(self.exemplars)} if self.exemplars else {}
-        return {"memory": self.memory, "counts": counts, "weights": self.weights} | kept
-
-    @classmethod
-    def _from_state(cls, state: Mapping[str, Any]) -> Self:
-        learner = cls(int(state["memory"]))
-        if "exemplars" in state:
-            ends = np.cumsum(state["counts"])[:-1]
-            learner.exemplars = [rows.copy() for rows in np.split(state["exemplars"], ends)]
-        learner.weights = np.array(state["weights"])
-        return learner
 
     def _logits(self, Phi: Array) -> Array:
         return unit(Phi) @ self.weights

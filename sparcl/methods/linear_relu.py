@@ -5,31 +5,38 @@ x(f) = [f ; relu(unit(f) W) / sqrt(M)] and W_t = (R + ridge I)^-1 C in these d +
 over it belongs to the residual and to the freeze, not to the wider feature.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
-from sparcl.base.checks import check_int
-from sparcl.learners.spectral import SpectralRidge
-from sparcl.methods import sparcl
-
-FULL = {"tau_map": 0.0, "expansion": "relu"}  # a map that leaves nothing out
+from sparcl.learners.composed import Composed
+from sparcl.parts.core import Core
+from sparcl.parts.maps import ResidualMap
+from sparcl.parts.rules import NARROW, HoldOut, Value, named
 
 
 def build(
-    *, ridge: float | str = 0.1, width: int = 2000, seed: int = 0, dtype: str = "float64"
-) -> SpectralRidge:
+    *,
+    ridge: Value = 0.1,
+    grid: Sequence[float] = NARROW,
+    validation_share: float = 0.2,
+    width: int = 2000,
+    seed: int = 0,
+    dtype: str = "float64",
+) -> Composed:
     """Build the learner.
 
     Parameters
     ----------
-    ridge : lambda, or the rule that chooses it, as in ``sparcl``
+    ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    validation_share : of each class's rows in a session that a rule holds out
     width : M, outputs of the map
-    seed : of the map's weights
+    seed : of the map's weights and of hold-outs
+    dtype : float64 or float32
     """
-    m = check_int("width", width, least=1)
-    return sparcl.build(ridge=ridge, k=0, m=m, seed=seed, dtype=dtype, **FULL)
-
-
-def build_grid(*, width: int = 2000, **settings: Any) -> SpectralRidge:
-    """Build one learner that fits all ridges at once."""
-    m = check_int("width", width, least=1)
-    return sparcl.build_grid(k=0, m=m, **settings, **FULL)
+    return Composed(
+        map=ResidualMap(
+            width, "relu", tau_map=0.0, seed=seed
+        ),  # a residual that leaves nothing out
+        core=Core(k=0),
+        rule=named(ridge, grid, HoldOut(validation_share, by_class=True, seed=seed)),
+        dtype=dtype,
+    )

@@ -11,42 +11,62 @@ Official: M = 100,000, cap 10,000 (20,000 for OmniBenchmark and ObjectNet), 25% 
 10,000 samples and session ends, float32, features as they are, the map drawn from the run's seed.
 """
 
-from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
-from sparcl.algebra.statistics import Statistics
+from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_choice, check_dtype, check_fraction, check_int
-from sparcl.learners.learner import Array, Learner
+from sparcl.base.state import Shape
+from sparcl.base.types import Array
+from sparcl.learners.learner import Learner
 from sparcl.parts.maps import RandomMap
 
 BLOCK = 10_000  # samples between two truncations inside a session (official)
 
 
+@dataclass(eq=False)
 class TruncatedLeastSquares(Learner):
     """Per block of n rows O(M (r + n)^2 + (r + n)^3) by SVD, n M^2 and O(M^3) a session by Gram."""
 
-    def __init__(self, width: int, kept: float, cap: int, path: str, seed: int, dtype: str) -> None:
-        super().__init__()
-        self.width = check_int("width", width, least=1)
-        self.kept, self.cap = check_fraction("kept", kept), check_int("cap", cap, least=1)
-        self.path = check_choice("path", path, ("svd", "gram"))
-        self.seed = check_int("seed", seed, least=0)
-        self.dtype = check_dtype(dtype)
-        self.map: RandomMap | None = None
+    width: int
+    kept_share: float
+    cap: int
+    path: str
+    seed: int
+    dtype: str
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "map": None,
+        "n": None,
+        "U": ("D", "r"),
+        "s": ("r",),
+        "C": ("D", "c"),
+        "sums": None,
+        "weights": ("D", "c"),
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_int("cap", self.cap, least=1)
+        check_fraction(
+            "kept", self.kept_share, "It is the share of samples and of M that bounds the rank."
+        )
+        check_choice("path", self.path, ("svd", "gram"))
+        check_dtype(self.dtype)
+        self.map = RandomMap(self.width, self.seed)
         self.n = 0
-        self.U: Array = np.zeros((width, 0), dtype=self.dtype)
+        self.U: Array = np.zeros((self.width, 0), dtype=self.dtype)
         self.s: Array = np.zeros(0, dtype=self.dtype)
-        self.C: Array = np.zeros((width, 0), dtype=self.dtype)
-        self.statistics = Statistics(width, self.dtype) if path == "gram" else None
-        self.weights: Array = np.zeros((width, 0), dtype=self.dtype)
+        self.C: Array = np.zeros((self.width, 0), dtype=self.dtype)
+        self.sums = Sums(self.width, self.dtype) if self.path == "gram" else None
+        self.weights: Array = np.zeros((self.width, 0), dtype=self.dtype)
 
     def expand(self, Phi: Array) -> Array:
         """Return h (n, M) of features Phi (n, d)."""
-        return self.map(Phi)
+        return self.map(np.asarray(Phi, dtype=self.dtype))
 
     def report(self) -> dict[str, Any]:
         """Return the rank kept after the last session."""
@@ -54,28 +74,30 @@ class TruncatedLeastSquares(Learner):
 
     def _rank(self) -> int:
         """Return how many pairs stay; at least one."""
-        return max(min(round(self.kept * self.n), self.cap, int(self.kept * self.width)), 1)
+        return max(
+            min(round(self.kept_share * self.n), self.cap, int(self.kept_share * self.width)), 1
+        )
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
-        if self.map is None:
-            self.map = RandomMap(Phi.shape[1], self.width, self.seed, dtype=self.dtype.name)
+        if self.session == 0:
+            self.map.begin(Phi)
         C = np.zeros((self.width, classes), dtype=self.dtype)
         C[:, : self.C.shape[1]] = self.C
         self.C = C
-        if self.statistics is not None:
-            self.statistics.grow(classes)
+        if self.sums is not None:
+            self.sums.grow(classes)
         for start in range(0, len(Phi), BLOCK):
             rows = slice(start, start + BLOCK)
             H = self.expand(Phi[rows])
             self.n += len(H)
-            if self.statistics is None:
+            if self.sums is None:
                 self.C += H.T @ (columns[rows, None] == np.arange(classes)).astype(self.dtype)
                 self.U, self.s = linalg.extended_svd(self.U, self.s, H.T, self._rank())
             else:
-                self.statistics.accumulate(H, columns[rows])
-        if self.statistics is not None:
-            self.C = self.statistics.C
-            values, vectors = linalg.descending_eigh(self.statistics.R)
+                self.sums.accumulate(H, columns[rows])
+        if self.sums is not None:
+            self.C = self.sums.C
+            values, vectors = linalg.descending_eigh(self.sums.R)
             self.U = vectors[:, : self._rank()]
             self.s = np.sqrt(np.maximum(values[: self._rank()], 0))
         # directions that no sample has would be divided by rounding
@@ -85,37 +107,6 @@ class TruncatedLeastSquares(Learner):
 
     def _logits(self, Phi: Array) -> Array:
         return self.expand(Phi) @ self.weights
-
-    def _state(self) -> dict[str, Any]:
-        state: dict[str, Any] = {
-            "settings": np.array([self.width, self.cap, self.seed]),
-            "kept": self.kept,
-            "path": self.path,
-            "dtype": self.dtype.name,
-            "features": 0 if self.map is None else self.map.d,
-            "n": self.n,
-            "weights": self.weights,
-            "s": self.s,
-        }
-        if self.statistics is not None:
-            return state | {"statistics": self.statistics.state()}
-        return state | {"U": self.U, "C": self.C}
-
-    @classmethod
-    def _from_state(cls, state: Mapping[str, Any]) -> Self:
-        width, cap, seed = map(int, state["settings"])
-        kept, path = float(state["kept"]), str(state["path"])
-        learner = cls(width, kept, cap, path, seed, str(state["dtype"]))
-        learner.n = int(state["n"])
-        learner.weights, learner.s = np.array(state["weights"], order="K"), np.array(state["s"])
-        if learner.statistics is None:
-            learner.U, learner.C = np.array(state["U"], order="K"), np.array(state["C"])
-        else:
-            learner.statistics = Statistics.from_state(state["statistics"])
-            learner.C = learner.statistics.C
-        if int(state["features"]):
-            learner.map = RandomMap(int(state["features"]), width, seed, dtype=learner.dtype.name)
-        return learner
 
 
 def build(

@@ -5,31 +5,38 @@ of a class's features as given.  A class is final after its session, so that the
 depends on neither T nor the order.
 """
 
-from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.learners.learner import Array, Learner
+from sparcl.base.rows import unit
+from sparcl.base.state import Shape
+from sparcl.base.types import Array
+from sparcl.learners.summed import Summed
 
 
-class NearestClassMean(Learner):
+@dataclass(eq=False)
+class NearestClassMean(Summed):
     """Keeps one sum and one count a class: O(n d) a session."""
 
-    undivided = ""
+    kept: ClassVar[dict[str, Shape | None]] = {"sums": ("d", "c"), "counts": ("c",)}
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.sums: Array | None = None
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.sums: Array = np.zeros((0, 0))
         self.counts = np.zeros(0, dtype=np.int64)
+
+    @property
+    def undivided(self) -> str:
+        """Nothing: a session may come in parts."""
+        return ""
 
     @property
     def weights(self) -> Array:
         """Unit-norm class means (d, c)."""
-        means = self.sums / self.counts
-        norm = np.linalg.norm(means, axis=0)
-        return means / np.where(norm > 0, norm, 1)
+        return unit((self.sums / self.counts).T).T
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         self._add_samples(Phi, columns, classes)
@@ -49,25 +56,14 @@ class NearestClassMean(Learner):
         self.sums, self.counts = self.sums[:, order], self.counts[order]
 
     def _grow(self, d: int, classes: int) -> None:
-        if self.sums is None:
+        if not self.sums.size:
             self.sums = np.zeros((d, 0))
         extra = classes - len(self.counts)
         self.sums = np.hstack([self.sums, np.zeros((d, extra))])
         self.counts = np.concatenate([self.counts, np.zeros(extra, dtype=np.int64)])
 
-    def _state(self) -> dict[str, Any]:
-        return {"counts": self.counts} | ({} if self.sums is None else {"sums": self.sums})
-
-    @classmethod
-    def _from_state(cls, state: Mapping[str, Any]) -> Self:
-        learner = cls()
-        learner.counts, learner.sums = np.array(state["counts"]), state.get("sums")
-        return learner
-
     def _logits(self, Phi: Array) -> Array:
-        Phi = np.asarray(Phi, dtype=np.float64)
-        norm = np.linalg.norm(Phi, axis=1, keepdims=True)
-        return (Phi / np.where(norm > 0, norm, 1)) @ self.weights
+        return unit(Phi) @ self.weights
 
 
 def build() -> NearestClassMean:

@@ -10,23 +10,36 @@ The 17 solves are done in the smaller of the primal and the dual (``ridge.holdou
 choice.
 """
 
-from sparcl.learners.mapped import MappedRidge, Settings
+from collections.abc import Sequence
+
+from sparcl.learners.composed import Composed
+from sparcl.parts.heads import Ridge
+from sparcl.parts.maps import RandomMap
+from sparcl.parts.rules import WIDE, HoldOut, Value, named
 
 
 def build(
     *,
-    ridge: float | str = "newest",
+    ridge: Value = "newest",
+    grid: Sequence[float] = WIDE,
+    validation_share: float = 0.2,
     width: int = 10000,
     seed: int = 0,
     dtype: str = "float64",
-) -> MappedRidge:
+) -> Composed:
     """Build the learner.
 
     Parameters
     ----------
-    ridge : ``newest`` (official), another rule of :class:`sparcl.learners.mapped.Settings`, or a number
+    ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    validation_share : of a session's rows that a rule holds out
     width : M, outputs of the map
-    seed : of the map's weights and of the hold-out split
+    seed : of the map's weights and of hold-outs
     dtype : float64 (default) or float32 (official)
     """
-    return MappedRidge(Settings(ridge, width, "gaussian", "relu", seed=seed, dtype=dtype))
+    return Composed(
+        map=RandomMap(width, seed, "gaussian", "relu"),
+        head=Ridge(),
+        rule=named(ridge, grid, HoldOut(validation_share, seed=seed)),
+        dtype=dtype,
+    )

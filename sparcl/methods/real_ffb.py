@@ -9,12 +9,28 @@ trained backbone.
 Width and ridge as ACIL.
 """
 
-from sparcl.learners.mapped import MappedRidge
+from collections.abc import Sequence
+
+from sparcl.learners.composed import Composed
 from sparcl.methods import acil_rhl
+from sparcl.parts.rules import WIDE, Value
 
 
 def build(
-    *, ridge: float | str = 0.1, width: int = 8192, seed: int = 0, dtype: str = "float64"
-) -> MappedRidge:
+    *,
+    ridge: Value = 0.1,
+    grid: Sequence[float] = WIDE,
+    validation_share: float = 0.2,
+    width: int = 8192,
+    seed: int = 0,
+    dtype: str = "float64",
+) -> Composed:
     """Build the learner; parameters as in ``acil-rhl``."""
-    return acil_rhl.build(ridge=ridge, width=width, seed=seed, dtype=dtype)
+    return acil_rhl.build(
+        ridge=ridge,
+        grid=grid,
+        validation_share=validation_share,
+        width=width,
+        seed=seed,
+        dtype=dtype,
+    )

@@ -18,17 +18,19 @@ and are passed over in step 1.  The rates and 1e-4 belong to features of LayerNo
 ``scale``.  Draws and batches come from named random streams.
 """
 
-from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.gaussian import Gaussians
+from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.randomness import generator
+from sparcl.base.state import Shape
+from sparcl.base.types import Array
 from sparcl.learners import softmax
-from sparcl.learners.learner import Array, Learner
+from sparcl.learners.learner import Learner
 
 MOMENTUM, DECAY = 0.9, 5e-4
 BATCH, DROP = 64, 18  # DROP: the epoch from which the rate is a tenth
@@ -38,6 +40,7 @@ DRAWS = 256  # of a class in an epoch of the alignment, and the size of its batc
 TEMPERATURE = 0.1
 
 
+@dataclass(eq=False)
 class SlcaFrozen(Learner):
     """An alignment costs 256 c (2 d r + 4 d c) flops an epoch; keeps Gaussians and two heads.
 
@@ -46,20 +49,31 @@ class SlcaFrozen(Learner):
     weights : (d, c), bias : (c,) after the alignment; ``trained`` : (d + 1, c) before it
     """
 
-    def __init__(
-        self, rate: float, epochs: int, alignment: int, scale: float | str, seed: int
-    ) -> None:
-        super().__init__()
-        self.rate = check_positive("rate", rate)
-        self.epochs = check_int("epochs", epochs, least=1)
-        self.alignment = check_int("alignment", alignment, least=0)
-        self.scale = softmax.checked_scale(scale)
-        self.seed = check_int("seed", seed, least=0)
+    rate: float = 0.01
+    epochs: int = 20
+    alignment: int = 3
+    scale: float | str = 1.0
+    seed: int = 0
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "weights": ("d", "c"),
+        "bias": ("c",),
+        "trained": (None, "c"),
+        "born": ("c",),
+        "gaussians": None,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("rate", self.rate)
+        check_int("epochs", self.epochs, least=1)
+        check_int("alignment", self.alignment, least=0)
+        softmax.checked_scale(self.scale)
+        check_int("seed", self.seed, least=0)
         self.weights: Array = np.zeros((0, 0))
         self.bias: Array = np.zeros(0)
         self.trained: Array = np.zeros((0, 0))
         self.born = np.zeros(0, dtype=np.int64)  # session of each class
-        self.gaussians: Gaussians | None = None
+        self.gaussians = Gaussians(0)
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         X, d, new = softmax.scaled(Phi, self.scale), Phi.shape[1], columns >= old
@@ -79,7 +93,7 @@ class SlcaFrozen(Learner):
         )
         self.trained = np.hstack([self.trained.reshape(d + 1, old), np.vstack([W, b])])
         self.born = np.concatenate([self.born, np.full(classes - old, self.session)])
-        if self.gaussians is None:
+        if self.session == 0:
             self.gaussians = Gaussians(d)
         self.gaussians.add(X, columns, classes)
         W, b = self.trained[:d].copy(), self.trained[d].copy()
@@ -108,29 +122,6 @@ class SlcaFrozen(Learner):
         X += rng.standard_normal((DRAWS, len(F))) @ F / np.sqrt(max(kept.counts[j] - 1, 1))
         X += shrink * kept.means[j]
         return X
-
-    def _state(self) -> dict[str, Any]:
-        kept = {} if self.gaussians is None else {"gaussians": self.gaussians.state()}
-        return {
-            "sizes": np.array([self.epochs, self.alignment, self.seed]),
-            "rate": self.rate,
-            "scale": self.scale,
-            "weights": self.weights,
-            "bias": self.bias,
-            "trained": self.trained,
-            "born": self.born,
-        } | kept
-
-    @classmethod
-    def _from_state(cls, state: Mapping[str, Any]) -> Self:
-        epochs, alignment, seed = map(int, state["sizes"])
-        scale = softmax.stored_scale(state["scale"])
-        learner = cls(float(state["rate"]), epochs, alignment, scale, seed)
-        for name in ("weights", "bias", "trained", "born"):
-            setattr(learner, name, np.array(state[name]))
-        if "gaussians" in state:
-            learner.gaussians = Gaussians.from_state(state["gaussians"])
-        return learner
 
     def _logits(self, Phi: Array) -> Array:
         return softmax.scaled(Phi, self.scale) @ self.weights + self.bias

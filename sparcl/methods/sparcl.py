@@ -5,23 +5,28 @@ Source: paper, Lemma 1 and the appendix's block identity.  The printed Algorithm
 problem; it is the method ``sparcl-alg1``.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
-from sparcl.learners.spectral import Settings, SpectralRidge
-
-RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)  # candidates when ``ridge`` names a rule
+from sparcl.base.checks import check_choice, check_int
+from sparcl.base.errors import InputError
+from sparcl.learners.composed import Composed
+from sparcl.parts.core import spectral_core
+from sparcl.parts.maps import Features, ResidualMap
+from sparcl.parts.maps.residual import KINDS
+from sparcl.parts.rules import NARROW, HoldOut, Value, named
 
 
 def build(
     *,
-    ridge: float | str = 1.0,
-    tau: float | None = 0.95,
+    ridge: Value = 1.0,
+    tau: float | Sequence[float] | None = 0.95,
     k: int | None = None,
+    grid: Sequence[float] = NARROW,
+    validation_share: float = 0.2,
     refresh: int = 2,
     warmup: int = 1,
     condition_limit: float | None = None,
     trust_degrees: float | None = None,
-    cores: int = 1,
     freeze: bool = True,
     reappearing: str = "frozen",
     new_classes: str = "full",
@@ -33,53 +38,52 @@ def build(
     update: str = "auto",
     seed: int = 0,
     dtype: str = "float64",
-) -> SpectralRidge:
+) -> Composed:
     """Build the learner; ridge, tau and refresh default to the paper's.
 
     Parameters
     ----------
-    ridge : lambda, or the rule that chooses it in each session among 0.03 to 3: ``newest`` (error
-        on a fifth of the session, RanPAC's), ``all`` (on a fifth of every session, from sums) or
-        ``gaussian`` (accuracy predicted from these sums)
-    tau : share of the energy that the core holds, in (0, 1); not used when ``k`` is given
+    ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    tau : share of the energy that the core holds, in (0, 1), or several: all are fitted, or the rules
+        ``all`` and ``gaussian`` choose among them; not used when ``k`` is given
     k : rank of the core (from the second session on)
+    validation_share : of each class's rows in a session that a rule holds out
     refresh : sessions between partitions; 0 keeps the first one
-    warmup, condition_limit, trust_degrees, cores, freeze, reappearing, new_classes, coupling,
-    project, expansion, m, tau_map, update, seed, dtype : see :class:`sparcl.learners.spectral.Settings`
+    warmup, condition_limit, trust_degrees : see :mod:`sparcl.parts.refresh`
+    freeze, reappearing, new_classes, coupling, project, update : see :class:`sparcl.parts.core.Core`
+    expansion : ``none``; ``linear``, m random residual directions drawn anew with each partition;
+        ``relu``, ``topk``, ``rbf``, a frozen map of m outputs of the unit-normed residual
+    m : width of the expansion
+    tau_map : energy of the base session that a nonlinear map leaves out; 0 maps all of it
+    seed : of random directions, maps and hold-outs
+    dtype : working precision
     """
-    rule = (
-        {"ridge_rule": ridge, "ridges": RIDGES} if isinstance(ridge, str) else {"ridges": (ridge,)}
-    )
-    return SpectralRidge(
-        Settings(
-            **rule,
-            taus=(tau,) if k is None else (),
-            k=k,
-            refresh=refresh,
-            warmup=warmup,
-            condition_limit=condition_limit,
-            trust_degrees=trust_degrees,
-            cores=cores,
-            freeze=freeze,
-            reappearing=reappearing,
-            new_classes=new_classes,
-            coupling=coupling,
-            project=project,
-            expansion=expansion,
-            m=m,
-            tau_map=tau_map,
-            update=update,
-            seed=seed,
-            dtype=dtype,
+    check_choice("expansion", expansion, ("none", "linear", *KINDS))
+    check_int("m", m, least=0)
+    if (expansion == "none") != (m == 0):
+        raise InputError(
+            f"expansion = {expansion!r} with m = {m}: an expansion has a width m of at least 1, and "
+            "without one m is 0."
         )
+    core = spectral_core(
+        tau=tau,
+        k=k,
+        refresh=refresh,
+        warmup=warmup,
+        condition_limit=condition_limit,
+        trust_degrees=trust_degrees,
+        freeze=freeze,
+        reappearing=reappearing,
+        new_classes=new_classes,
+        coupling=coupling,
+        project=project,
+        directions=m if expansion == "linear" else 0,
+        update=update,
+        seed=seed,
     )
-
-
-def build_grid(
-    *, ridge: list[float], tau: list[float] | None = None, k: int | None = None, **switches: Any
-) -> SpectralRidge:
-    """Build one learner that fits all pairs of ridge and tau at once."""
-    taus = () if k is not None else tuple(tau or [0.95])
-    return SpectralRidge(
-        Settings(ridges=tuple(ridge), taus=taus, k=k, **({"refresh": 2} | switches))
+    return Composed(
+        map=ResidualMap(m, expansion, tau_map, seed) if expansion in KINDS else Features(),
+        core=core,
+        rule=named(ridge, grid, HoldOut(validation_share, by_class=True, seed=seed)),
+        dtype=dtype,
     )

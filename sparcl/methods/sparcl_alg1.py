@@ -6,24 +6,22 @@ people will look for it.  ``m`` > 0 adds the paper's linear expansion: m orthono
 the residual, drawn anew with each partition; it halves the ridge along span(Q) and no more.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
-from sparcl.learners.spectral import SpectralRidge
+from sparcl.learners.composed import Composed
 from sparcl.methods import sparcl
-
-PRINTED = {"coupling": "dropped", "new_classes": "residual"}
 
 
 def build(
     *,
-    ridge: float = 1.0,
-    tau: float | None = 0.95,
+    ridge: float | Sequence[float] = 1.0,
+    tau: float | Sequence[float] | None = 0.95,
     k: int | None = None,
     refresh: int = 2,
     m: int = 0,
     seed: int = 0,
     dtype: str = "float64",
-) -> SpectralRidge:
+) -> Composed:
     """Build the learner; ridge, tau and refresh default to the paper's.
 
     Parameters
@@ -37,15 +35,10 @@ def build(
         tau=tau,
         k=k,
         refresh=refresh,
+        coupling="dropped",
+        new_classes="residual",
         expansion="linear" if m else "none",
         m=m,
         seed=seed,
         dtype=dtype,
-        **PRINTED,
     )
-
-
-def build_grid(*, m: int = 0, **settings: Any) -> SpectralRidge:
-    """Build one learner that fits all pairs of ridge and tau at once."""
-    expansion = "linear" if m else "none"
-    return sparcl.build_grid(expansion=expansion, m=m, **settings, **PRINTED)

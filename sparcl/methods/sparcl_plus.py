@@ -4,25 +4,27 @@ x(f) = [f ; relu(u W) / sqrt(M)], u = unit(f - U_map U_map^T f), then the constr
 ``sparcl`` in these d + M coordinates with the core in the linear ones.  U_map holds ``tau_map`` of
 the base session's energy and stays for ever; the frozen core holds ``tau`` of the energy of the
 previous sessions.  The ridge is chosen in each session by the accuracy that held-out sums predict
-(``ridge.predicted_accuracy``): of the rules compared on splits of the training samples
+(``algebra.ridge.predicted_accuracy``): of the rules compared on splits of the training samples
 (docs/methods.md) it was the steadiest.  This project's own method: the paper leaves a nonlinear expansion inside the
 residual as future work.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
-from sparcl.base.checks import check_int
-from sparcl.learners.spectral import SpectralRidge
+from sparcl.base.checks import check_choice, check_int
+from sparcl.learners.composed import Composed
 from sparcl.methods import sparcl
-
-DEFAULTS = {"refresh": 1, "expansion": "relu"}
+from sparcl.parts.maps.residual import KINDS
+from sparcl.parts.rules import NARROW, Value
 
 
 def build(
     *,
-    ridge: float | str = "gaussian",
-    tau: float | None = 0.5,
+    ridge: Value = "gaussian",
+    tau: float | Sequence[float] | None = 0.5,
     k: int | None = None,
+    grid: Sequence[float] = NARROW,
+    validation_share: float = 0.2,
     refresh: int = 1,
     freeze: bool = True,
     expansion: str = "relu",
@@ -30,12 +32,12 @@ def build(
     width: int = 2000,
     seed: int = 0,
     dtype: str = "float64",
-) -> SpectralRidge:
+) -> Composed:
     """Build the learner.
 
     Parameters
     ----------
-    ridge, tau, k, refresh, freeze, dtype : as in ``sparcl``, of the frozen core
+    ridge, tau, k, grid, validation_share, refresh, freeze, dtype : as in ``sparcl``, of the frozen core
     expansion : ``relu``, ``topk`` (Fly-CL's map inside the residual) or ``rbf``
     tau_map : share of the base session's energy that the map leaves out, in (0, 1)
     width : M, outputs of the map
@@ -45,16 +47,13 @@ def build(
         ridge=ridge,
         tau=tau,
         k=k,
+        grid=grid,
+        validation_share=validation_share,
         refresh=refresh,
         freeze=freeze,
-        expansion=expansion,
+        expansion=check_choice("expansion", expansion, KINDS),
         tau_map=tau_map,
         m=check_int("width", width, least=1),
         seed=seed,
         dtype=dtype,
     )
-
-
-def build_grid(*, width: int = 2000, **settings: Any) -> SpectralRidge:
-    """Build one learner that fits all pairs of ridge and tau at once."""
-    return sparcl.build_grid(m=check_int("width", width, least=1), **(DEFAULTS | settings))

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+from sparcl.base.errors import ConfigError
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("sparcl", "figures")
 
@@ -52,3 +54,35 @@ def _imports(path: str) -> frozenset[str]:
             names.add(node.module)
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
     return frozenset(names)
+
+
+def script_code(script: str, *modules: str) -> list[str]:
+    """Return the files that a workflow script and the modules it uses consist of, as inputs of its rule."""
+    return [f"workflow/scripts/{script}.py", *source_files(["sparcl.pipeline.adapter", *modules])]
+
+
+def order_modules(order_rule: str) -> list[str]:
+    """Return the modules that class orders rest on; those of features too, where the rule looks at them."""
+    modules = ["sparcl.protocol.stream", "sparcl.base.files"]
+    if order_rule != "random":
+        modules += ["sparcl.protocol.orders", "sparcl.protocol.experiment", "sparcl.features.store"]
+    return modules
+
+
+@cache
+def hyperparameters(learner: str) -> tuple[str, ...]:
+    """Return the keyword arguments of a method's ``build``, read from its file: planning loads no scipy.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such file, or no ``build`` in it.
+    """
+    path = _file(f"sparcl.methods.{learner.replace('-', '_')}")
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8")) if path else ast.Module([], [])
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "build":
+            return tuple(argument.arg for argument in (*node.args.args, *node.args.kwonlyargs))
+    raise ConfigError(
+        f"Learner '{learner}': sparcl/methods has no file of this name with a function `build`."
+    )

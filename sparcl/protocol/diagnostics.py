@@ -1,25 +1,25 @@
 """What a new session does to the sums R and C, and which remedy that calls for.
 
-No learner is needed: the numbers belong to a data set and a class order, and are the same for every
-method.  What a learner does to its old classes is measured in :mod:`sparcl.protocol.old_classes`.
+None of this needs a learner: the numbers belong to a data set and a class order, and are the same
+for every method.  What a learner does to its old classes is measured in :mod:`sparcl.protocol.old_classes`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
 from sparcl.algebra.partition import residual_condition
-from sparcl.algebra.statistics import Statistics
+from sparcl.algebra.subspaces import canonical_angle, energy_rank
+from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
+from sparcl.base.types import Array, Ints
 from sparcl.protocol.metrics import prototype_cosine
 
-Array = NDArray[np.floating]
-
-EFFECTIVE = 0.01  # share of ||C_old||^2 that an eigenvalue must carry to count for kappa_t (paper)
+EFFECTIVE = 0.01  # fraction of ||C_old||^2 that a mode must carry to count for kappa_t (paper)
 
 
 def log_spaced_modes(d: int, count: int) -> NDArray[np.int64]:
@@ -58,9 +58,14 @@ def dilution(R: Array, values: Array, vectors: Array, dR: Array, ridge: float) -
 def kappa(values: Array, vectors: Array, C_old: Array, ridge: float) -> float:
     """Return the paper's kappa_t: ``lambda_max(R_t + ridge I)`` over its least effective eigenvalue.
 
-    Effective is an eigenvalue whose mode carries 1% of the old classes' cross-correlation energy,
-    ``||u_i^T C_old||^2 >= 0.01 ||C_old||^2``; where none does, the one that carries most.  It is
-    a function of R and C: the same number for ACIL and SPARCL, which keep the same sums.
+    An eigenvalue is effective if its mode carries 1% of the old classes' cross-correlation energy,
+    ``||u_i^T C_old||^2 >= 0.01 ||C_old||^2``; if none does, the mode that carries most counts.
+    kappa_t depends on R and C alone, so ACIL and SPARCL, which keep the same sums, share it.
+
+    Parameters
+    ----------
+    values : (d,) eigenvalues of R_t, descending; vectors : (d, d) its eigenvectors
+    C_old : (d, c_old) cross-correlation of the old classes
     """
     carried = np.square(vectors.T @ C_old).sum(axis=1)
     effective = np.flatnonzero(carried >= EFFECTIVE * carried.sum())
@@ -68,23 +73,26 @@ def kappa(values: Array, vectors: Array, C_old: Array, ridge: float) -> float:
     return float((values[0] + ridge) / (values[least] + ridge))
 
 
-@dataclass
-class _Memory:
-    """The previous sessions' sums in their own eigenbasis, and the joint ridge solution."""
+@dataclass(frozen=True)
+class _JointRidge:
+    """The sum R of all sessions so far in its eigenbasis, and the joint ridge solution W."""
 
     R: Array
     values: Array
     vectors: Array
     W: Array
 
-    def rank(self, tau: float) -> int:
-        """Return the smallest k that holds the share tau of the energy."""
-        shares = np.cumsum(np.maximum(self.values, 0)) / np.trace(self.R)
-        return min(int(np.searchsorted(shares, tau)) + 1, len(shares))
+    @classmethod
+    def of(cls, sums: Sums, ridge: float) -> Self:
+        """Decompose R (d, d) and solve for W (d, c): O(d^3)."""
+        R = sums.R.copy(order="F")
+        values, vectors = linalg.descending_eigh(R)
+        W = vectors @ ((vectors.T @ sums.C) / (np.maximum(values, 0) + ridge)[:, None])
+        return cls(R, values, vectors, W)
 
 
 def trace(
-    sessions: Sequence[tuple[Array, NDArray[np.integer]]], ridge: float, tau: float, count: int
+    sessions: Sequence[tuple[Array, Ints]], ridge: float, tau: float, count: int
 ) -> dict[str, list[dict[str, Any]]]:
     """Measure, over one class order, everything that depends on R and C only.
 
@@ -97,70 +105,79 @@ def trace(
     Returns
     -------
     ``modes`` : a row a session and mode: eigenvalue of R_t, and of the old mode its eigenvalue,
-    inverse gain, overlap and shrink.  ``sessions`` : a row a session, see :func:`_session_row`.
-    Cost: one dense eigendecomposition a session, and as much again for the core's measurements.
+    inverse gain, overlap and shrink.  ``sessions`` : a row a session, see :func:`_spectrum_row` and
+    :func:`_change_row`.  Cost: one dense eigendecomposition a session, and as much again for the
+    core's measurements.
     """
     d = sessions[0][0].shape[1]
-    modes = log_spaced_modes(d, count) - 1
+    modes = log_spaced_modes(d, count)
     labels = np.unique(np.concatenate([y for _, y in sessions]))
-    statistics, old = Statistics(d), None
+    sums, old = Sums(d), None
+    sums.grow(len(labels))
+    seen = np.zeros(0, dtype=np.int64)
     mode_rows: list[dict[str, Any]] = []
     session_rows: list[dict[str, Any]] = []
-    seen = np.zeros(0, dtype=np.int64)
-    for t, (Phi, y) in enumerate(sessions):
-        statistics.grow(len(labels))
-        statistics.accumulate(Phi, np.searchsorted(labels, y))
-        R, C = statistics.R.copy(order="F"), statistics.C
-        values, vectors = linalg.descending_eigh(R)
-        W = vectors @ ((vectors.T @ C) / (np.maximum(values, 0) + ridge)[:, None])
-        new = _Memory(R, values, vectors, W)
-        diluted: dict[str, Array] = {}
+    for t, (Phi, y) in enumerate(sessions, 1):
+        columns = np.searchsorted(labels, y)
+        sums.accumulate(Phi, columns)
+        before, seen = seen, np.union1d(seen, columns)
+        new = _JointRidge.of(sums, ridge)
+        by_mode = {"eigenvalue": new.values}
+        row = _spectrum_row(new, sums, before if len(before) else seen, seen, ridge)
         if old is not None:
-            diluted = dilution(R.copy(order="F"), old.values, old.vectors, R - old.R, ridge)
-            diluted |= {"old_eigenvalue": old.values, "inverse_gain": 1 / (old.values + ridge)}
-        for mode in modes:
-            row = {"session": t + 1, "mode": int(mode) + 1, "eigenvalue": float(values[mode])}
-            mode_rows.append(row | {key: float(column[mode]) for key, column in diluted.items()})
-        own = np.searchsorted(labels, np.unique(y))
-        before, seen = seen, np.union1d(seen, own)
-        prototypes = C[:, seen] / statistics.counts[seen]
-        row = {
-            "session": t + 1,
-            "kappa": kappa(values, vectors, C[:, before if len(before) else seen], ridge),
-            "condition": float((values[0] + ridge) / (max(values[-1], 0.0) + ridge)),
-            "prototype_cosine": prototype_cosine(prototypes),
-        }
-        if old is not None:
-            row |= _session_row(old, new, diluted, before, ridge, tau)
-        session_rows.append(row)
+            diluted = dilution(new.R.copy(order="F"), old.values, old.vectors, new.R - old.R, ridge)
+            by_mode |= {"old_eigenvalue": old.values, "inverse_gain": 1 / (old.values + ridge)}
+            by_mode |= diluted
+            row |= _change_row(old, new, diluted, before, ridge, tau)
+        mode_rows += [
+            {"session": t, "mode": int(m)} | {name: float(v[m - 1]) for name, v in by_mode.items()}
+            for m in modes
+        ]
+        session_rows.append({"session": t} | row)
         old = new
     return {"modes": mode_rows, "sessions": session_rows}
 
 
-def _session_row(
-    old: _Memory,
-    new: _Memory,
+def _spectrum_row(
+    new: _JointRidge, sums: Sums, old: Ints, seen: Ints, ridge: float
+) -> dict[str, Any]:
+    """Return kappa_t, the condition number of ``R_t + ridge I`` and the mean cosine of prototypes.
+
+    ``old`` are the columns of C of the classes before the session, ``seen`` those of all classes.
+    """
+    smallest = max(new.values[-1], 0.0)
+    return {
+        "kappa": kappa(new.values, new.vectors, sums.C[:, old], ridge),
+        "condition": float((new.values[0] + ridge) / (smallest + ridge)),
+        "prototype_cosine": prototype_cosine(sums.C[:, seen] / sums.counts[seen]),
+    }
+
+
+def _change_row(
+    old: _JointRidge,
+    new: _JointRidge,
     diluted: dict[str, Array],
-    before: NDArray[np.integer],
+    before: Ints,
     ridge: float,
     tau: float,
 ) -> dict[str, Any]:
     """Return what a session did to the core of the sessions before it.
 
-    ``leading_mass`` is the share of R_t's energy in its k leading modes, ``overlap`` the sum of
-    delta_i over the core's modes and ``overlap_share`` that over the session's energy tr dR.
-    ``core_angle`` (degrees) is the largest between the core and R_t's leading subspace of equal
-    rank.  ``joint_*`` are of the joint ridge solution (ACIL), by whose sums they are determined:
-    its old columns' change, split along the core, as share of the squared weight change and as
-    drift: root mean square change of the old logits over old *training* samples, divided by theirs,
-    ``sum_i lambda_i ||u_i^T dW||^2 / sum_i lambda_i ||u_i^T W||^2``, where core and residual do not
-    mix because the u_i are R_old-orthogonal.
+    ``leading_mass`` is the fraction of R_t's energy in its k leading modes, ``overlap`` the sum of
+    delta_i over the core's modes, and ``overlap_share`` that sum over the session's energy tr dR.
+    ``core_angle`` is the largest canonical angle, in degrees, between the core and R_t's leading
+    subspace of equal rank.
+
+    ``joint_*`` describe how the joint ridge solution (ACIL) changes at the old classes' columns.
+    ``joint_residual_change`` is the fraction of the squared weight change that lies in the
+    residual.  ``joint_drift_*`` are the root mean square changes of old logits over old *training*
+    samples relative to the root mean square of those logits, along the core and the residual:
+    ``sqrt(sum_i lambda_i ||u_i^T dW||^2 / sum_i lambda_i ||u_i^T W||^2)``, with the upper sum over
+    the modes of either.  The two do not mix because the u_i are R_old-orthogonal.
     """
-    k = old.rank(tau)
+    k = energy_rank(old.values, float(np.trace(old.R)), tau)
     U, positive = old.vectors[:, :k], np.maximum(new.values, 0)
     overlap = float(diluted["overlap"][:k].sum())
-    sines = new.vectors[:, :k] - U @ (U.T @ new.vectors[:, :k])
-    sine = np.sqrt(max(np.linalg.eigvalsh(sines.T @ sines)[-1], 0.0))
     moved = np.square(old.vectors.T @ (new.W - old.W)[:, before]).sum(axis=1)
     scale = np.square(old.vectors.T @ old.W[:, before]).sum(axis=1) @ np.maximum(old.values, 0)
     drift = np.maximum(old.values, 0) * moved / scale
@@ -172,7 +189,7 @@ def _session_row(
         "overlap_share": overlap / float(np.trace(new.R - old.R)),
         "core_shrink_exact": float(diluted["shrink_exact"][:k].mean()),
         "core_shrink_bound": float(diluted["shrink_bound"][:k].mean()),
-        "core_angle": float(np.degrees(np.arcsin(min(sine, 1.0)))),
+        "core_angle": canonical_angle(U, new.vectors[:, :k]),
         "residual_condition": residual_condition(new.R, ridge, np.asfortranarray(U)),
         "joint_residual_change": float(moved[k:].sum() / moved.sum()) if moved.any() else np.nan,
         "joint_drift_core": float(np.sqrt(drift[:k].sum())),
@@ -207,11 +224,14 @@ def recommend(
     Raises
     ------
     InputError
-        With fewer than two sessions nothing was old yet.
+        With fewer than two sessions, when no class is old yet.
     """
     later = [row for row in sessions if row.get("overlap") is not None]
     if not later:
-        raise InputError("A recommendation needs two sessions at least: the first has no past.")
+        raise InputError(
+            "A recommendation needs at least two sessions, because the first has no old classes: raise "
+            "`sessions` of the suite."
+        )
     measured = {
         "overlap": float(np.mean([row["overlap_share"] for row in later])),
         "drift": float(np.mean([row["joint_drift_core"] for row in later])),

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from sparcl import methods
 from sparcl.base.errors import InputError, SparclError
+from sparcl.base.types import Array, Ints
 from sparcl.learners.learner import Learner
-from sparcl.protocol import metrics, old_classes, stream
+from sparcl.protocol import hits, metrics, old_classes, stream
 
 DIGITS = 12  # significant digits of a recorded float
 
@@ -19,10 +20,10 @@ DIGITS = 12  # significant digits of a recorded float
 class Split:
     """Features (n, d) and labels (n,) of one split of a data set."""
 
-    features: NDArray[np.floating]
-    labels: NDArray[np.integer]
+    features: Array
+    labels: Ints
 
-    def rows(self, classes: NDArray[np.integer]) -> "Split":
+    def rows(self, classes: Ints) -> "Split":
         """Return the samples of ``classes``, in file order."""
         rows = stream.rows_of(self.labels, classes)
         return Split(self.features[rows], self.labels[rows])
@@ -53,7 +54,7 @@ def check_splits(train: Split, test: Split, classes: int, where: str) -> None:
 def run(
     train: Split,
     test: Split,
-    sessions: list[NDArray[np.integer]],
+    sessions: list[Ints],
     method: str,
     hyper: dict[str, Any],
 ) -> dict[str, Any]:
@@ -67,20 +68,24 @@ def run(
 
     Returns
     -------
-    Mapping with ``correct`` (T, K), ``test_counts`` (K,), ``session_of_class`` (K,), ``classes``
-    (K,) in order, ``drift`` and ``drift_scaled`` (T,) (null in session 1), ``reports`` and
-    ``diagnostics`` (T,), ``last_hits`` (packed bits over the test split's rows, in file order) and
-    ``hyper``, every hyper-parameter used.
+    Mapping with ``correct`` (T, K) and ``test_counts`` (K,), both numbers of test samples;
+    ``classes`` (K,) in order; ``session_of_class`` (K,), from 0; ``drift`` (T,), in units of the
+    logits, and ``drift_scaled`` (T,), in standard deviations of these, both null in session 1;
+    ``reports`` and ``diagnostics`` (T,); ``last_hits``, whether each test sample is predicted
+    correctly after the last session, in file order (:func:`sparcl.protocol.hits.to_text`);
+    and ``hyper``, every hyper-parameter used.
 
     Raises
     ------
     SparclError
-        From the learner; the message names the session.
+        From the learner; the message names method and session.
+    InputError
+        When the splits lack a class of the stream or differ in dimension.
     """
     learner = methods.build(method, **hyper)
     check_splits(train, test, int(np.concatenate(sessions).max()) + 1, "run")
 
-    def fit(classes: NDArray[np.integer]) -> None:
+    def fit(classes: Ints) -> None:
         data = train.rows(classes)
         learner.fit_session(data.features, data.labels)
 
@@ -89,58 +94,98 @@ def run(
     )
 
 
+@dataclass(frozen=True)
+class _Evaluation:
+    """A learner after a session, on the test samples of all classes seen, those of old classes first."""
+
+    rows: NDArray[np.intp]  # (n,) in the test split
+    scores: Array  # (n, c)
+    hit: NDArray[np.bool_]  # (n,) predicted correctly
+    weights: Array | None  # (D, c), where the learner has any
+
+
 def evaluate_stream(
     learner: Learner,
-    fit: Callable[[NDArray[np.integer]], None],
+    fit: Callable[[Ints], None],
     test: Split,
-    sessions: list[NDArray[np.integer]],
+    sessions: list[Ints],
     method: str,
     hyper: dict[str, Any],
 ) -> dict[str, Any]:
-    """Return the record (:func:`run`) of a new learner that ``fit`` gives the classes of a session at a time."""
+    """Return the record (:func:`run`) of a new learner on a stream.
+
+    Parameters
+    ----------
+    learner : before its first session
+    fit : feeds the learner the training samples of one session, given its classes
+    test : features and labels of the test split
+    sessions : classes of each session
+    method, hyper : what the learner was built from, for the record
+
+    Raises
+    ------
+    SparclError
+        From ``fit``; the message names the method.
+    """
     order = np.concatenate(sessions)
-    test_counts = np.array([np.count_nonzero(test.labels == label) for label in order])
-    correct = np.zeros((len(sessions), len(order)), dtype=np.int64)
-    drifts: list[tuple[float, float]] = [(np.nan, np.nan)]
-    reports, measured = [], []
-    before: NDArray[np.floating] | None = None
-    W_before: NDArray[np.floating] | None = None
+    correct, reports, measured = [], [], []
+    drifts: list[tuple[float, float]] = []
+    previous: _Evaluation | None = None
     for t, classes in enumerate(sessions):
         try:
             fit(classes)
         except SparclError as error:
             raise type(error)(f"{method}, {len(sessions)} sessions: {error}") from error
         reports.append(_rounded(learner.report()))
-        # Old test samples first, so that their scores line up with the previous session's.
-        rows = np.concatenate([stream.rows_of(test.labels, s) for s in sessions[: t + 1]])
-        labels, features = test.labels[rows], test.features[rows]
-        scores = learner.logits(features)
-        hit = learner.classes[np.argmax(scores, axis=1)] == labels
-        correct[t] = [np.count_nonzero(labels[hit] == label) for label in order]
-        change = np.zeros((0, 0))
-        if before is not None:
-            after = scores[: len(before), : before.shape[1]]
-            drifts.append(metrics.logit_drift(before, after))
-            change = after - before
-        of_old = old_classes.measure(learner, W_before, features[: len(change)], change)
+        current = _evaluate(learner, test, sessions[: t + 1])
+        correct.append(_counts(test.labels[current.rows[current.hit]], order))
+        drift, of_old = _compare(learner, test, previous, current)
+        drifts.append(drift)
         measured.append(_rounded(of_old))
-        before, W_before = scores, getattr(learner, "weights", None)
+        previous = current
     last = np.zeros(len(test.labels), dtype=bool)
-    last[rows] = hit
+    last[current.rows] = current.hit
+    lengths = [len(classes) for classes in sessions]
     return {
         "classes": order.tolist(),
-        "correct": correct.tolist(),
+        "correct": correct,
         "diagnostics": measured,
-        "last_hits": old_classes.packed(last),
+        "last_hits": hits.to_text(last),
         "drift": [_rounded(drift) for drift, _ in drifts],
         "drift_scaled": [_rounded(scaled) for _, scaled in drifts],
         "hyper": hyper,
         "reports": reports,
-        "session_of_class": np.repeat(
-            np.arange(len(sessions)), [len(classes) for classes in sessions]
-        ).tolist(),
-        "test_counts": test_counts.tolist(),
+        "session_of_class": np.repeat(np.arange(len(sessions)), lengths).tolist(),
+        "test_counts": _counts(test.labels, order),
     }
+
+
+def _evaluate(learner: Learner, test: Split, seen: list[Ints]) -> _Evaluation:
+    """Score the test samples of the sessions ``seen``, one session after the other."""
+    rows = np.concatenate([stream.rows_of(test.labels, classes) for classes in seen])
+    scores = learner.logits(test.features[rows])
+    hit = learner.classes[np.argmax(scores, axis=1)] == test.labels[rows]
+    return _Evaluation(rows, scores, hit, getattr(learner, "weights", None))
+
+
+def _counts(labels: Ints, order: Ints) -> list[int]:
+    """Return how many of ``labels`` each class of ``order`` has."""
+    return [int(np.count_nonzero(labels == label)) for label in order]
+
+
+def _compare(
+    learner: Learner, test: Split, previous: _Evaluation | None, current: _Evaluation
+) -> tuple[tuple[float, float], dict[str, float]]:
+    """Return the drift of old logits, raw and scaled, and what happened to the old classes."""
+    if previous is None:
+        nothing = np.zeros((0, 0))
+        return (np.nan, np.nan), old_classes.measure(learner, None, test.features[:0], nothing)
+    before = previous.scores
+    # old test samples come first in both, so that rows and columns line up
+    after = current.scores[: len(before), : before.shape[1]]
+    old = test.features[current.rows[: len(before)]]
+    of_old = old_classes.measure(learner, previous.weights, old, after - before)
+    return metrics.logit_drift(before, after), of_old
 
 
 def _rounded(value: Any) -> Any:

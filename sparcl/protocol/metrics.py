@@ -1,4 +1,6 @@
-"""Accuracy, forgetting, drift, and how alike prototypes are.  Accuracies are integer counts until they are printed.
+"""Accuracy, forgetting, drift of logits, and similarity of prototypes.
+
+Accuracies stay integer counts until they are printed.
 
 ``correct`` (T, K) holds after each session t the correctly predicted test samples of the class at
 position j of the class order; ``counts`` (K,) the test samples of each class; ``session_of_class``
@@ -6,18 +8,15 @@ position j of the class order; ``counts`` (K,) the test samples of each class; `
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
+from sparcl.base.types import Array, Ints
 
 ROUNDING = 64  # units in the last place of the largest score
 
-Ints = NDArray[np.integer]
-Floats = NDArray[np.floating]
 
-
-def by_session(correct: Ints, counts: Ints, session_of_class: Ints) -> Floats:
-    """Return a (T, T): accuracy in percent after session t on session s; nan for s > t."""
+def by_session(correct: Ints, counts: Ints, session_of_class: Ints) -> Array:
+    """Return a (T, T): accuracy in percent after session t on the classes of session s; nan for s > t."""
     member = session_of_class[:, None] == np.arange(len(correct))
     a = 100 * (correct @ member) / (counts @ member)
     a[np.triu_indices(len(correct), 1)] = np.nan
@@ -26,7 +25,7 @@ def by_session(correct: Ints, counts: Ints, session_of_class: Ints) -> Floats:
 
 def session_accuracy(
     correct: Ints, counts: Ints, session_of_class: Ints, by: str = "samples"
-) -> Floats:
+) -> Array:
     """Return A_t (T,) in percent over the classes seen, averaged by samples, sessions or classes.
 
     By samples is the convention of PILOT and RevisitingCIL, by sessions that of RanPAC's tables
@@ -48,11 +47,12 @@ def session_accuracy(
     raise InputError(f"by = {by!r}: accuracies are averaged by 'samples', 'sessions' or 'classes'.")
 
 
-def forgetting(correct: Ints, counts: Ints, session_of_class: Ints) -> Floats:
+def forgetting(correct: Ints, counts: Ints, session_of_class: Ints) -> Array:
     """Return the forgetting (T,) in percentage points; the last entry is the run's.
 
-    After session t: the mean over earlier sessions s < t of the best accuracy on s so far, minus
-    that after t.  The first entry is nan.
+    After session t it is the mean, over earlier sessions s < t, of the best accuracy on s so far
+    minus the accuracy on s after t (Chaudhry et al., 2018, with session t itself among those so
+    far, so that it is never negative).  The first entry is nan.
     """
     a = by_session(correct, counts, session_of_class)
     result = np.full(len(a), np.nan)
@@ -61,22 +61,29 @@ def forgetting(correct: Ints, counts: Ints, session_of_class: Ints) -> Floats:
     return result
 
 
-def logit_drift(previous: Floats, current: Floats) -> tuple[float, float]:
+def logit_drift(previous: Array, current: Array) -> tuple[float, float]:
     """Return the old-logit drift between two sessions, raw and scaled.
 
-    Both arrays (n, c) hold the scores of all test samples of the classes seen before, at these
-    classes' columns.  Raw: mean absolute change.  Scaled: divided by the standard deviation of the
-    previous scores, so that methods of different scale compare; nan where that is zero.  A change
-    of a few last bits is what a matrix product of another shape leaves, and counts as none.
+    Both arrays (n, c) hold the logits of all test samples of the old classes, at these classes'
+    columns.  Raw is the mean absolute change.  Scaled is that over the standard deviation of the
+    previous logits, which makes methods of different scale comparable; nan where it is zero.
     """
-    change = np.abs(current - previous)
     rounding = ROUNDING * np.finfo(current.dtype).eps * np.abs(previous).max(initial=0)
-    drift = float(np.mean(np.where(change > rounding, change, 0)))
+    drift = mean_change(current - previous, rounding)
     spread = float(np.std(previous))
     return drift, drift / spread if spread > 0 else np.nan
 
 
-def prototype_cosine(prototypes: Floats) -> float:
+def mean_change(change: Array, rounding: float) -> float:
+    """Return the mean absolute value of changes (n, c), of which those up to ``rounding`` count as none.
+
+    A matrix product of another shape may differ in the last bits.
+    """
+    size = np.abs(change)
+    return float(np.mean(np.where(size > rounding, size, 0)))
+
+
+def prototype_cosine(prototypes: Array) -> float:
     """Return the mean cosine between different columns of prototypes (D, c); nan for one column."""
     c = prototypes.shape[1]
     if c < 2:

@@ -1,22 +1,38 @@
-"""What a session did to the old classes of one learner.
+"""What a session does to the old classes of one learner.
 
-Read off what any learner offers, ``weights`` and ``statistics``, and what a learner with a core
-offers, ``partitions`` and ``cluster``: no kind of learner is imported, so that a change to one
-leaves the runs of the others as they are.
+Read off attributes that learners share (``weights``, ``sums``, ``core``): no class of learners is
+imported, so that a change to one leaves the runs of the others as they are.
 """
 
-import base64
+from typing import Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sparcl.algebra.statistics import Statistics
+from sparcl.algebra.sums import Sums
+from sparcl.base.types import Array
 from sparcl.learners.learner import Learner
-from sparcl.protocol.metrics import ROUNDING, prototype_cosine
+from sparcl.protocol.metrics import ROUNDING, mean_change, prototype_cosine
 
-Array = NDArray[np.floating]
+PROBE = 256  # old test samples on which the bound of Theorem 1 is evaluated
 
-PROBE = 256  # old test samples on which the bound of Theorem 1 is tried
+
+class _Core(Protocol):
+    """What a core offers."""
+
+    U_core: Array  # (p, k)
+
+
+class _WithCore(Protocol):
+    """What a learner with a core offers."""
+
+    weights: Array  # (D, c)
+    core: _Core
+
+    def core_rows(self, Phi: Array) -> Array:
+        """Return the coordinates (n, p) of features Phi (n, d) in which the core lives."""
+
+    def expand(self, Phi: Array) -> Array:
+        """Return the rows (n, D) that the weights score."""
 
 
 def measure(learner: Learner, before: Array | None, old: Array, change: Array) -> dict[str, float]:
@@ -26,64 +42,59 @@ def measure(learner: Learner, before: Array | None, old: Array, change: Array) -
     ----------
     learner : after its session
     before : its weights (D, c_old) before the session, None where there were none
-    old : features (n, d) of old test samples; change : (n, c_old) change of their scores
+    old : features (n, d) of old test samples; change : (n, c_old) change of their logits
 
     Returns
     -------
-    ``expanded_prototype_cosine`` for learners with sums in coordinates of their own, and, for
-    spectral ridge learners with old classes, along the core of this session:
-    ``drift_core``, ``drift_residual`` (mean absolute change of old scores by each part),
-    ``residual_change`` (share of the squared change of old weights that lies in the residual; an
-    empty core leaves all of it there) and ``bound_ratio`` (largest old-logit change over its bound
-    in Theorem 1, on a probe of old samples; at most 1).  Cost: that of scoring ``old`` once.
+    ``expanded_prototype_cosine``, for learners that keep sums: mean cosine between class means in
+    the coordinates of these sums.  For learners with a core, once there are old classes, along the
+    core of this session: ``drift_core`` and ``drift_residual``, the mean absolute change of old
+    logits by either part; ``residual_change``, the fraction of the squared change of old weights
+    that lies in the residual (1 for an empty core); and ``bound_ratio``, see :func:`_bound_ratio`.
+    Cost: that of scoring ``old`` once.
     """
     measured: dict[str, float] = {}
-    statistics = getattr(learner, "statistics", None)
-    if isinstance(statistics, Statistics):
-        present = statistics.counts > 0
-        means = statistics.C[:, present] / statistics.counts[present]
+    sums = getattr(learner, "sums", None)
+    if isinstance(sums, Sums):
+        present = sums.counts > 0
+        means = sums.C[:, present] / sums.counts[present]
         measured["expanded_prototype_cosine"] = prototype_cosine(means)
-    partitions = getattr(learner, "partitions", None)
-    if before is None or partitions is None:
-        return measured
-    d, c_old = old.shape[1], before.shape[1]
-    dW = learner.weights[:, :c_old] - before
-    core_dW, held = np.zeros((d, c_old)), 0.0
-    probe = old[:: max(len(old) // PROBE, 1)]
-    X = learner.expand(probe)
-    bound = np.empty((len(probe), c_old))
-    for g, part in enumerate(partitions[0]):
-        columns = np.flatnonzero(learner.cluster[:c_old] == g)
-        coordinates = part.U_core.T @ dW[:d, columns]
-        core_dW[:, columns] = part.U_core @ coordinates
-        held += float(np.square(coordinates).sum())
-        inside = np.square(probe @ part.U_core).sum(axis=1)
-        residual = np.sqrt(np.maximum(np.square(X).sum(axis=1) - inside, 0))
-        bound[:, columns] = residual[:, None] * np.linalg.norm(dW[:, columns], axis=0)
-    by_core = old @ core_dW
+    if before is not None and hasattr(getattr(learner, "core", None), "U_core"):
+        measured |= _along_core(cast(_WithCore, learner), before, old, change)
+    return measured
+
+
+def _along_core(learner: _WithCore, before: Array, old: Array, change: Array) -> dict[str, float]:
+    """Split the change of old weights and logits into core and residual."""
+    U, dW = learner.core.U_core, learner.weights[:, : before.shape[1]] - before
+    rows = learner.core_rows(old)
+    coordinates = U.T @ dW[: len(U)]
+    by_core = rows @ (U @ coordinates)
+    in_core, total = float(np.square(coordinates).sum()), float(np.square(dW).sum())
     rounding = ROUNDING * np.finfo(change.dtype).eps * max(np.abs(learner.weights).max(), 1)
-    moved = np.abs(X @ dW)
-    allowed = bound > rounding
-    total = float(np.square(dW).sum())
-    return measured | {
-        "drift_core": _mean_above(by_core, rounding),
-        "drift_residual": _mean_above(change - by_core, rounding),
-        "residual_change": 1 - held / total if total > 0 else np.nan,
-        "bound_ratio": float((moved[allowed] / bound[allowed]).max(initial=0)),
+    step = max(len(old) // PROBE, 1)
+    X, inside = learner.expand(old[::step]), rows[::step] @ U
+    return {
+        "drift_core": mean_change(by_core, rounding),
+        "drift_residual": mean_change(change - by_core, rounding),
+        "residual_change": 1 - in_core / total if total > 0 else np.nan,
+        "bound_ratio": _bound_ratio(X, inside, dW, rounding),
     }
 
 
-def _mean_above(values: Array, rounding: float) -> float:
-    size = np.abs(values)
-    return float(np.mean(np.where(size > rounding, size, 0)))
+def _bound_ratio(X: Array, inside: Array, dW: Array, rounding: float) -> float:
+    """Return the largest old-logit change over its bound, ``|x^T dW_c| / (||x_res|| ||dW_c||)``.
 
+    Theorem 1 derives the bound from frozen core coordinates, ``U^T dW = 0``.  With a frozen core
+    the ratio is therefore at most 1, up to rounding; without one (``freeze=False``) the bound does
+    not apply, and the ratio may exceed 1.
 
-def packed(hit: NDArray[np.bool_]) -> str:
-    """Return booleans (n,) as base64 text of n / 8 bytes."""
-    return base64.b64encode(np.packbits(hit).tobytes()).decode("ascii")
-
-
-def unpacked(text: str, n: int) -> NDArray[np.bool_]:
-    """Return the booleans (n,) that :func:`packed` wrote."""
-    bits = np.unpackbits(np.frombuffer(base64.b64decode(text), dtype=np.uint8))
-    return bits[:n].astype(bool)
+    Parameters
+    ----------
+    X : (n, D) mapped rows; inside : (n, k) their core coordinates; dW : (D, c_old)
+    rounding : bounds of at most this size are left out
+    """
+    residual = np.sqrt(np.maximum(np.square(X).sum(axis=1) - np.square(inside).sum(axis=1), 0))
+    bound = residual[:, None] * np.linalg.norm(dW, axis=0)
+    counted = bound > rounding
+    return float((np.abs(X @ dW)[counted] / bound[counted]).max(initial=0))

@@ -1,24 +1,23 @@
-"""Mild and hard class orders: consecutive sessions whose class means share little or much.
+"""Mild and hard class orders: class means of consecutive sessions that overlap little or much.
 
-With ``m_c`` the mean training feature of class c minus the mean of all class means, and U_s an
+With ``m_c`` the mean training feature of class c minus the mean over all class means, and U_s an
 orthonormal basis of the span of session s's ``m_c``, the overlap of two sessions is
 ``||U_s^T U_t||_F^2 / min(rank U_s, rank U_t)``, between 0 and 1.  A hard order makes it large
-between consecutive sessions, a mild one small.  Centred: the raw means share one direction, the
-mean feature, whose overlap would hide all others.
+between consecutive sessions, a mild one small.  The means are centred because raw ones share a
+direction, the mean feature, which would hide all other overlap.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sparcl.algebra.subspaces import orthonormal_span
 from sparcl.base.errors import InputError
+from sparcl.base.types import Array, Ints
 
-Array = NDArray[np.floating]
 
-
-def centred_means(Phi: Array, labels: NDArray[np.integer], classes: int) -> Array:
-    """Return the centred class means (d, classes) of Phi (n, d).
+def centred_means(Phi: Array, labels: Ints, classes: int) -> Array:
+    """Return the centred class means (d, classes) of features Phi (n, d) with labels (n,).
 
     Raises
     ------
@@ -28,8 +27,8 @@ def centred_means(Phi: Array, labels: NDArray[np.integer], classes: int) -> Arra
     counts = np.bincount(labels, minlength=classes)
     if counts.min() == 0:
         raise InputError(
-            f"Class {int(np.argmin(counts))} has no training sample: an order by class means needs "
-            "one at least."
+            f"Class {int(np.argmin(counts))} has no training sample, but an order by class means "
+            "needs at least one of each class: add samples or remove the class."
         )
     sums = np.zeros((classes, Phi.shape[1]))
     np.add.at(sums, labels, Phi)
@@ -37,45 +36,38 @@ def centred_means(Phi: Array, labels: NDArray[np.integer], classes: int) -> Arra
     return (means - means.mean(axis=0)).T
 
 
-def span(means: Array) -> Array:
-    """Return an orthonormal basis (d, rank) of the columns of means (d, c)."""
-    U, size, _ = np.linalg.svd(means, full_matrices=False)
-    return U[:, size > max(means.shape) * np.finfo(means.dtype).eps * size.max(initial=0)]
-
-
-def overlap(first: Array, second: Array) -> float:
-    """Return the overlap in [0, 1] of the spans of two groups of class means (d, c)."""
-    U, V = span(first), span(second)
-    least = min(U.shape[1], V.shape[1])
-    return float(np.square(U.T @ V).sum() / least) if least else 0.0
-
-
 def greedy(
     Phi: Array,
-    labels: NDArray[np.integer],
-    sessions: Sequence[NDArray[np.integer]],
+    labels: Ints,
+    sessions: Sequence[Ints],
     *,
     hard: bool,
-) -> list[NDArray[np.int64]]:
-    """Return sessions of the same sizes that start alike and go on greedily.
+) -> list[Ints]:
+    """Return sessions of the same sizes, chosen greedily after the first, which is kept.
 
-    The first session is kept.  Each next one takes, of the classes left, those whose centred mean
-    lies most (``hard``) or least in the previous session's span: by ``||U^T m_c||^2 / ||m_c||^2``,
-    ties by label.  Training features only.
+    Each next session takes, of the classes that remain, those whose centred mean lies most
+    (``hard``) or least in the span U of the previous session's means, by
+    ``||U^T m_c||^2 / ||m_c||^2``; ties go by label.
 
     Parameters
     ----------
     Phi : (n, d) training features; labels : (n,)
-    sessions : classes of each session of any order; their sizes are kept
+    sessions : classes of each session, in any order; their sizes are kept
+
+    Raises
+    ------
+    InputError
+        When a class has no training sample.
     """
     means = centred_means(Phi, labels, sum(map(len, sessions)))
-    size = np.square(means).sum(axis=0)
-    left = np.setdiff1d(np.arange(means.shape[1]), sessions[0])
-    result = [np.asarray(sessions[0], dtype=np.int64)]
+    energy = np.square(means).sum(axis=0)
+    remaining = np.setdiff1d(np.arange(means.shape[1]), sessions[0])
+    result: list[Ints] = [np.asarray(sessions[0], dtype=np.int64)]
     for session in sessions[1:]:
-        inside = np.square(span(means[:, result[-1]]).T @ means[:, left]).sum(axis=0)
-        share = inside / np.where(size[left] > 0, size[left], 1)
-        ranked = np.argsort(-share if hard else share, kind="stable")[: len(session)]
-        result.append(left[ranked])
-        left = np.delete(left, ranked)
+        U = orthonormal_span(means[:, result[-1]])
+        inside = np.square(U.T @ means[:, remaining]).sum(axis=0)
+        fraction = inside / np.where(energy[remaining] > 0, energy[remaining], 1)
+        ranked = np.argsort(-fraction if hard else fraction, kind="stable")[: len(session)]
+        result.append(remaining[ranked])
+        remaining = np.delete(remaining, ranked)
     return result

@@ -1,6 +1,5 @@
 """Hyper-parameters chosen on a pseudo-stream inside the base session's training samples."""
 
-import importlib
 import math
 from collections.abc import Iterable
 from fractions import Fraction
@@ -11,6 +10,8 @@ import numpy as np
 
 from sparcl import methods
 from sparcl.base.errors import InputError
+from sparcl.learners.composed import Composed
+from sparcl.parts.rules import Given
 from sparcl.protocol.experiment import Split
 from sparcl.protocol.stream import pseudo_stream
 
@@ -51,11 +52,9 @@ def select(
     InputError
         When the method cannot fit this grid or the base session is too small.
     """
-    module = importlib.import_module(methods.module_name(method))
-    if not hasattr(module, "build_grid"):
+    learner = methods.build(method, **hyper, **grid)
+    if not isinstance(learner, Composed) or not isinstance(learner.rule, Given):
         raise InputError(f"Method {method!r} has nothing to select: remove `select` from it.")
-    methods.checked(method, hyper | grid)
-    learner = module.build_grid(**hyper, **grid)
     taus = grid.get("tau", [None])
     subs, fit, score = pseudo_stream(
         train.labels, np.asarray(list(base)), sub_sessions, fit_share, seed
@@ -73,8 +72,8 @@ def select(
             totals[point] += Fraction(int(hits), len(seen.labels) * len(subs))
 
     def settings(point: tuple[int, int]) -> dict[str, float]:
-        ridge = {"ridge": grid["ridge"][point[0]]}
-        return ridge | ({"tau": taus[point[1]]} if "tau" in grid else {})
+        chosen = {"ridge": grid["ridge"][point[0]]}
+        return chosen | ({"tau": grid["tau"][point[1]]} if "tau" in grid else {})
 
     def rank(point: tuple[int, int]) -> tuple[Fraction, float, float, float]:
         ridge = grid["ridge"][point[0]]

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
+from sparcl.base.types import Ints
 
 
 def class_order(order: int, classes: int) -> NDArray[np.int64]:
@@ -15,9 +16,7 @@ def class_order(order: int, classes: int) -> NDArray[np.int64]:
     return np.random.RandomState(order).permutation(classes).astype(np.int64)
 
 
-def split_sessions(
-    order: NDArray[np.integer], sessions: int, base_classes: int = 0
-) -> list[NDArray[np.integer]]:
+def split_sessions(order: Ints, sessions: int, base_classes: int = 0) -> list[Ints]:
     """Cut a class order (K,) into sessions of nearly equal size, larger ones first.
 
     With ``base_classes`` > 0 the first session has that many classes and the other
@@ -41,52 +40,53 @@ def split_sessions(
     return first + (np.array_split(order[base_classes:], rest) if rest else [])
 
 
-def rows_of(labels: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.intp]:
+def rows_of(labels: Ints, classes: Ints) -> NDArray[np.intp]:
     """Return the rows, ascending, whose label is among ``classes``."""
     return np.flatnonzero(np.isin(labels, classes))
 
 
 def pseudo_stream(
-    labels: NDArray[np.integer],
-    base: NDArray[np.integer],
+    labels: Ints,
+    base: Ints,
     sub_sessions: int,
     fit_share: float,
     seed: int,
-) -> tuple[list[NDArray[np.integer]], NDArray[np.intp], NDArray[np.intp]]:
-    """Split the base session into sub-sessions of classes and its samples into fit and score rows.
+) -> tuple[list[Ints], NDArray[np.intp], NDArray[np.intp]]:
+    """Split the base session into sub-sessions of classes and its samples into two sets of rows.
 
     Parameters
     ----------
     labels : (n,) training labels; base : classes of the base session, in order
-    sub_sessions : wanted number of sub-sessions; with fewer classes, one class each
-    fit_share : share of each class's samples to fit on (at least one to fit and one to score)
+    sub_sessions : number of sub-sessions; with fewer classes than that, one class each
+    fit_share : fraction of each class's samples to fit on; at least one is left for either set
+    seed : of the draw
 
     Returns
     -------
-    sub-sessions of classes, fit rows, score rows
+    sub-sessions of classes, rows to fit on, rows to validate on (both ascending)
 
     Raises
     ------
     InputError
-        With fewer than two base classes there are never old classes, and with one sample in a
-        class nothing is left to score.
+        With fewer than two base classes, when no class ever becomes old, and with a single sample
+        in a class, when none is left to validate on.
     """
     if len(base) < 2:
         raise InputError(
             f"The base session has {len(base)} class: a pseudo-stream needs two or more. Lower "
             "`sessions`, set `base_classes`, or give the hyper-parameters instead of `select`."
         )
-    fit, score = [], []
+    fit, validation = [], []
     for label in base:
         rows = np.flatnonzero(labels == label)
         if len(rows) < 2:
             raise InputError(
                 f"Class {label} of the base session has {len(rows)} training sample(s): selection "
-                "needs two, one to fit and one to score."
+                "needs two, one to fit on and one to validate on."
             )
         rows = generator("pseudo-stream", seed, int(label)).permutation(rows)
         cut = min(max(round(fit_share * len(rows)), 1), len(rows) - 1)
         fit.append(rows[:cut])
-        score.append(rows[cut:])
+        validation.append(rows[cut:])
     subs = np.array_split(base, min(sub_sessions, len(base)))
-    return subs, np.sort(np.concatenate(fit)), np.sort(np.concatenate(score))
+    return subs, np.sort(np.concatenate(fit)), np.sort(np.concatenate(validation))

@@ -1,15 +1,15 @@
 """The paper's failure cases, made from any data set's features.
 
-near-duplicate : each class of the stream's second half is moved DUPLICATE of the way, mean onto
-    mean, to a class of the first half, so that new classes share old ones' principal directions
-saturated : every feature becomes ``tanh(SATURATION sqrt(d) f)``: extreme temperature
-long-tail : within a session the j-th of J classes keeps n IMBALANCE^(-j / (J - 1)) training rows
+near-duplicate : each class of the stream's second half is moved a share of the way, mean onto mean,
+    to a class of the first half, so that new classes share old ones' principal directions
+saturated : every feature becomes ``tanh(scale sqrt(d) f)``: extreme temperature
+long-tail : within a session the j-th of J classes keeps n imbalance^(-j / (J - 1)) training rows
 
 Class means are those of training rows; test rows of a class move as its training rows do, and the
 long tail leaves them alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,6 @@ from sparcl.base.errors import InputError
 from sparcl.base.rows import prepared
 from sparcl.protocol.experiment import Split
 
-DUPLICATE = 0.9
-SATURATION = 10.0
-IMBALANCE = 50.0
-LEAST = 2  # training rows that a class keeps: selection fits on one and scores on one
-
 Sessions = Sequence[NDArray[np.integer]]
 
 
@@ -32,7 +27,7 @@ def splits(spec: Mapping[str, Any], sessions: Sequence[Sequence[int]], *data: An
 
     Parameters
     ----------
-    spec : ``normalize`` and ``stress`` of the suite
+    spec : ``normalize`` of the suite, and ``stress``: settings by kind, empty for features as they are
     sessions : classes of each session
     data : the training split, and perhaps the test split; each with ``features`` and ``labels``
 
@@ -41,43 +36,55 @@ def splits(spec: Mapping[str, Any], sessions: Sequence[Sequence[int]], *data: An
     InputError
         For an unknown kind of stress.
     """
-    normalize, kind = spec["normalize"], spec["stress"]
+    normalize = spec["normalize"]
     parts = [Split(prepared(d.features, normalize), d.labels) for d in data]
-    if kind == "none":
-        return parts
-    if kind not in KINDS:
-        raise InputError(f"stress = {kind!r}: it is none, {', '.join(KINDS)}.")
-    stressed = KINDS[kind]([np.asarray(part) for part in sessions], parts)
-    return [Split(prepared(part.features, normalize), part.labels) for part in stressed]
+    for kind, settings in spec["stress"].items():
+        if kind not in KINDS:
+            raise InputError(f"stress {kind!r} is unknown; there are {', '.join(KINDS)}.")
+        stressed = KINDS[kind]([np.asarray(part) for part in sessions], parts, **settings)
+        parts = [Split(prepared(part.features, normalize), part.labels) for part in stressed]
+    return parts
 
 
-def near_duplicate(sessions: Sessions, parts: list[Split]) -> list[Split]:
-    """Move the second half's classes onto those of the first half."""
+def near_duplicate(sessions: Sessions, parts: list[Split], *, move: float) -> list[Split]:
+    """Move the second half's classes onto those of the first half, ``move`` of the way (0 to 1)."""
     order, train = np.concatenate(sessions), parts[0]
     half = len(order) // 2
     shift = np.zeros((int(order.max()) + 1, train.features.shape[1]))
     for old, new in zip(order[:half], order[half:], strict=False):
         means = [train.features[train.labels == label].mean(axis=0) for label in (old, new)]
-        shift[new] = DUPLICATE * (means[0] - means[1])
+        shift[new] = move * (means[0] - means[1])
     return [Split(part.features + shift[part.labels], part.labels) for part in parts]
 
 
-def saturated(sessions: Sessions, parts: list[Split]) -> list[Split]:
-    """Press every coordinate against the ends of its range."""
-    scale = SATURATION * np.sqrt(parts[0].features.shape[1])
-    return [Split(np.tanh(scale * part.features), part.labels) for part in parts]
+def saturated(sessions: Sessions, parts: list[Split], *, scale: float) -> list[Split]:
+    """Press every coordinate against the ends of its range; at unit norm sqrt(d) f is about one."""
+    factor = scale * np.sqrt(parts[0].features.shape[1])
+    return [Split(np.tanh(factor * part.features), part.labels) for part in parts]
 
 
-def long_tail(sessions: Sessions, parts: list[Split]) -> list[Split]:
-    """Thin out the training rows, more from class to class within a session."""
+def long_tail(
+    sessions: Sessions, parts: list[Split], *, imbalance: float, least: int
+) -> list[Split]:
+    """Thin out the training rows, more from class to class within a session.
+
+    Parameters
+    ----------
+    imbalance : training rows of a session's first class to those of its last, if they had equally many
+    least : rows that a class keeps, as far as it has them
+    """
     train, kept = parts[0], []
     for classes in sessions:
         for j, label in enumerate(classes):
             rows = np.flatnonzero(train.labels == label)
-            share = IMBALANCE ** (-j / max(len(classes) - 1, 1))
-            kept.append(rows[: max(round(share * len(rows)), min(LEAST, len(rows)))])
+            share = imbalance ** (-j / max(len(classes) - 1, 1))
+            kept.append(rows[: max(round(share * len(rows)), min(least, len(rows)))])
     rows = np.sort(np.concatenate(kept))
     return [Split(train.features[rows], train.labels[rows]), *parts[1:]]
 
 
-KINDS = {"near-duplicate": near_duplicate, "saturated": saturated, "long-tail": long_tail}
+KINDS: dict[str, Callable[..., list[Split]]] = {
+    "near-duplicate": near_duplicate,
+    "saturated": saturated,
+    "long-tail": long_tail,
+}

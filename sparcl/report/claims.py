@@ -1,11 +1,10 @@
 """The claims ledger: statements of the paper, measured on the summaries, judged by a predicate.
 
-A claim's value is one number a data set and class order: the weighted sum of its ``terms``, or the
-ratio of two.  A term takes a column of one summary for one method (or the best across several),
-and reduces what is left of a run (sessions, arrivals, modes) to a number.  The verdict is the
-predicate on the mean over orders: it has to be true on every data set to hold.  What names a
-method or data set that this repository does not have is not measurable here.  docs/claims.md
-explains the file; nothing but the file and the summaries enters a verdict.
+The value of a claim is one number per data set and class order: the weighted sum of its ``terms``,
+or the ratio of two. A term reads a column of one summary for one method (or the best of several)
+and reduces the rows of a run (sessions, arrivals, modes) to one number. A claim holds if its
+predicate is true of the mean over orders on every data set. A claim about a method or data set
+that this repository does not have is not measurable here. docs/claims.md explains the file.
 """
 
 import operator
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOLDS, FAILS, UNMEASURABLE = "holds", "does not hold", "not measurable here"
-ALL = "all"  # the one place of a value that joins data sets
+ALL = "all"  # stands for the data set where a value joins several
 
 TERM = {"suite", "frame", "method", "methods", "across", "column", "times", "minus", "with"}
 TERM |= {"where", "reduce", "weight", "dataset"}
@@ -97,22 +96,32 @@ def judge(
 
     Parameters
     ----------
-    frames : (suite, frame) -> summary
-    known : ``methods`` and ``datasets`` of params.yaml
+    ledger : sequence of mapping
+        Claims as docs/claims.md describes them.
+    frames : mapping
+        (suite, frame) -> summary.
+    known : mapping
+        The ids under ``methods`` and ``datasets`` that can be measured here.
 
     Raises
     ------
     ConfigError
-        When the ledger is malformed: an unknown key, reduction or predicate, a double id.
+        The ledger is malformed: an unknown key, reduction or predicate, or an id used twice.
     InputError
-        When a summary lacks what should be in it.
+        A summary lacks a column or row that a claim reads.
     """
     check(ledger)
     return [_judged(claim, frames, known) for claim in ledger]
 
 
 def check(ledger: Sequence[Mapping[str, Any]]) -> None:
-    """Raise ConfigError, naming claim and key, unless the ledger is well formed."""
+    """Refuse a malformed ledger.
+
+    Raises
+    ------
+    ConfigError
+        The message names the claim and the key.
+    """
     ids = [claim.get("id") for claim in ledger]
     for claim in ledger:
         name = claim.get("id")
@@ -177,7 +186,7 @@ def _judged(
         of_set = np.array([values[key] for key in keys if key[0] == dataset], dtype=float)
         mean = float(of_set.mean())
         std = float(of_set.std(ddof=1)) if len(of_set) > 1 else np.nan
-        # nan satisfies no predicate: a value that does not exist supports nothing
+        # nan satisfies no predicate: an undefined value supports nothing
         satisfied = bool(PREDICATES[rule["is"]](mean, rule["than"]))
         measured.append(Measured(dataset, mean, std, len(of_set), satisfied))
     return Judged(claim, HOLDS if all(m.satisfied for m in measured) else FAILS, measured)
@@ -186,7 +195,7 @@ def _judged(
 def _absent(claim: Mapping[str, Any], known: Mapping[str, Sequence[str]]) -> str:
     """Return the first method or data set that a claim needs and params.yaml does not have."""
     for term in claim["terms"]:
-        if term["suite"] == "timings":  # names variants of its own
+        if term["suite"] == "timings":  # has variants of its own
             continue
         for kind, names in (
             (
@@ -233,16 +242,17 @@ def _values(
                 + (f" on {term['dataset']}" if "dataset" in term else "")
                 + "; run it in that suite, or correct the claim."
             )
-        for (dataset, order), group in rows.groupby(["dataset", "order"], sort=True):
+        for _, group in rows.groupby(["dataset", "order"], sort=True):
             value = _reduced(group, term)
             if value is not None:
-                place = ALL if "dataset" in term else dataset
-                found.setdefault((place, int(order)), []).append(value)
+                place = ALL if "dataset" in term else str(group["dataset"].iloc[0])
+                order = int(group["order"].iloc[0])
+                found.setdefault((place, order), []).append(value)
     return {key: across(values) for key, values in found.items() if len(values) == len(methods)}
 
 
 def _reduced(rows: "pd.DataFrame", term: Mapping[str, Any]) -> float | None:
-    """Return one run's number; None where nothing was measured (a stream that was not traced)."""
+    """Return one run's number; None where nothing is measured, as on a stream without a trace."""
     values = rows[term["column"]].to_numpy(dtype=float)
     if "times" in term:
         values = values * rows[term["times"]].to_numpy(dtype=float)

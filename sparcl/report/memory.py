@@ -1,4 +1,4 @@
-"""How many bytes a learner keeps after a stream, and how many its process needed, in a process of its own."""
+"""How much memory a learner keeps after a stream, and how much fitting it takes."""
 
 import json
 import os
@@ -20,15 +20,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def kept(learner: Learner) -> int:
-    """Return the bytes of the arrays in a learner's state: what it needs to go on."""
+    """Return the size of the arrays in a learner's state, in bytes."""
     return sum(part.nbytes for part in learner.state().values() if isinstance(part, np.ndarray))
 
 
 def peak() -> int:
     """Return the largest resident memory of this process so far, in bytes.
 
-    Linux counts it for a program in /proc; ``getrusage`` would count the parent's before the program
-    was loaded, too.
+    On Linux this reads /proc, since ``getrusage`` includes the parent's memory before the program
+    was loaded.
     """
     status = Path("/proc/self/status")
     if status.is_file():
@@ -44,18 +44,22 @@ def measure(features: str, order: int, sessions: int, variant: Mapping[str, Any]
 
     Parameters
     ----------
-    features : path of the training features
-    order, sessions : seed of the class order, number of sessions
-    variant : ``learner`` and its ``hyper``
+    features : str
+        Path of the training features.
+    order, sessions : int
+        Seed of the class order, and number of sessions.
+    variant : mapping
+        ``learner`` and its ``hyper``.
 
     Returns
     -------
-    ``state_bytes`` after the last session; ``start_bytes``, the peak of interpreter, libraries and
-    features before the first; ``peak_bytes`` after the last.
+    dict
+        ``state_bytes``: size of the state after the last session; ``start_bytes``: peak memory
+        with interpreter, libraries and features before the first; ``peak_bytes``: after the last.
     """
     data = store.read(features)
     parts = stream.split_sessions(stream.class_order(order, len(data.class_names)), sessions)
-    (train,) = stress.splits({"normalize": True, "stress": "none"}, parts, data)
+    (train,) = stress.splits({"normalize": True, "stress": {}}, parts, data)
     learner = methods.build(variant["learner"], **variant["hyper"])
     start = peak()
     for classes in parts:
@@ -70,7 +74,7 @@ def apart(**task: Any) -> dict[str, int]:
     Raises
     ------
     InputError
-        The process fails; its last line says why.
+        The process fails; the message ends with its last line.
     """
     done = subprocess.run(
         [sys.executable, "-m", "sparcl.report.memory", json.dumps(task)],

@@ -1,6 +1,6 @@
-"""Numbers that others have published, one a row, as they are printed.
+"""Numbers that others have published, one per row, as they are printed.
 
-They are quoted, set apart and labelled as published; nothing computes with them.  docs/published.md
+Tables quote them apart from measured ones and label them as published; nothing computes with them.  docs/published.md
 describes the columns and the sources.
 """
 
@@ -62,7 +62,7 @@ def read(
     Raises
     ------
     InputError
-        When the file is missing or no UTF-8, or a row has the wrong cells, an unknown metric, unit or id,
+        The file is missing or not UTF-8, or a row has the wrong cells, an unknown metric, unit or id,
         a value outside its unit's range, an id twice, or a note that mentions an id that is not there.
         The message names file and line.
     """
@@ -92,25 +92,6 @@ def read(
         frame[column] = [float(cell or "nan") for cell in frame[column]]
     frame["sessions"] = pd.array([int(c) if c else None for c in frame["sessions"]], dtype="Int64")
     return frame
-
-
-def settings(cell: str) -> dict[str, str]:
-    """Return the pairs of a cell of the column ``setting``: "ridge=0.1; tau=0.85"."""
-    return dict(pair.split("=") for pair in cell.split("; ")) if cell else {}
-
-
-def contradictions(frame: "pd.DataFrame") -> dict[str, set[str]]:
-    """Return for each id that takes part in a contradiction the ids that it cannot be true together with.
-
-    A note marks one side or both ("contradicts [id] [id]: why"); here both sides have it.
-    """
-    found: dict[str, set[str]] = {}
-    for name, note in zip(frame["id"], frame["note"], strict=True):
-        for mentions in CONTRADICTS.findall(note):
-            for other in MENTION.findall(mentions):
-                found.setdefault(name, set()).add(other)
-                found.setdefault(other, set()).add(name)
-    return found
 
 
 def _rows(path: str | Path) -> Iterator[tuple[int, dict[str, str]]]:

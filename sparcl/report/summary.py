@@ -1,11 +1,12 @@
 """Run records and traces in, flat tables out."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
 from sparcl.base.files import read_json, write_text
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 KEYS = ["suite", "dataset", "backbone", "method", "order", "seed"]
+# The columns that a summary starts with, as far as it has them: they tell its rows apart.
+ROW_KEYS = [*KEYS, "against", "measure", "session", "arrival", "mode"]
 SHA = ["weights_sha256", "train_sha256", "test_sha256", "order_sha256"]
-# Fixed digits: accuracies are exact counts, everything else is a float of some condition number.
+# Accuracies come from exact counts and get fixed digits; other numbers get six significant ones.
 PERCENT = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "forgetting", "A_arrival"}
 PERCENT |= {"difference", "low", "high", "sample_low", "sample_high"}
-# What depends on R and C only (one value for all methods), then what depends on the learner.
+# Columns that depend on R and C alone, with one value for all methods; then those of the learner.
 TRACED = ["leading_mass", "overlap", "overlap_share", "core_rank", "residual_rank", "core_angle"]
 TRACED += ["core_shrink_exact", "core_shrink_bound", "kappa", "condition", "residual_condition"]
 TRACED += ["prototype_cosine", "joint_residual_change", "joint_drift_core", "joint_drift_residual"]
@@ -30,20 +33,44 @@ COMPARED = ["suite", "dataset", "backbone", "method", "against", "measure", "ord
 COMPARED += ["difference", "low", "high", "sample_low", "sample_high"]
 PERCENT_FORMAT, FLOAT_FORMAT = "{:.4f}", "{:.6g}"
 
+# Settings of rules, the same for all methods (params.yaml): no column in a table of runs.
+OF_RULES = ("grid", "validation_share")
+
 
 def summarise(
     records: Iterable[str | Path], traces: Iterable[str | Path] = ()
 ) -> dict[str, "pd.DataFrame"]:
     """Return the summaries of run records by name, sorted by their keys.
 
-    runs: the keys, ``sessions``, A_bar, A_last and forgetting in percent, drift and drift_scaled
-    (mean over sessions 2..T), ridge (of the last session) and every other hyper-parameter, hashes.
-    sessions: the keys, session (from 1), the three averages of A_t, forgetting and drift so far,
-    and what the learner reported.
-    arrivals: the keys, arrival (a session), and the accuracy on its classes when they arrived and
-    after the last session.
-    diagnostics: the keys, session, what ``traces`` measured on the same stream (empty where it was
-    not traced; the same for every method, since it depends on R and C only) and what the run did.
+    Parameters
+    ----------
+    records : iterable of path
+        Run records.
+    traces : iterable of path
+        Spectrum traces of some of the same streams.
+
+    Returns
+    -------
+    dict
+        Each summary starts with the keys of its rows; accuracies and forgetting are in percent.
+
+        ``runs``: ``sessions``, A_bar, A_last, forgetting, ``drift`` and ``drift_scaled`` (means
+        over sessions 2 to T), the ridge of the last session and every other hyper-parameter, and
+        the hashes of what was run on.
+
+        ``sessions``: per session (from 1) the classes seen, A_t averaged over samples, sessions
+        and classes, forgetting and drift, and what the learner reported.
+
+        ``arrivals``: per session of arrival the accuracy on its classes when they arrive and after
+        the last session.
+
+        ``diagnostics``: per session what the trace of its stream measured (empty without a trace;
+        equal for every method, since it depends on R and C only) and what the run did.
+
+    Raises
+    ------
+    InputError
+        A file is not a record of this project, or is damaged.
     """
     runs: list[dict[str, Any]] = []
     sessions: list[dict[str, Any]] = []
@@ -62,7 +89,9 @@ def summarise(
             runs.append(_run_row(record, rows))
             arrivals += _arrival_rows(record)
             diagnosed += _diagnostic_rows(record, streams.get(_stream(record), []))
-    hyper = sorted({key for row in runs for key in row["hyper"]} - {"ridge", "tau", "seed"})
+    hyper = sorted(
+        {key for row in runs for key in row["hyper"]} - {"ridge", "tau", "seed", *OF_RULES}
+    )
     flat = [row | {key: row["hyper"].get(key) for key in ["ridge", "tau", *hyper]} for row in runs]
     numbers = ["sessions", "A_bar", "A_last", "forgetting", "drift", "drift_scaled"]
     measures = ["A_t", "A_t_sessions", "A_t_classes", "forgetting", "drift", "drift_scaled"]
@@ -77,16 +106,15 @@ def summarise(
 
 
 def frame(rows: Sequence[dict[str, Any]], columns: list[str]) -> "pd.DataFrame":
-    """Return rows as a table, sorted by whichever keys its columns start with."""
+    """Return rows as a table, sorted by its keys."""
     import pandas as pd
 
     table = pd.DataFrame(rows, columns=columns, dtype=object)
-    keys = [*KEYS, "against", "measure", "session", "arrival", "mode"]
-    return table.sort_values([key for key in columns if key in keys], kind="stable")
+    return table.sort_values([key for key in columns if key in ROW_KEYS], kind="stable")
 
 
 def spectra(traces: Iterable[str | Path]) -> "pd.DataFrame":
-    """Return the modes of traces, one row a session and mode, with the names of their streams."""
+    """Return the modes of traces, one row per session and mode, with the names of their streams."""
     keys = ["suite", "dataset", "backbone", "order", "session", "mode"]
     values = ["eigenvalue", "old_eigenvalue", "inverse_gain", "overlap", "shrink_exact"]
     rows: list[dict[str, Any]] = []
@@ -98,7 +126,7 @@ def spectra(traces: Iterable[str | Path]) -> "pd.DataFrame":
 
 
 def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
-    """Return the advice for each traced stream and the numbers that it rests on."""
+    """Return the advice for each traced stream and the numbers it rests on."""
     rows: list[dict[str, Any]] = []
     for path in traces:
         with _naming(path):
@@ -110,7 +138,7 @@ def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
 
 @contextmanager
 def _naming(path: str | Path) -> Iterator[None]:
-    """Name the record that has not the parts or kinds of value that a record has."""
+    """Name the file whose content is not that of a record."""
     try:
         yield
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
@@ -123,13 +151,32 @@ def _naming(path: str | Path) -> Iterator[None]:
 def headline(runs: "pd.DataFrame") -> dict[str, Any]:
     """Return the mean A_bar and A_last over class orders: data set -> backbone -> method -> measure.
 
-    What ``dvc metrics diff`` compares between two commits; in percent, rounded as in the tables of runs.
+    ``dvc metrics diff`` compares them between two commits. In percent, with four decimals.
     """
     tree: dict[str, Any] = {}
-    for (dataset, backbone, method), group in runs.groupby(["dataset", "backbone", "method"]):
+    for _, group in runs.groupby(["dataset", "backbone", "method"]):
+        dataset, backbone, method = (
+            group[key].iloc[0] for key in ("dataset", "backbone", "method")
+        )
         means = {name: round(float(group[name].mean()), 4) for name in ("A_bar", "A_last")}
         tree.setdefault(dataset, {}).setdefault(backbone, {})[method] = means
     return tree
+
+
+def counts(record: Mapping[str, Any]) -> tuple[NDArray, NDArray, NDArray]:
+    """Return a record's counts as arrays, the arguments of `sparcl.protocol.metrics`.
+
+    Returns
+    -------
+    correct : ndarray of int, shape (T, c)
+        Test samples of each class answered correctly after each of T sessions.
+    test_counts, session_of_class : ndarray of int, shape (c,)
+        Test samples of each class, and the session it arrives in, from 0.
+    """
+    correct, test_counts, session_of_class = (
+        np.array(record[key]) for key in ("correct", "test_counts", "session_of_class")
+    )
+    return correct, test_counts, session_of_class
 
 
 def write_csv(frame: "pd.DataFrame", path: str | Path) -> None:
@@ -150,17 +197,19 @@ def _cell(value: Any, form: str) -> str:
 
 
 def _session_rows(record: dict[str, Any]) -> list[dict[str, Any]]:
-    counts = [np.array(record[key]) for key in ("correct", "test_counts", "session_of_class")]
-    accuracy = {by: metrics.session_accuracy(*counts, by=by) for by in ("sessions", "classes")}
-    samples, forgetting = metrics.session_accuracy(*counts), metrics.forgetting(*counts)
+    counted = counts(record)
+    by_sessions, by_classes = (
+        metrics.session_accuracy(*counted, by=by) for by in ("sessions", "classes")
+    )
+    samples, forgetting = metrics.session_accuracy(*counted), metrics.forgetting(*counted)
     return [
         {key: record[key] for key in KEYS}
         | {
             "session": t + 1,
-            "classes_seen": int(np.count_nonzero(counts[2] <= t)),
+            "classes_seen": int(np.count_nonzero(counted[2] <= t)),
             "A_t": samples[t],
-            "A_t_sessions": accuracy["sessions"][t],
-            "A_t_classes": accuracy["classes"][t],
+            "A_t_sessions": by_sessions[t],
+            "A_t_classes": by_classes[t],
             "forgetting": forgetting[t],
             "drift": record["drift"][t],
             "drift_scaled": record["drift_scaled"][t],
@@ -175,8 +224,7 @@ def _stream(names: dict[str, Any]) -> tuple:
 
 
 def _arrival_rows(record: dict[str, Any]) -> list[dict[str, Any]]:
-    counts = [np.array(record[key]) for key in ("correct", "test_counts", "session_of_class")]
-    a = metrics.by_session(*counts)
+    a = metrics.by_session(*counts(record))
     return [
         {key: record[key] for key in KEYS}
         | {"arrival": s + 1, "A_arrival": a[s, s], "A_last": a[-1, s]}

@@ -17,24 +17,34 @@ from sparcl.protocol.experiment import Split
 def relative(
     sessions: Sequence[Split], variants: Mapping[str, Mapping[str, Any]], repeats: int
 ) -> list[dict[str, Any]]:
-    """Return a row a variant: median seconds of fitting all sessions, a session, and relative.
+    """Return one row per variant with the median time to fit a stream.
 
-    ``seconds`` is for all sessions, ``tau_post`` for one (the paper's post-extraction time, no
-    scoring in it), ``relative_time`` in units of the first variant.
-
-    Variants take turns within a repeat, so that a change of the machine's load meets all of them.
+    Variants take turns within a repeat, so that a change in the machine's load affects them all.
 
     Parameters
     ----------
-    variants : id -> ``learner`` and its ``hyper``; the first is the unit
+    sessions : sequence of Split
+        Features and labels of each session.
+    variants : mapping
+        Id -> ``learner`` and its ``hyper``; the first variant is the unit.
+    repeats : int
+        How often each variant is fitted.
+
+    Returns
+    -------
+    list of dict
+        ``method``; ``seconds`` for all sessions; ``tau_post``, seconds per session (the paper's
+        time after extraction, without scoring); ``relative_time``, in units of the first variant.
 
     Raises
     ------
     InputError
-        With fewer than one repeat or no variant.
+        There is no variant or no repeat.
     """
     if repeats < 1 or not variants:
-        raise InputError("Timing needs at least one variant and one repeat.")
+        raise InputError(
+            "Timing needs at least one variant and one repeat: set `variants` and `repeats` in params.yaml."
+        )
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(repeats):
         for name, variant in variants.items():

@@ -1,7 +1,7 @@
-"""Compare the summaries of two runs row by row: the committed ones and those computed again.
+"""Compare the committed summaries with those of a second run, row by row.
 
-``python -m sparcl.report.verify COMMITTED AGAIN`` prints what differs and by how much; `make verify` makes
-the second.
+``python -m sparcl.report.verify COMMITTED AGAIN`` prints what differs and by how much; `make verify`
+computes the second.
 """
 
 import argparse
@@ -10,33 +10,23 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from sparcl.base.errors import InputError
 from sparcl.report import summary
 
-STREAM = ("suite", "dataset", "backbone", "order")
-RUN = tuple(summary.KEYS)
-# What tells the rows of each summary apart.
-KEYS = {
-    "runs": RUN,
-    "sessions": (*RUN, "session"),
-    "arrivals": (*RUN, "arrival"),
-    "diagnostics": (*RUN, "session"),
-    "spectrum": (*STREAM, "session", "mode"),
-    "recommendations": STREAM,
-    "comparisons": ("suite", "dataset", "backbone", "method", "against", "measure"),
-}
-# Across platforms: points for what is counted, a relative difference for every other number.
+# What may differ between platforms: points of accuracy, and a relative share of other numbers.
 POINTS, RELATIVE = 0.05, 1e-6
 DIGITS = 6  # significant digits of the other numbers in a summary
 
+Key = tuple[tuple[str, str], ...]  # names and values of the columns that tell a row apart
 Row = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One cell, row or column in which two summaries differ; ``tolerable``: another platform may."""
+    """One cell, row or column in which two summaries differ; ``tolerable`` between platforms or not."""
 
     summary: str
     where: str
@@ -44,7 +34,7 @@ class Difference:
     tolerable: bool = False
 
     def __str__(self) -> str:
-        """Return it as one line."""
+        """Return the difference as one line."""
         return f"{self.summary}.csv, {self.where}: {self.what}"
 
 
@@ -54,7 +44,7 @@ def compare(committed: str | Path, again: str | Path) -> list[Difference]:
     Raises
     ------
     InputError
-        A folder has no summary, or one is damaged or not among ``KEYS``.
+        A folder has no summary, or one is damaged.
     """
     found: list[Difference] = []
     files = [{path.stem: path for path in Path(f).glob("*.csv")} for f in (committed, again)]
@@ -69,13 +59,8 @@ def compare(committed: str | Path, again: str | Path) -> list[Difference]:
     return found
 
 
-def _read(path: Path) -> dict[tuple[str, ...], Row]:
+def _read(path: Path) -> dict[Key, Row]:
     """Return the rows of a summary by their keys."""
-    if path.stem not in KEYS:
-        raise InputError(
-            f"{path}: nothing says what tells its rows apart; add it to KEYS of sparcl/report/verify.py."
-        )
-    keys = KEYS[path.stem]
     remedy = "restore it (git checkout) or make it again (snakemake summary)."
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -84,34 +69,32 @@ def _read(path: Path) -> dict[tuple[str, ...], Row]:
             rows = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: no readable summary ({error}); {remedy}") from error
-    if absent := [key for key in keys if key not in columns]:
-        raise InputError(f"{path}: no column {', '.join(absent)}; {remedy}")
-    if len(set(columns)) < len(columns):
-        raise InputError(f"{path}: a column is there twice; {remedy}")
-    by_key: dict[tuple[str, ...], Row] = {}
+    keys = [*takewhile(lambda column: column in summary.ROW_KEYS, columns)]
+    if not keys or len(set(columns)) < len(columns):
+        why = "a column is there twice" if keys else "its first columns do not tell its rows apart"
+        raise InputError(f"{path}: {why}; {remedy}")
+    by_key: dict[Key, Row] = {}
     for number, row in enumerate(rows, start=2):
         if None in row or None in row.values():
             raise InputError(f"{path}: row {number} has not {len(columns)} cells; {remedy}")
-        key = tuple(row[name] for name in keys)
+        key = tuple((name, row[name]) for name in keys)
         if key in by_key:
-            raise InputError(
-                f"{path}: row {number} ({_where(path.stem, key)}) is a second; {remedy}"
-            )
+            raise InputError(f"{path}: row {number} ({_where(key)}) is there twice; {remedy}")
         by_key[key] = row
     return by_key
 
 
-def _where(name: str, key: tuple[str, ...]) -> str:
-    return ", ".join(f"{k} {v}" for k, v in zip(KEYS[name], key, strict=True) if k != "suite")
+def _where(key: Key) -> str:
+    return ", ".join(f"{name} {value}" for name, value in key if name != "suite")
 
 
 def _compare_summary(
-    name: str, old: Mapping[tuple[str, ...], Row], new: Mapping[tuple[str, ...], Row]
+    name: str, old: Mapping[Key, Row], new: Mapping[Key, Row]
 ) -> Iterator[Difference]:
     for key in old.keys() | new.keys():
         if key not in new or key not in old:
             what = "the row is no longer made" if key in old else "the row is new"
-            yield Difference(name, _where(name, key), what)
+            yield Difference(name, _where(key), what)
     shared = [key for key in old if key in new]
     columns = [[*next(iter(rows.values()), {})] for rows in (old, new)]
     for column in sorted({*columns[0]} ^ {*columns[1]}):
@@ -121,7 +104,7 @@ def _compare_summary(
         for column in both:
             cells = old[key][column], new[key][column]
             if cells[0] != cells[1]:
-                yield _cell(name, _where(name, key), column, *cells)
+                yield _cell(name, _where(key), column, *cells)
 
 
 def _cell(name: str, where: str, column: str, old: str, new: str) -> Difference:
@@ -133,7 +116,7 @@ def _cell(name: str, where: str, column: str, old: str, new: str) -> Difference:
     except ValueError:
         return Difference(name, where, what)
     gap = abs(second - first)
-    if gap == 0:  # another way to write the same number
+    if gap == 0:  # the same number, written in another way
         return Difference(name, where, what, True)
     if column in summary.PERCENT:
         return Difference(
@@ -147,7 +130,7 @@ def _cell(name: str, where: str, column: str, old: str, new: str) -> Difference:
 
 
 def report(found: Sequence[Difference], across: bool) -> tuple[str, bool]:
-    """Return what to print and whether the two agree: exactly, or ``across`` platforms within tolerance."""
+    """Return what to print, and whether two runs agree: exactly, or within tolerance ``across`` platforms."""
     if not found:
         return (
             "Equal: every row and every digit of the committed summaries was computed again.",

@@ -1,17 +1,18 @@
 """Sums of each class: what they hold, how they merge, and that a sweep of them is the learner itself."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sparcl import methods
+from sparcl.algebra import linalg
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError, NumericalError
+from sparcl.learners.composed import Composed
+from sparcl.learners.from_sums import learn_sums
+from sparcl.parts.heads import ridge as head
 from sparcl.protocol import experiment, stream, sweep
-from sparcl.protocol.sweep import SummedRidge
 
 GRID = {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]}
 
@@ -31,6 +32,11 @@ def summed(Phi: np.ndarray, y: np.ndarray, classes: int, block: int = 50) -> Cla
     for start in range(0, len(y), block):
         sums.accumulate(Phi[start : start + block], y[start : start + block])
     return sums
+
+
+def solution(learner: Composed, i: int, j: int) -> np.ndarray:
+    """Return the weights at ridge number i and core number j."""
+    return learner.solutions[[point[:2] for point in learner.points].index([i, j])]
 
 
 def same(a: np.ndarray, b: np.ndarray, limit: float = 1e-12) -> None:
@@ -110,7 +116,7 @@ def test_a_sweep_is_the_learner_on_its_own(method: str, hyper: dict) -> None:
     sums = summed(Phi, y, classes)
     for number in (1993, 7):
         sessions = stream.split_sessions(stream.class_order(number, classes), 4)
-        fitted = sweep.learner(method, ridge=GRID["ridge"], **hyper)
+        fitted = sweep.learner(method, {"ridge": GRID["ridge"], **hyper})
         found = sweep.correct(sums, probe, labels, sessions, fitted)
         assert set(found) == {(i, j) for i in range(2) for j in range(len(hyper.get("tau", [0])))}
         for (i, j), correct in found.items():
@@ -124,8 +130,8 @@ def test_a_sweep_is_the_learner_on_its_own(method: str, hyper: dict) -> None:
             for session in sessions:
                 rows = np.isin(y, session)
                 alone.fit_session(Phi[rows], y[rows])
-            same(fitted.statistics.R, alone.statistics.R)
-            same(fitted._weights[i, j], alone.weights, 1e-9)
+            same(fitted.sums.R, alone.sums.R)
+            same(solution(fitted, i, j), alone.weights, 1e-9)
             assert np.array_equal(fitted.classes, alone.classes)
 
 
@@ -194,32 +200,54 @@ def test_groups_that_are_none_are_refused() -> None:
         ClassSums(4, 2).merge(ClassSums(4, 2, np.array([0, 0])))
 
 
+def test_sums_between_samples_leave_no_stale_inverse() -> None:
+    """Few rows go through a kept inverse, which the sums of another session make stale."""
+    (Phi, y), d = drawn(5, 200, 60, 9), 60
+    sessions = [y < 5, y == 5, y == 6, y == 7, y == 8]
+
+    def taken(update: str) -> Composed:
+        learner = methods.build("sparcl", ridge=0.1, tau=0.5, refresh=0, update=update)
+        for t, rows in enumerate(sessions):
+            if t == 3:
+                learn_sums(learner, [7], summed(Phi, y, 9))
+            else:
+                few = np.flatnonzero(rows)[: None if t == 0 else 3]
+                learner.fit_session(Phi[few], y[few])
+            if t in (2, 4):
+                assert learner.report()["update"] == (
+                    "direct" if update == "direct" else "woodbury"
+                )
+        return learner
+
+    auto, direct = taken("auto"), taken("direct")
+    assert direct.weights.shape == (d, 9)
+    same(auto.weights, direct.weights, 1e-9)
+
+
 def test_one_decomposition_serves_many_ridges(monkeypatch: pytest.MonkeyPatch) -> None:
     Phi, y = drawn(8, 400, 20, 6)
-    sums, ridges = summed(Phi, y, 6), np.geomspace(1e-3, 1e3, sweep.MANY).tolist()
-    many, calls = sweep.learner("acil", ridge=ridges), []
-    decompose = sweep.linalg.descending_eigh
-    monkeypatch.setattr(
-        sweep.linalg, "descending_eigh", lambda R: calls.append(len(R)) or decompose(R)
-    )
+    sums, ridges = summed(Phi, y, 6), np.geomspace(1e-3, 1e3, head.MANY).tolist()
+    many, calls = sweep.learner("acil", {"ridge": ridges}), []
+    decompose = linalg.descending_eigh
+    monkeypatch.setattr(head, "descending_eigh", lambda R: calls.append(len(R)) or decompose(R))
     for t, session in enumerate(([3, 0], [1], [5, 2, 4])):
-        many.fit_sums(session, sums)
+        learn_sums(many, session, sums)
         assert calls == [20] * (t + 1)
         rows = np.isin(y, many.classes)
         for i, ridge in enumerate(ridges):
             one = methods.build("acil", ridge=ridge)
             one.fit_session(Phi[rows], y[rows])
             place = np.argsort(many.classes)
-            same(many._weights[i, 0][:, place], one.weights, 1e-11)
-    few = sweep.learner("acil", ridge=ridges[:-1])
-    few.fit_sums([0, 1], sums)
+            same(many.solutions[i][:, place], one.weights, 1e-11)
+    few = sweep.learner("acil", {"ridge": ridges[:-1]})
+    learn_sums(few, [0, 1], sums)
     assert len(calls) == 3
 
 
 def test_test_samples_of_classes_that_never_come_count_for_nothing() -> None:
     Phi, y = drawn(9, 300, 20, 6)
     sessions = [np.array([4, 1]), np.array([0])]
-    fitted = sweep.learner("acil", ridge=[1.0])
+    fitted = sweep.learner("acil", {"ridge": [1.0]})
     found = sweep.correct(summed(Phi, y, 6), Phi, y, sessions, fitted)[0, 0]
     rows = np.isin(y, [4, 1, 0])
     hits = fitted.predict(Phi[rows]) == y[rows]
@@ -264,32 +292,31 @@ def test_sums_of_another_shape_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("method", "hyper", "message"),
     [
-        (lambda: sweep.learner("sparcl", ridge=[1.0], project=True), "measure each session"),
-        (lambda: sweep.learner("sparcl", ridge=[1.0], cores=2), "measure each session"),
-        (lambda: sweep.learner("sparcl", ridge=[1.0], update="woodbury"), "takes rows"),
-        (lambda: sweep.learner("sparcl-alg1", ridge=[1.0], m=3), "differ with the last bits"),
-        (lambda: sweep.learner("acil", ridge=[1.0], dtype="float32"), "float64, not in float32"),
-        (lambda: sweep.learner("sparcl-plus", ridge=[1.0], width=5), "'relu' is applied to"),
-        (
-            lambda: SummedRidge(methods.build("sparcl", ridge="all").settings),
-            "'all' holds samples out",
-        ),
-        (lambda: sweep.learner("ncm"), "'ncm' does not follow from sums"),
-        (lambda: sweep.learner("acil", ridge=[1.0], tau=[0.5]), "no hyper-parameter 'tau'"),
-        (lambda: sweep.learner("acil", ridge=[0.0]), "ridge = 0.0"),
+        ("sparcl", {"project": True}, "measures each session"),
+        ("sparcl", {"update": "woodbury"}, "takes rows"),
+        ("sparcl-alg1", {"m": 3}, "differ with the last bits"),
+        ("acil", {"dtype": "float32"}, "float64, not in float32"),
+        ("sparcl-plus", {"ridge": 1.0, "width": 5}, "map is applied to samples"),
+        ("compose", {"transform": "unit"}, "map is applied to samples"),
+        ("sparcl", {"ridge": "all"}, "holds samples out"),
+        ("air", {"width": 5, "ridge": 1.0}, "map is applied to samples"),
+        ("slda", {}, "whole sessions"),
+        ("ncm", {}, "'ncm' does not follow from sums"),
+        ("acil", {"tau": [0.5]}, "no hyper-parameter 'tau'"),
+        ("acil", {"ridge": [0.0]}, "ridge = 0.0"),
     ],
 )
-def test_settings_that_read_samples_are_refused(call: Callable, message: str) -> None:
+def test_settings_that_read_samples_are_refused(method: str, hyper: dict, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        call()
+        sweep.learner(method, hyper)
 
 
 def test_bad_sessions_are_refused_and_change_nothing() -> None:
     Phi, y = drawn(10, 100, 8, 4)
-    sums, fitted = summed(Phi, y, 4), sweep.learner("sparcl", **GRID)
-    fitted.fit_sums([2, 1], sums)
+    sums, fitted = summed(Phi, y, 4), sweep.learner("sparcl", GRID)
+    learn_sums(fitted, [2, 1], sums)
     weights = fitted.weights
     for labels, other, message in (
         ([0, 1], sums, "session 2: class 1 was learned before"),
@@ -297,17 +324,17 @@ def test_bad_sessions_are_refused_and_change_nothing() -> None:
         ([0], ClassSums(9, 4), "session 2: sums of 9 features, earlier sessions had 8"),
     ):
         with pytest.raises(InputError, match=message):
-            fitted.fit_sums(labels, other)
+            learn_sums(fitted, labels, other)
     assert fitted.weights is weights and fitted.classes.tolist() == [1, 2]
-    fitted.fit_sums([0, 3], sums)
+    learn_sums(fitted, [0, 3], sums)
     assert fitted.session == 2
 
 
-@pytest.mark.parametrize("ridges", [1, sweep.MANY])
+@pytest.mark.parametrize("ridges", [1, head.MANY])
 def test_a_ridge_that_is_too_small_is_an_error(ridges: int) -> None:
     Phi = np.random.default_rng(0).standard_normal((3, 40)) * 1e6
-    fitted = sweep.learner("acil", ridge=[1e-12] * ridges)
+    fitted = sweep.learner("acil", {"ridge": [1e-12] * ridges})
     with pytest.raises(NumericalError, match=r"session 1: .* not positive definite.*raise"):
-        fitted.fit_sums([0, 1, 2], summed(Phi, np.arange(3), 3))
+        learn_sums(fitted, [0, 1, 2], summed(Phi, np.arange(3), 3))
     with pytest.raises(NumericalError, match="build a new learner"):
-        fitted.fit_sums([0, 1, 2], summed(Phi, np.arange(3), 3))
+        learn_sums(fitted, [0, 1, 2], summed(Phi, np.arange(3), 3))

@@ -518,5 +518,5 @@ def test_a_million_features_within_two_gigabytes(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         assert int(done.stdout.split()[-1]) * unit < 2e9
     learner = learner_of(str(tmp_path / "model.npz"))
-    assert learner.statistics.n == 1_000_000
-    assert np.array_equal(learner.statistics.counts, np.full(100, 10_000))
+    assert learner.sums.n == 1_000_000
+    assert np.array_equal(learner.sums.counts, np.full(100, 10_000))

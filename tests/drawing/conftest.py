@@ -23,6 +23,9 @@ def options() -> dict[str, Any]:
         "datasets": {"one": {"label": "Set One"}, "two": {"label": "Set Two"}},
         "methods": {m: {"label": f"the {m}", "short": m.upper()} for m in METHODS},
         "backbones": {"net": {"label": "Net & Co"}},
+        "suite": "toy",
+        "sessions": SESSIONS,
+        "id": "some",
     }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from figures import ablation_table, ages, frontier, increments_table, main_table
+from figures import ages, frontier, increments_table
 from sparcl.base.errors import InputError
 
 
@@ -69,9 +69,8 @@ def comparisons() -> pd.DataFrame:
 
 
 def test_increments_print_both_intervals_in_the_order_of_the_suite(options: dict) -> None:
-    options |= {"caption": "{method} over {orders} orders, {sessions} sessions", "sessions": 4}
-    cells = increments_table.rows({"comparisons": comparisons()}, options)
-    texts = increments_table.texts(cells, options)
+    options |= {"caption": "{method} over {orders} orders, {sessions} sessions"}
+    texts = increments_table.texts({"comparisons": comparisons()}, options)
     assert texts[".md"].startswith("the sparcl over 3 orders, 4 sessions")
     lines = [row.split(" | ") for row in texts[".md"].splitlines() if row.startswith("| the")]
     assert [(row[0], row[1]) for row in lines] == [
@@ -89,11 +88,4 @@ def test_increments_refuse_an_empty_difference(options: dict) -> None:
     table = comparisons()
     table.loc[2, "difference"] = None
     with pytest.raises(InputError, match="difference is empty"):
-        increments_table.rows({"comparisons": table}, options)
-
-
-def test_ablation_table_is_the_main_table_under_its_own_label(frames: dict, options: dict) -> None:
-    options |= {"caption": "Ablations", "id": "ablation"}
-    cells = ablation_table.rows(frames, options)
-    pd.testing.assert_frame_equal(cells, main_table.rows(frames, options))
-    assert r"\label{tab:ablation}" in ablation_table.texts(cells, options)[".tex"]
+        increments_table.texts({"comparisons": table}, options)

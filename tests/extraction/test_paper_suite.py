@@ -17,6 +17,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = (
     "Snakefile",
+    "config",
     "params.yaml",
     "sparcl",
     "figures",
@@ -251,6 +252,7 @@ def test_one_block_of_own_images_down_to_a_table(clone, settings, tmp_path):
         "--cores",
         "1",
         "--configfile",
+        "config",
         "params.yaml",
         "more.yaml",
         "--config",

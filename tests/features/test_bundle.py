@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from sparcl.extraction.datasets import photo_id
 from sparcl.features import store
+from sparcl.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
 BUNDLE = ROOT / "data" / "features"
-PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+PARAMS = load(ROOT)
 BUNDLED = sorted(k for k, block in PARAMS["datasets"].items() if block["features"] == "bundle")
 WIDTHS = {"efficientnet-lite0": 1280, "vit-s14-focus": 384}
 PLACES = [(name, "efficientnet-lite0") for name in BUNDLED]

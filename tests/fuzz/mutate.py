@@ -12,6 +12,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import sys
 import tarfile
@@ -141,35 +142,28 @@ def read_sums(folder: Path) -> object:
     return total.sums.of([0, 2])
 
 
-# --- params.yaml ----------------------------------------------------------------------------------
+# --- settings -------------------------------------------------------------------------------------
 
 
 def write_params(folder: Path) -> list[str]:
-    (folder / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
-    return ["params.yaml"]
+    for name in ("config", "workflow/schemas"):
+        shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
+    shutil.copy(ROOT / "params.yaml", folder)
+    return ["params.yaml", "config/methods.yaml", "config/suites/bundled.yaml"]
 
 
 def read_params(folder: Path) -> object:
-    from snakemake.common.configfile import load_configfile
-    from snakemake.utils import validate
-
     from sparcl import methods
+    from sparcl.pipeline import configuration, specs
 
-    params = load_configfile(folder / "params.yaml")
-    validate(params, str(ROOT / "workflow/schemas/params.schema.yaml"))
-    return [
-        methods.build(block["learner"], **block["hyper"]) for block in params["methods"].values()
-    ]
+    config = configuration.load(folder)
+    compositions = [specs.composition(config, block) for block in config["methods"].values()]
+    return [methods.build(each["learner"], **each["hyper"]) for each in compositions]
 
 
 def params_refusals() -> tuple[type[Exception], ...]:
-    """Return how settings are refused besides: by Snakemake, which names file and place, or for their size.
-
-    A width is a setting, no claim of a foreign file: a job that has no room for it says so.
-    """
-    from snakemake.exceptions import WorkflowError
-
-    return WorkflowError, UnicodeDecodeError, MemoryError
+    """A width is a setting, no claim of a foreign file: a job that has no room for it says so."""
+    return (MemoryError,)
 
 
 # --- lists and images of data sets ----------------------------------------------------------------
@@ -345,8 +339,14 @@ def read_summaries(folder: Path) -> object:
     data = frames.read(sorted(folder.glob("*.csv")))
     labels = {"methods": {"sparcl": {"label": "S"}}, "datasets": {"mine": {"label": "M"}}}
     options = labels | {"backbones": {"net": {"label": "N"}}, "suite": "toy", "sessions": 2}
-    options |= {"blocks": [["A_bar", "A_last"]], "groups": {}, "caption": "", "frames": ["runs"]}
-    main_table.texts(main_table.rows(data, options), options)
+    options |= {
+        "id": "main",
+        "blocks": [["A_bar", "A_last"]],
+        "groups": {},
+        "caption": "",
+        "frames": ["runs"],
+    }
+    main_table.texts(data, options)
     return found
 
 
@@ -373,8 +373,7 @@ def write_published(folder: Path) -> list[str]:
 def read_published(folder: Path) -> object:
     from sparcl.report import published
 
-    frame = published.read(folder / "published.csv", datasets=["mine"])
-    return published.contradictions(frame), [published.settings(cell) for cell in frame["setting"]]
+    return published.read(folder / "published.csv", datasets=["mine"])
 
 
 TARGETS = {

@@ -2,7 +2,7 @@
 
 A change of any method's outcome shows here, in a number that a reader can look up.  Rounding of
 another BLAS may tip a sample whose two best scores nearly tie: two samples of 1,389 are allowed.
-After an intended change: ``python tests/unit/test_golden.py`` writes the counts again.
+After an intended change: ``PYTHONPATH=. python tests/methods/test_golden.py`` writes the counts again.
 """
 
 import json
@@ -10,20 +10,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from sparcl import methods
 from sparcl.base.rows import unit
 from sparcl.features import store
+from sparcl.pipeline import specs
+from sparcl.pipeline.configuration import load
 from sparcl.protocol import experiment, stream
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_suffix(".json")
-PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+PARAMS = load(ROOT)
 TOLERANCE = 2
 # the suite `matched` on its smallest stream: CUB-50 in 5 sessions, maps of 200 outputs
 SETTINGS = {
-    name: block
+    name: specs.method(PARAMS, name)
     for name, block in PARAMS["methods"].items()
     if name in PARAMS["suites"]["matched"]["methods"] and "features" not in block
 }

@@ -5,13 +5,14 @@ import pytest
 from reference import heads
 from reference.streams import Session, fit, split_again, synthetic_stream
 
-from sparcl.algebra.gaussian import Gaussians
+from sparcl.algebra import gaussians
+from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.randomness import generator
 from sparcl.learners import softmax
 from sparcl.methods import build
 from sparcl.methods.slca_frozen import SlcaFrozen, normalised_gradient
-from sparcl.parts.fourier import FourierMap
+from sparcl.parts.maps import FourierMap
 
 BATCHLESS = {  # what sessions and batches must not move
     "slda": {},
@@ -58,7 +59,7 @@ def test_klda_is_a_mahalanobis_distance(
 def test_klda_without_ridge_is_the_pseudo_inverse(stream: list[Session], probe: np.ndarray) -> None:
     """Singular: 144 samples of 12 classes span 132 of 200 directions."""
     learner = fit(build("klda", width=200, sigma=6.0, ridge=0, seed=3), stream)
-    assert learner.report() == {"sigma": 6.0, "rank": 132}
+    assert learner.report() == {"gamma": 6.0, "rank": 132}
     W, b = learner.map.weights, learner.map.phases
     expected = against_first(heads.klda(stream, probe, W, b, 0))
     assert against_first(learner.logits(probe)) == pytest.approx(expected, rel=1e-8, abs=1e-8)
@@ -98,11 +99,13 @@ def test_klda_median(stream: list[Session]) -> None:
     learner = fit(build("klda", width=10), stream)
     Phi = stream[0][0]
     distances = [np.linalg.norm(f - g) for i, f in enumerate(Phi) for g in Phi[:i]]
-    assert learner.report()["sigma"] == pytest.approx(1 / (2 * np.median(distances) ** 2))
+    assert learner.report()["gamma"] == pytest.approx(1 / (2 * np.median(distances) ** 2))
 
 
 def test_fourier_features_have_the_gaussian_kernel(probe: np.ndarray) -> None:
-    H = FourierMap(16, 40_000, 0.7, 0)(probe)
+    fourier = FourierMap(40_000, gamma=0.7)
+    fourier.begin(probe)
+    H = fourier(probe)
     squares = np.sum((probe[:, None] - probe) ** 2, axis=2)
     # a mean of 40,000 terms of at most 2: five standard errors
     assert H @ H.T == pytest.approx(np.exp(-0.7 * squares), abs=5 * np.sqrt(2 / 40_000))
@@ -147,17 +150,43 @@ def test_thin_factors_are_the_covariances(parts: int) -> None:
     rng = np.random.default_rng(0)
     X, columns = rng.standard_normal((60, 10)), np.repeat([0, 1, 2], [40, 17, 3])
     order = rng.permutation(60)
-    gaussians = Gaussians(10)
+    thin = Gaussians(10)
     for rows in np.array_split(order, parts):
-        gaussians.add(X[rows], columns[rows], 3)
+        thin.add(X[rows], columns[rows], 3)
     for j in range(3):
         rows = X[columns == j]
-        assert gaussians.means[j] == pytest.approx(rows.mean(axis=0), abs=1e-12)
-        F = gaussians.factors[j]
+        assert thin.means[j] == pytest.approx(rows.mean(axis=0), abs=1e-12)
+        F = thin.factors[j]
         assert F.T @ F / (len(rows) - 1) == pytest.approx(np.cov(rows.T), abs=1e-10)
         assert len(F) == min(len(rows) - 1, 10)
         off = F @ F.T - np.diag(np.sum(F**2, axis=1))
         assert np.abs(off).max() < 1e-10
+
+
+@pytest.mark.parametrize("samples", [4, 30])  # below and above the 10 features
+def test_factors_do_not_follow_the_sign_of_an_eigenvector(
+    samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LAPACK's sign differs between processors, and draws from a Gaussian follow its factor."""
+    X, columns = (
+        np.random.default_rng(0).standard_normal((samples, 10)),
+        np.zeros(samples, dtype=int),
+    )
+
+    def fitted() -> Gaussians:
+        made = Gaussians(10)
+        made.add(X[::2], columns[::2], 1)
+        made.add(X[1::2], columns[1::2], 1)
+        return made
+
+    plain, decompose = fitted(), gaussians.descending_eigh
+
+    def flipped(S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        values, vectors = decompose(S)
+        return values, vectors * np.where(np.arange(len(values)) % 2, -1, 1)
+
+    monkeypatch.setattr(gaussians, "descending_eigh", flipped)
+    assert np.array_equal(fitted().factors[0], plain.factors[0])
 
 
 @pytest.mark.parametrize("case", ["one sample", "copies"])
@@ -190,7 +219,7 @@ def test_icarl_is_herding_by_hand(stream: list[Session], probe: np.ndarray, memo
         expected = heads.icarl_nme(stream[: t + 1], probe, memory)
         assert learner.logits(probe) == pytest.approx(expected, abs=1e-10)
         assert learner.report()["exemplars"] <= memory
-    assert type(learner).keeps_samples
+    assert learner.keeps_samples
 
 
 def test_icarl_with_room_for_all_is_the_mean_of_unit_features(
@@ -381,7 +410,7 @@ def test_normalised_gradient_is_the_gradient(sizes: list[int]) -> None:
     assert normalised_gradient(Z, targets, starts) == pytest.approx(numeric, abs=1e-7)
 
 
-def test_slope_stays_finite_for_large_logits() -> None:
+def test_the_gradient_stays_finite_for_large_logits() -> None:
     G = softmax.cross_entropy_gradient(np.array([[1e4, 0.0], [-1e4, 0.0]]), np.array([0, 0]))
     assert pytest.approx(np.array([[0, 0], [-0.5, 0.5]]), abs=1e-12) == G
 

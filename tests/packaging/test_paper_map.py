@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-import yaml
+from sparcl.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/paper-map.md").read_text(encoding="utf-8")
-PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+PARAMS = load(ROOT)
 ROWS = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| ")]
 
 

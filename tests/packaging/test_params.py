@@ -1,4 +1,4 @@
-"""params.yaml is read twice, by Snakemake as YAML 1.1 and by DVC as YAML 1.2."""
+"""Settings are read twice, by Snakemake as YAML 1.1 and by DVC as YAML 1.2."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +8,8 @@ import pytest
 import yaml
 from ruamel.yaml import YAML
 
-PARAMS = Path(__file__).resolve().parents[2] / "params.yaml"
+ROOT = Path(__file__).resolve().parents[2]
+FILES = [ROOT / "params.yaml", *sorted((ROOT / "config").rglob("*.yaml"))]
 
 
 def nodes(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -30,8 +31,9 @@ def yaml_1_2(text: str) -> Any:
     return YAML(typ="safe", pure=True).load(text)
 
 
-def test_both_loaders_see_the_same() -> None:
-    text = PARAMS.read_text(encoding="utf-8")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_both_loaders_see_the_same(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
     assert list(nodes(yaml_1_1(text))) == list(nodes(yaml_1_2(text)))
 
 
@@ -40,10 +42,9 @@ def test_the_comparison_sees_the_traps(trap: str) -> None:
     assert list(nodes(yaml_1_1(trap))) != list(nodes(yaml_1_2(trap)))
 
 
-def test_no_dots_in_keys() -> None:
-    keys = [
-        key
-        for path, key in nodes(yaml_1_1(PARAMS.read_text(encoding="utf-8")))
-        if not path.endswith("=")
-    ]
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_keys_can_be_named_on_the_command_line_of_dvc(file: Path) -> None:
+    """`dvc exp run -S file:key.below=value` takes a dot for a level."""
+    tree = yaml_1_1(file.read_text(encoding="utf-8"))
+    keys = [key for path, key in nodes(tree) if not path.endswith("=")]
     assert [key for key in keys if isinstance(key, str) and "." in key] == []

@@ -5,12 +5,12 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import yaml
+from sparcl.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = (ROOT / "paper/report.tex").read_text(encoding="utf-8")
-PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-WHOLE = ["bundled", *PARAMS["ablations"], *PARAMS["peers"], *PARAMS["further"]]
+PARAMS = load(ROOT)
+WHOLE = ["bundled", *(name for name, block in PARAMS["suites"].items() if "group" in block)]
 
 
 def drawn(suite: str) -> set[tuple[str, str, str]]:

@@ -6,7 +6,7 @@ from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
-from sparcl.protocol import diagnostics, metrics, old_classes
+from sparcl.protocol import diagnostics, hits, metrics, old_classes
 
 RIDGE, TAU = 0.3, 0.8
 THRESHOLDS = {"overlap": 0.5, "drift": 0.05, "cosine": 0.5}
@@ -90,7 +90,6 @@ def test_prototype_cosine_of_one_class_is_not_a_number() -> None:
         ("acil", {}),
         ("sparcl", {"tau": 0.7}),
         ("sparcl", {"tau": 0.7, "freeze": False}),
-        ("sparcl", {"tau": 0.7, "cores": 2}),
         ("sparcl-plus", {"tau": 0.7, "width": 12}),
         ("sparcl-alg1", {"tau": 0.7}),
     ],
@@ -107,11 +106,8 @@ def test_old_classes_of_a_learner_restated(method: str, hyper: dict) -> None:
     got = old_classes.measure(learner, before, old, change)
     dW = learner.weights[:, : before.shape[1]] - before
     X, d = learner.expand(old), old.shape[1]
-    core_part = np.zeros_like(dW)
-    for g, part in enumerate(learner.partitions[0]):
-        columns = learner.cluster[: before.shape[1]] == g
-        P = part.U_core @ part.U_core.T
-        core_part[:d, columns] = P @ dW[:d, columns]
+    core_part, U = np.zeros_like(dW), learner.core.U_core
+    core_part[:d] = U @ U.T @ dW[:d]
     residual_part = dW - core_part
     assert got["drift_core"] == pytest.approx(np.abs(X @ core_part).mean(), abs=1e-12)
     assert got["drift_residual"] == pytest.approx(np.abs(X @ residual_part).mean(), abs=1e-12)
@@ -136,9 +132,9 @@ def test_methods_without_a_spectral_core_report_what_they_have() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 8, 13])
-def test_packed_bits_come_back(n: int) -> None:
+def test_hits_come_back_from_text(n: int) -> None:
     hit = np.random.default_rng(n).random(n) < 0.5
-    assert np.array_equal(old_classes.unpacked(old_classes.packed(hit), n), hit)
+    assert np.array_equal(hits.from_text(hits.to_text(hit), n), hit)
 
 
 def stream_of(contaminated: bool, correlated: bool) -> list:

@@ -5,7 +5,6 @@ import pytest
 from reference import metrics as naive
 from reference.streams import synthetic_stream
 
-from sparcl.base.rows import unit
 from sparcl.methods import build
 from sparcl.protocol import experiment, selection, stream
 
@@ -134,33 +133,3 @@ def test_selection_reads_the_base_session_only() -> None:
     options = {"sub_sessions": 2, "fit_share": 0.8, "prefer_ridge": 1.0, "seed": 0}
     clean = selection.select(experiment.Split(Phi, y), *arguments, **options)
     assert selection.select(experiment.Split(spoiled, y), *arguments, **options) == clean
-
-
-def test_pseudo_stream_splits_each_class_80_to_20() -> None:
-    y = np.repeat(np.arange(10), 15)
-    base = np.array([7, 2, 9, 0, 4])
-    parts, fit_rows, score_rows = stream.pseudo_stream(y, base, 3, 0.8, seed=1)
-    assert [len(part) for part in parts] == [2, 2, 1]
-    assert np.array_equal(np.concatenate(parts), base)
-    assert not set(fit_rows.tolist()) & set(score_rows.tolist())
-    assert set(fit_rows.tolist()) | set(score_rows.tolist()) == set(
-        np.flatnonzero(np.isin(y, base)).tolist()
-    )
-    for label in base:
-        assert np.sum(y[fit_rows] == label) == 12
-        assert np.sum(y[score_rows] == label) == 3
-    assert not np.array_equal(
-        fit_rows, stream.pseudo_stream(y, base, 3, 0.8, seed=2)[1]
-    )  # the seed matters
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_unit_norm(dtype: type) -> None:
-    rows = (3.0 * np.random.default_rng(0).standard_normal((5, 7))).astype(dtype)
-    rows[2] = 0
-    got = unit(rows)
-    wide = rows.astype(np.float64)
-    lengths = [np.sqrt(sum(v * v for v in row)) for row in wide]
-    for i in range(5):
-        expected = wide[i] / lengths[i] if lengths[i] else wide[i]
-        assert got[i] == pytest.approx(expected, abs=1e-15)

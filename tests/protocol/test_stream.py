@@ -1,4 +1,4 @@
-"""Class orders and their split into sessions."""
+"""Class orders, their split into sessions, and the pseudo-stream of a base session."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,6 @@ from hypothesis import strategies as st
 
 from sparcl.base.errors import InputError
 from sparcl.protocol import stream
-
-
-@pytest.mark.parametrize("order", [1993, 1994, 1995, 0])
-@pytest.mark.parametrize("classes", [10, 50, 81, 100])
-def test_order_is_numpys_legacy_permutation(order: int, classes: int) -> None:
-    expected = np.random.RandomState(order).permutation(classes)
-    assert np.array_equal(stream.class_order(order, classes), expected)
 
 
 def test_order_1993_is_the_one_in_the_public_logs() -> None:
@@ -33,21 +26,11 @@ def test_order_leaves_the_global_random_state_alone() -> None:
     assert np.random.rand() == expected
 
 
-def test_81_classes_in_10_sessions() -> None:
-    sessions = stream.split_sessions(stream.class_order(1993, 81), 10)
-    assert [len(s) for s in sessions] == [9, 8, 8, 8, 8, 8, 8, 8, 8, 8]
-
-
 def test_base_session_takes_its_classes_first() -> None:
     order = stream.class_order(1994, 50)
     sessions = stream.split_sessions(order, 6, base_classes=25)
     assert [len(s) for s in sessions] == [25, 5, 5, 5, 5, 5]
     assert np.array_equal(sessions[0], order[:25])
-
-
-def test_uneven_rest_after_the_base() -> None:
-    sessions = stream.split_sessions(np.arange(20), 4, base_classes=9)
-    assert [len(s) for s in sessions] == [9, 4, 4, 3]
 
 
 @given(
@@ -81,18 +64,29 @@ def test_every_class_comes_once_and_in_order(
     assert rest == sorted(rest, reverse=True)
 
 
-def test_fewer_classes_than_sessions_says_both_numbers() -> None:
-    with pytest.raises(InputError, match=r"(?s)(?=.*\b5\b)(?=.*\b7\b)"):
-        stream.split_sessions(np.arange(5), 7)
+@pytest.mark.parametrize(
+    ("classes", "sessions", "base"), [(5, 7, 0), (5, 0, 0), (5, -1, 0), (5, 2, -1), (5, 2, 6)]
+)
+def test_sessions_that_cannot_be_filled_are_an_input_error(
+    classes: int, sessions: int, base: int
+) -> None:
+    with pytest.raises(InputError, match=rf"\b{classes}\b.*\b{abs(sessions)}\b"):
+        stream.split_sessions(np.arange(classes), sessions, base_classes=base)
 
 
-@pytest.mark.parametrize("sessions", [0, -1])
-def test_sessions_below_one(sessions: int) -> None:
-    with pytest.raises(InputError):
-        stream.split_sessions(np.arange(5), sessions)
-
-
-@pytest.mark.parametrize("base", [-1, 6])
-def test_base_outside_the_classes(base: int) -> None:
-    with pytest.raises(InputError):
-        stream.split_sessions(np.arange(5), 2, base_classes=base)
+def test_pseudo_stream_splits_each_class_80_to_20() -> None:
+    y = np.repeat(np.arange(10), 15)
+    base = np.array([7, 2, 9, 0, 4])
+    parts, fit_rows, score_rows = stream.pseudo_stream(y, base, 3, 0.8, seed=1)
+    assert [len(part) for part in parts] == [2, 2, 1]
+    assert np.array_equal(np.concatenate(parts), base)
+    assert not set(fit_rows.tolist()) & set(score_rows.tolist())
+    assert set(fit_rows.tolist()) | set(score_rows.tolist()) == set(
+        np.flatnonzero(np.isin(y, base)).tolist()
+    )
+    for label in base:
+        assert np.sum(y[fit_rows] == label) == 12
+        assert np.sum(y[score_rows] == label) == 3
+    assert not np.array_equal(
+        fit_rows, stream.pseudo_stream(y, base, 3, 0.8, seed=2)[1]
+    )  # the seed matters

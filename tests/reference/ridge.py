@@ -1,4 +1,6 @@
-"""Ridge regression on one-hot targets, joint and with equality constraints."""
+"""Ridge regression on one-hot targets, joint and with equality constraints, and how it is validated."""
+
+import math
 
 import numpy as np
 
@@ -52,3 +54,24 @@ def objective(R: np.ndarray, C: np.ndarray, ridge: float, W: np.ndarray) -> np.n
     """Return the ridge objective of each column less ||y||^2, shape (c,)."""
     A = R + ridge * np.eye(len(R))
     return np.sum(W * (A @ W), axis=0) - 2.0 * np.sum(W * C, axis=0)
+
+
+def predicted_accuracy(W: np.ndarray, Phi: np.ndarray, y: np.ndarray) -> float:
+    """Return the accuracy that a Gaussian model of the scores of rows predicts, rival by rival.
+
+    Column j of W (d, c) is class j; y (n,) are columns.  Classes without a row count for nothing.
+    """
+    live = [c for c in range(W.shape[1]) if np.any(y == c)]
+    Z = Phi @ W[:, live]
+    means = {i: Z[y == c].mean(axis=0) for i, c in enumerate(live)}
+    centred = np.concatenate([Z[y == c] - means[i] for i, c in enumerate(live)])
+    S = centred.T @ centred / max(len(Z) - len(live), 1)
+    total = 0.0
+    for i, c in enumerate(live):
+        wins = 1.0
+        for j in range(len(live)):
+            if j != i:
+                s = math.sqrt(S[i, i] + S[j, j] - 2 * S[i, j])
+                wins *= 0.5 * math.erfc(-(means[i][i] - means[i][j]) / s / math.sqrt(2))
+        total += wins * np.sum(y == c)
+    return total / len(Z)

@@ -10,11 +10,12 @@ import yaml
 
 from figures import claims_table
 from sparcl.base.errors import ConfigError, InputError
+from sparcl.pipeline.configuration import load
 from sparcl.report import claims
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = yaml.safe_load((ROOT / "docs/claims.yaml").read_text(encoding="utf-8"))
-PARAMS = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+PARAMS = load(ROOT)
 KNOWN = {kind: list(PARAMS[kind]) for kind in ("methods", "datasets")}
 ORDERS = (1, 2, 3)
 
@@ -168,90 +169,26 @@ def test_double_ids_are_refused() -> None:
 # --- the ledger itself ---------------------------------------------------------------------------
 
 
-def own_frames(one: dict, target: float) -> dict[tuple[str, str], pd.DataFrame]:
-    """Return summaries, with three rows a run, on which the value of this one claim is ``target``."""
-    cells: dict[tuple, dict[tuple, dict]] = {}
-    terms = one["terms"]
-    for i, t in enumerate(terms):
-        if one.get("ratio"):
-            wanted = target * 7.0 if i == 0 else 7.0
-        else:
-            wanted = target / t.get("weight", 1) if i == len(terms) - 1 else 0.0
-        methods = t.get("methods", [t.get("method", "")])
-        # best minus worst of the same methods: the first reaches the target, the rest stay at 0
-        spread = sum(methods == u.get("methods") for u in terms) == 2
-        low, high = next(iter(t.get("where", {"": [1, 10]}).values()))
-        steps = [low, (low + high) / 2, high]
-        reduce = t.get("reduce", "mean")
-        shape = {
-            "sum": np.full(3, wanted / 3),
-            "rise": np.array([0.0, 0.0, wanted]),
-            "first": np.array([wanted, np.nan, np.nan]),
-            "last": np.array([np.nan, np.nan, wanted]),
-            "correlation": correlated(wanted),
-            "rank_correlation": correlated(wanted),
-        }.get(reduce, np.full(3, wanted))
-        table = cells.setdefault((t["suite"], t["frame"]), {})
-        for method in methods:
-            for k, step in enumerate(steps):
-                row = table.setdefault((t.get("dataset", "one"), method, step), {})
-                value = target * (method == methods[0]) if spread else shape[k]
-                if not np.isnan(value):
-                    row[t["column"]] = value
-                row |= {column: step for column in t.get("where", {})}
-                row |= {t["times"]: 1.0} if "times" in t else {}
-                row |= {t["minus"]: 0.0} if "minus" in t else {}
-                row |= {t["with"]: float(k)} if "with" in t else {}
-    return {
-        key: pd.DataFrame(
-            [
-                {"dataset": dataset, "method": method, "order": 1} | row
-                for (dataset, method, _), row in table.items()
-            ]
+def test_the_committed_verdicts_follow_from_the_committed_summaries() -> None:
+    frames = {}
+    for suite, name in claims.sources(LEDGER):
+        path = (
+            ROOT / ("timings" if suite == "timings" else f"paper/{suite}/summary") / f"{name}.csv"
         )
-        for key, table in cells.items()
-    }
-
-
-def correlated(sign: float) -> np.ndarray:
-    return np.array([0.0, 1.0, 2.0]) * (1 if sign > 0 else -1)
-
-
-def sides(rule: dict) -> tuple[float, float]:
-    """Return a value that satisfies a predicate and one that does not, both finite."""
-    if rule["is"] == "between":
-        low, high = rule["than"]
-        return (low + high) / 2, high + 1.0
-    step = 0.5
-    return (
-        (rule["than"] + step, rule["than"] - step)
-        if rule["is"] == "above"
-        else (rule["than"] - step, rule["than"] + step)
-    )
-
-
-MEASURABLE = [one for one in LEDGER if not claims._absent(one, KNOWN)]
-
-
-@pytest.mark.parametrize("one", MEASURABLE, ids=lambda one: one["id"])
-def test_each_claim_of_the_ledger_flips(one: dict) -> None:
-    yes, no = sides(one["judge"])
-    verdicts = [
-        claims.judge([one], own_frames(one, target), KNOWN)[0].verdict for target in (yes, no)
-    ]
-    assert verdicts == ["holds", "does not hold"]
-
-
-def test_ledger_is_well_formed_and_long_enough() -> None:
-    claims.check(LEDGER)
-    assert len(LEDGER) >= 30
-    for one in LEDGER:
-        for t in one["terms"]:
-            assert t["suite"] in {*PARAMS["suites"], "timings"}, one["id"]
+        if path.is_file():
+            frames[suite, name] = pd.read_csv(path)
+    bundled = [d for d, block in PARAMS["datasets"].items() if block.get("features") == "bundle"]
+    known = {"methods": list(PARAMS["methods"]), "datasets": bundled}
+    judged = claims.judge(LEDGER, frames, known)
+    committed = pd.read_csv(ROOT / "paper/claims/claims.csv").drop_duplicates("id")
+    verdicts = dict(zip(committed["id"], committed["verdict"], strict=True))
+    assert {one.claim["id"]: one.verdict for one in judged} == verdicts
 
 
 def test_methods_of_claims_are_run_in_the_suites_they_name() -> None:
-    for one in MEASURABLE:
+    for one in LEDGER:
+        if claims._absent(one, KNOWN):
+            continue
         for t in one["terms"]:
             if t["suite"] == "timings":
                 assert t["method"] in PARAMS["timings"][t["frame"]]["variants"], one["id"]

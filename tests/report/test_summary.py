@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from reference.streams import synthetic_stream
 
-from sparcl.protocol import diagnostics, experiment, old_classes
+from sparcl.protocol import diagnostics, experiment
+from sparcl.protocol.hits import from_text
 from sparcl.report import summary
 
 METHODS = {"acil": {}, "sparcl": {"tau": 0.7}, "ncm": {}}
@@ -82,7 +83,7 @@ def test_arrivals_are_accuracies_by_session_of_arrival(files: tuple) -> None:
 def test_last_hits_agree_with_the_counts(files: tuple) -> None:
     for path in files[0]:
         record = json.loads(path.read_text())
-        hits = old_classes.unpacked(record["last_hits"], sum(record["test_counts"]))
+        hits = from_text(record["last_hits"], sum(record["test_counts"]))
         assert hits.sum() == sum(record["correct"][-1])
         assert path.stat().st_size < 200_000
 

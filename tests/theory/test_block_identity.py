@@ -29,7 +29,7 @@ def test_residual_normal_equations(seed: int, tau: float, ridge: float, update: 
     before = learner.weights.copy()
     learner.fit_session(*sessions[2])
     assert learner.report()["update"] == update
-    W, U = learner.weights, learner.core
+    W, U = learner.weights, learner.core.U_core
     R, C = sums(sessions, class_list(sessions))
     A, U_r = R + ridge * np.eye(11), outside(U)
     A_cc, A_cr = U.T @ A @ U, U.T @ A @ U_r
@@ -54,7 +54,7 @@ def test_coupling_does_not_touch_the_frozen_coordinates() -> None:
         for session in sessions:
             learner.fit_session(*session)
         weights[coupling] = learner.weights[:, :3]
-    U = learner.core
+    U = learner.core.U_core
     difference = weights["exact"] - weights["dropped"]
     assert U.T @ difference == pytest.approx(np.zeros((U.shape[1], 3)), abs=1e-10)
     assert np.abs(difference).max() > 1e-2

@@ -26,7 +26,7 @@ def test_pure_core_features_keep_old_logits(name: str, seed: int, tau: float) ->
     twin = build(name, tau=tau, ridge=0.2, refresh=1, **HYPER[name])
     twin.fit_session(*sessions[0])
     twin.fit_session(*sessions[1])
-    core = twin.core[:12]
+    core = twin.core.U_core[:12]
     inside = np.random.default_rng(seed).standard_normal((20, core.shape[1])) @ core.T
     outside = np.random.default_rng(seed).standard_normal((20, 12))
     before, other = learner.logits(inside), learner.logits(outside)

@@ -23,7 +23,7 @@ def two_sessions(
     first = learner.weights.copy()
     learner.fit_session(*sessions[1])
     R, C = naive.sums(sessions, naive.class_list(sessions))
-    return first, learner.weights.copy(), learner.core.copy(), R, C
+    return first, learner.weights.copy(), learner.core.U_core.copy(), R, C
 
 
 @given(

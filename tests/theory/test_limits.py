@@ -15,7 +15,6 @@ CASES = {
     "printed": ("sparcl-alg1", {}),
     "dropped": ("sparcl", {"coupling": "dropped"}),
     "rare refresh": ("sparcl", {"refresh": 0}),
-    "several cores": ("sparcl", {"cores": 2}),
 }
 
 

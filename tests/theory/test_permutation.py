@@ -15,7 +15,6 @@ CASES = {
     "map": ("sparcl-plus", {"tau": 0.6, "width": 20}),
     "top-k map": ("sparcl-plus", {"tau": 0.6, "width": 20, "expansion": "topk"}),
     "projection": ("sparcl", {"tau": 0.6, "project": True}),
-    "several cores": ("sparcl", {"tau": 0.6, "cores": 2}),
     "trust region": ("sparcl", {"tau": 0.6, "trust_degrees": 30.0}),
 }
 

@@ -34,8 +34,10 @@ def test_core_logits_stay_and_drift_is_bounded(
         old = before.shape[1]
         learner.fit_session(Phi, y)
         after = learner.weights[:, :old]
-        P_core = learner.core @ learner.core.T  # the core that this session was fitted with
-        assert learner.core.shape[1] >= 1
+        P_core = (
+            learner.core.U_core @ learner.core.U_core.T
+        )  # the core that this session was fitted with
+        assert learner.core.U_core.shape[1] >= 1
         assert rows @ P_core @ after == pytest.approx(rows @ P_core @ before, abs=1e-10)
         drift = np.abs(learner.logits(rows)[:, :old] - z_before)
         residual = np.linalg.norm(rows - rows @ P_core, axis=1)
@@ -56,7 +58,7 @@ def test_core_logits_of_joint_ridge_do_change() -> None:
     before = joint.weights.copy()
     for learner in (frozen, joint):
         learner.fit_session(*sessions[1])
-    core = frozen.core
+    core = frozen.core.U_core
     change = core.T @ (joint.weights[:, : before.shape[1]] - before)
     assert np.abs(change).max() > 1e-2
 
@@ -70,7 +72,7 @@ def test_core_logits_stay_in_the_linear_block_of_sparcl_plus() -> None:
         before = learner.weights.copy()
         learner.fit_session(Phi, y)
         after = learner.weights[:, : before.shape[1]]
-        P_core = learner.core @ learner.core.T
+        P_core = learner.core.U_core @ learner.core.U_core.T
         x = learner.expand(rows)
         P_core = P_core if len(P_core) == x.shape[1] else np.pad(P_core, (0, 25))
         assert x @ P_core @ after == pytest.approx(x @ P_core @ before, abs=1e-10)

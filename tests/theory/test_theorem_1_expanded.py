@@ -27,7 +27,7 @@ def test_bound_with_a_map(kind: str, seed: int, tau: float, refresh: int) -> Non
         if t:
             change = learner.weights[:, : before.shape[1]] - before
             x = learner.expand(rows)
-            core = learner.core @ learner.core.T
+            core = learner.core.U_core @ learner.core.U_core.T
             linear = np.linalg.norm(rows - rows @ core, axis=1)
             mapped = np.linalg.norm(x[:, 12:], axis=1)
             bound = np.outer(np.hypot(linear, mapped), np.linalg.norm(change, axis=0))
@@ -43,7 +43,7 @@ def test_the_residual_of_f_alone_bounds_nothing() -> None:
     learner = build("sparcl-plus", ridge=0.1, tau=0.9, tau_map=0.3, width=40, refresh=0)
     for session in sessions[:2]:
         learner.fit_session(*session)
-    core, before = learner.core, learner.weights.copy()
+    core, before = learner.core.U_core, learner.weights.copy()
     learner.fit_session(*sessions[2])
     inside = np.random.default_rng(0).standard_normal((10, core.shape[1])) @ core.T
     drift = learner.expand(inside) @ (learner.weights[:, :6] - before)
@@ -63,7 +63,7 @@ def test_bound_with_random_directions(seed: int, tau: float, m: int) -> None:
         learner.fit_session(Phi, y)
         after = learner.weights.copy()
         if t:
-            U, Q = learner.core, learner.Q
+            U, Q = learner.core.U_core, learner.core.Qs[0]
             W, Z = algorithm_1_expanded(sessions[: t + 1], 0.1, U, Q, W_old)
             assert after == pytest.approx(W, abs=1e-8)  # what the expanded coefficients amount to
             if t > 1:

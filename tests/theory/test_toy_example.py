@@ -29,7 +29,7 @@ def test_sparcl_keeps_the_first_coordinate(name: str) -> None:
     learner.fit_session(*OLD)
     learner.fit_session(*NEW)
     assert learner.report()["k"] == 1
-    assert np.abs(learner.core).ravel() == pytest.approx([1.0, 0.0], abs=1e-14)
+    assert np.abs(learner.core.U_core).ravel() == pytest.approx([1.0, 0.0], abs=1e-14)
     assert learner.weights[:, 0] == pytest.approx([0.4, 0.0], abs=1e-14)
     along_e1 = np.array([[3.0, 0.0]])
     assert learner.logits(along_e1)[0, 0] == pytest.approx(1.2, abs=1e-14)

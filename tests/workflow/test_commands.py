@@ -9,10 +9,12 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
-from copies import ROOT, snakemake
+from copies import ROOT
 from dvc.cli import parse_args
+from snakemake.cli import get_argument_parser
 
 from sparcl.app import cli
 
@@ -62,17 +64,30 @@ def test_make_has_the_target(line: str, pristine: Path) -> None:
     assert plan.returncode == 0, plan.stderr
 
 
-# test_report.py makes a report; a plan of one would need the results.
-@pytest.mark.parametrize("line", [line for line in of("snakemake") if "--report" not in line])
-def test_snakemake_plans_it(line: str, pristine: Path) -> None:
-    if "--cores" not in line:  # the name of a target, or of an option
-        line += " --cores 1"
-    if "profiles/kubernetes" in line:
-        return  # test_cluster.py plans it, with a storage to look into
-    if "--sdm conda" in line:
-        line = line.replace("--sdm conda", "")  # asks for conda even to plan
-    plan = snakemake(pristine, "--dry-run", *shlex.split(line)[1:])
-    assert plan.returncode == 0, plan.stdout
+RULES = set(
+    re.findall(
+        r"^rule (\w+):",
+        "".join(
+            p.read_text("utf-8") for p in [ROOT / "Snakefile", *ROOT.glob("workflow/rules/*.smk")]
+        ),
+        re.MULTILINE,
+    )
+)
+
+
+@pytest.mark.parametrize("line", of("snakemake"))
+def test_snakemake_takes_it(line: str, loaded: dict[str, Any]) -> None:
+    """Options, targets, suite and profile exist; test_plan.py and test_cluster.py plan them."""
+    chosen = get_argument_parser().parse_args(shlex.split(line)[1:])
+    assert {*(chosen.targets or [])} <= RULES
+    assert all(suite in loaded["suites"] for suite in suites(chosen.config))
+    for profile in chosen.profile or []:
+        assert (ROOT / profile / "config.yaml").is_file()
+
+
+def suites(config: list[str] | None) -> list[str]:
+    """Return the suites that ``--config`` names."""
+    return [entry.partition("=")[2] for entry in config or [] if entry.startswith("suite=")]
 
 
 @pytest.mark.parametrize("line", of("dvc"))

@@ -4,7 +4,9 @@ import json
 import re
 import subprocess
 from collections import defaultdict
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -44,7 +46,7 @@ def test_deleted_outputs_are_rebuilt_to_the_byte(fresh: Path) -> None:
 
 def test_a_changed_setting_reruns_that_method_alone(work: Path) -> None:
     before = record_times(work)
-    with edited(work / "params.yaml", ("tau: 0.95", "tau: 0.3")):
+    with edited(work / "config/methods.yaml", ("tau: 0.95", "tau: 0.3")):
         said = dvc(work, "repro")
         assert rewritten(work, before) == {"sparcl-paper"}
         assert "Running stage 'runs'" in said and "Running stage 'paper'" in said
@@ -65,35 +67,31 @@ def test_a_caption_reruns_no_method(work: Path) -> None:
 
 
 def test_a_comment_reruns_nothing(work: Path) -> None:
-    with edited(work / "params.yaml", ("suites:", "# a remark\nsuites:")):
+    remarks = [("params.yaml", "selection:"), ("config/methods.yaml", "acil:")]
+    with ExitStack() as stack:
+        for name, key in remarks:
+            stack.enter_context(edited(work / name, (key, f"# a remark\n{key}")))
         assert "up to date" in dvc(work, "repro")
         plan = snakemake(work, "--dry-run", "--cores", "1", "all")
         assert "Nothing to be done" in plan.stdout
 
 
-USERS = {
-    "sparcl/algebra/ridge.py": {"acil", "sparcl", "sparcl-paper"},
-    "sparcl/methods/sparcl.py": {"sparcl", "sparcl-paper"},
-}
-
-
-@pytest.mark.parametrize("file", USERS)
-def test_changed_code_reruns_what_uses_it(work: Path, file: str) -> None:
+def test_changed_code_reruns_what_uses_it(work: Path) -> None:
+    """And gives the same bytes, as a remark does; test_reruns.py has more files."""
     before = record_times(work)
-    with edited(work / file, ("", "# a remark\n")):
+    with edited(work / "sparcl/methods/sparcl.py", ("", "# a remark\n")):
         dvc(work, "repro")
-    assert rewritten(work, before) == USERS[file]
+    assert rewritten(work, before) == {"sparcl", "sparcl-paper"}
     assert [name for name in git(work, "diff", "--name-only").split() if "paper" in name] == []
 
 
 def test_metrics_and_plots_show_every_method(work: Path) -> None:
     values = json.loads(dvc(work, "metrics", "show", "--json", show=False))[""]["data"]
     means = values["paper/bundled/summary/metrics.json"]["data"]
-    methods = {"ncm", "acil", "sparcl", "sparcl-paper"}
-    for dataset in ("tiny-a", "tiny-b"):
-        assert means[dataset]["efficientnet-lite0"].keys() == methods
-        for measures in means[dataset]["efficientnet-lite0"].values():
-            assert measures.keys() == {"A_bar", "A_last"}
+    methods = {"ncm", "sparcl", "sparcl-paper"}
+    assert means["tiny-a"]["efficientnet-lite0"].keys() == methods
+    for measures in means["tiny-a"]["efficientnet-lite0"].values():
+        assert measures.keys() == {"A_bar", "A_last"}
     table = dvc(work, "metrics", "show", "--md")
     assert "tiny-a.efficientnet-lite0.ncm.A_bar" in table
     dvc(work, "plots", "show", "--out", "plots")
@@ -120,34 +118,59 @@ def planned_code(folder: Path, target: str) -> dict[bool, set[str]]:
     return files
 
 
-def test_stages_list_the_code_that_their_jobs_use(pristine: Path) -> None:
-    """A folder stands for its files: a new method or figure needs no line in dvc.yaml."""
+def room(file: str) -> str:
+    """Return what dvc.yaml names for a file: its room, or the file at the top of a package."""
+    above, _, name = file.rpartition("/")
+    return (
+        "workflow"
+        if above == "workflow/scripts"
+        else file
+        if name == file or above == "sparcl"
+        else above
+    )
+
+
+def test_stages_name_the_rooms_that_their_jobs_use(pristine: Path) -> None:
+    """A new method, part or figure needs no line in dvc.yaml; a room that nothing uses has none."""
     planned = planned_code(pristine, "all")
-    for stage, drawing, folder in (("runs", False, "sparcl/methods"), ("paper", True, "figures")):
-        deps = {d for d in STAGES[stage]["deps"] if d.startswith(("sparcl", "workflow/scripts"))}
-        used = {name for name in planned[drawing] if not name.startswith(folder + "/")}
-        assert deps - {folder} == used, f"stage {stage}: correct its deps in dvc.yaml"
-        assert folder in STAGES[stage]["deps"]
+    planned_recorded = set().union(*planned_code(pristine, "recorded").values())
+    for stage, used in (
+        ("runs", planned[False]),
+        ("paper", planned[True]),
+        ("recorded", planned_recorded),
+    ):
+        deps = {d for d in STAGES[stage]["deps"] if d.startswith(("sparcl", "figures", "workflow"))}
+        assert deps == {room(file) for file in used}, f"stage {stage}: correct its deps in dvc.yaml"
 
 
-def test_the_recorded_suites_are_a_stage(pristine: Path) -> None:
-    """Every suite that paper/ holds beside the default one, and all code that their jobs use."""
-    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
-    suites = [*params["ablations"], *params["peers"], *params["further"], "claims"]
+def test_stages_name_the_settings_that_their_jobs_read() -> None:
+    """Captions are settings of tables and figures alone: they start no stage with runs of methods."""
+    named = {
+        stage: {next(iter(p)) if isinstance(p, dict) else p for p in block.get("params", [])}
+        for stage, block in STAGES.items()
+    }
+    page = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "config").glob("*.yaml")}
+    assert set().union(*named.values()) == {*page, *files, "config/suites/bundled.yaml"}
+    assert named["runs"] == {*page, *files, "config/suites/bundled.yaml"} - {
+        "extraction",
+        *(f"config/{name}.yaml" for name in ("backbones", "figures", "tables", "timings")),
+    }
+    assert "config/suites" in STAGES["recorded"]["deps"]
+
+
+def test_the_recorded_suites_are_a_stage(loaded: dict[str, Any]) -> None:
+    """Every suite that paper/ holds beside the default one."""
+    suites = {name for name, block in loaded["suites"].items() if "group" in block}
     outs = {next(iter(out)) for out in STAGES["recorded"]["outs"]}
-    assert outs == {f"paper/{suite}" for suite in suites}
-    used = set().union(*planned_code(pristine, "recorded").values())
-    used -= {"workflow/scripts/time_methods.py"}  # the stage `timings`
-    folders = ("sparcl/methods/", "figures/")
-    deps = {d for d in STAGES["recorded"]["deps"] if d.endswith(".py")}
-    assert deps == {name for name in used if not name.startswith(folders)}
+    assert outs == {f"paper/{suite}" for suite in (*suites, "claims")}
 
 
 @pytest.mark.slow
 def test_a_sweep_of_one_method(work: Path) -> None:
     """`dvc exp run -S` in place: the other methods' records stand."""
     before = record_times(work)
-    dvc(work, "exp", "run", "-S", "methods.sparcl-paper.hyper.tau=0.9")
+    dvc(work, "exp", "run", "-S", "config/methods.yaml:sparcl-paper.hyper.tau=0.9")
     assert rewritten(work, before) == {"sparcl-paper"}
     runs = (work / "paper/bundled/summary/runs.csv").read_text(encoding="utf-8")
     assert ",0.9," in runs
@@ -157,7 +180,7 @@ def test_a_sweep_of_one_method(work: Path) -> None:
 def test_a_sweep_in_a_temporary_copy(work: Path) -> None:
     """`--temp` has no run records: it computes every method, and leaves the working copy alone."""
     before = record_times(work)
-    said = dvc(work, "exp", "run", "--temp", "-S", "methods.sparcl-paper.hyper.tau=0.9")
+    said = dvc(work, "exp", "run", "--temp", "-S", "config/methods.yaml:sparcl-paper.hyper.tau=0.9")
     assert record_times(work) == before
     assert git(work, "status", "--porcelain") == ""
     name = re.search(r"Ran experiment\(s\): ([\w-]+)", said).group(1)

@@ -36,7 +36,7 @@ TRACED = {
     "recommend": {"overlap": 0.5, "drift": 0.05, "cosine": 0.5},
 }
 SPARCL = {"learner": "sparcl", "hyper": {"refresh": 1}, "select": ["ridge", "tau"]}
-UNTOUCHED = {"normalize": True, "stress": "none"}
+UNTOUCHED = {"normalize": True, "stress": {}}
 GRID = {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]}
 
 
@@ -319,7 +319,7 @@ def test_sums_of_shards_and_a_run_from_them(
         selection=[],
         sums=total,
     )
-    spec = {"learner": "acil", "hyper": {"ridge": 0.1}, "normalize": True, "stress": "none"}
+    spec = {"learner": "acil", "hyper": {"ridge": 0.1}, "normalize": True, "stress": {}}
     names = {"method": "acil", "seed": 0}
     call("run_from_sums", inputs, [record], spec=spec, wildcards=names)
     got = json.loads(record.read_text(encoding="utf-8"))

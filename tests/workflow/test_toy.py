@@ -7,8 +7,9 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
 from copies import TOY, outputs, planned, snakemake
+
+from sparcl.pipeline.configuration import load
 
 PNG = b"\x89PNG\r\n\x1a\n"
 STREAM = re.compile(rb"stream\r?\n(.*?)endstream", re.DOTALL)
@@ -18,8 +19,7 @@ DATE = re.compile(
 
 
 def test_every_record_table_and_figure_is_there(toy: Path) -> None:
-    params = yaml.safe_load((toy / "params.yaml").read_text(encoding="utf-8"))
-    suite = params["suites"]["toy"]
+    suite = load(toy)["suites"]["toy"]
     runs = {
         f"results/runs/toy/{dataset}/{backbone}/{method}/{order}-{seed}.json"
         for dataset in suite["datasets"]

@@ -5,19 +5,23 @@ ledger takes the times that are there, however old: features that git has just w
 ask for a second measurement.
 """
 
+from sparcl.report.claims import sources
+
+LEDGER = "docs/claims.yaml"
+CLAIMS = ask(configuration.read_yaml, Path(workflow.basedir) / LEDGER)
+# What the ledger reads, as far as suites and summaries of that name exist.
+CLAIMED = plan.existing(
+    config,
+    [
+        displays.frame_file(f"{suite}/{frame}", suite)
+        for suite, frame in sources(CLAIMS)
+    ],
+)
+
 
 rule time_methods:
     input:
-        unpack(
-            lambda w: {
-                dataset: ancient(
-                    feature_file(
-                        dataset, config["timings"][w.timing]["backbone"], "train"
-                    )
-                )
-                for dataset in config["timings"][w.timing]["datasets"]
-            }
-        ),
+        unpack(lambda w: timed(w.timing)),
     output:
         "timings/{timing}.csv",
     log:
@@ -26,7 +30,7 @@ rule time_methods:
         "../envs/core.yaml"
     threads: workflow.cores
     params:
-        spec=lambda w: config["timings"][w.timing],
+        spec=lambda w: specs.timing(config, w.timing),
     script:
         "../scripts/time_methods.py"
 
@@ -34,16 +38,7 @@ rule time_methods:
 # On the streams and of the methods whose times are measured.
 rule measure_memory:
     input:
-        unpack(
-            lambda w: {
-                dataset: ancient(
-                    feature_file(
-                        dataset, config["timings"]["methods"]["backbone"], "train"
-                    )
-                )
-                for dataset in config["timings"]["methods"]["datasets"]
-            }
-        ),
+        unpack(lambda w: timed("methods")),
     output:
         "timings/memory.csv",
     log:
@@ -52,19 +47,19 @@ rule measure_memory:
         "../envs/core.yaml"
     threads: workflow.cores
     params:
-        spec=config["timings"]["methods"],
+        spec=specs.timing(config, "methods"),
     script:
         "../scripts/measure_memory.py"
 
 
 rule judge_claims:
     input:
-        csv=claimed_summaries(timings=False),
-        timings=ancient(claimed_summaries(timings=True)),
+        csv=[path for path in CLAIMED if not path.startswith("timings/")],
+        timings=ancient([path for path in CLAIMED if path.startswith("timings/")]),
         ledger=LEDGER,
-        code=code("judge_claims", "sparcl.report.claims", "figures.claims_table"),
+        code=script_code("judge_claims", "sparcl.report.claims", "figures.claims_table"),
     output:
-        claims_files(),
+        multiext("paper/claims/claims", ".tex", ".md", ".csv"),
     log:
         "results/logs/judge_claims.log",
     conda:
@@ -73,7 +68,9 @@ rule judge_claims:
     params:
         ledger=CLAIMS,
         known={
-            "datasets": [name for name in config["datasets"] if is_bundled(name)],
+            "datasets": [
+                name for name in config["datasets"] if paths.is_bundled(config, name)
+            ],
             "methods": list(config["methods"]),
         },
         labels={name: block["label"] for name, block in config["datasets"].items()},
@@ -84,7 +81,7 @@ rule judge_claims:
 rule draw_claims:
     input:
         csv=frames("figures", "claims", "claims"),
-        code=code("draw_figure", "figures.claims"),
+        code=script_code("draw_figure", "figures.claims"),
     output:
         multiext("paper/claims/{figure}", ".pdf", ".png"),
     log:
@@ -95,6 +92,6 @@ rule draw_claims:
         "../envs/core.yaml"
     threads: 1
     params:
-        options=pick("figures", "claims"),
+        options=config["figures"]["claims"],
     script:
         "../scripts/draw_figure.py"

@@ -9,8 +9,8 @@ A data set with `shards: n` in its block is extracted by n jobs a split; the fea
 
 rule extract_features:
     input:
-        split=lambda w: split_list(w.dataset),
-        code=code("extract_features", "sparcl.extraction.extract"),
+        split=lambda w: paths.split_list(config, w.dataset),
+        code=script_code("extract_features", "sparcl.extraction.extract"),
     output:
         features="results/features/{dataset}/{backbone}/{split}.h5",
         manifest="results/features/{dataset}/{backbone}/{split}.json",
@@ -22,7 +22,7 @@ rule extract_features:
         "../envs/extract.yaml"
     threads: config["extraction"]["threads"]
     params:
-        spec=extraction_spec,
+        spec=lambda w: specs.extraction(config, w.dataset, w.backbone),
         images=lambda w: folder_stamp(config["datasets"][w.dataset]),
     script:
         "../scripts/extract_features.py"
@@ -30,8 +30,8 @@ rule extract_features:
 
 rule extract_shard:
     input:
-        split=lambda w: split_list(w.dataset),
-        code=code("extract_features", "sparcl.extraction.extract"),
+        split=lambda w: paths.split_list(config, w.dataset),
+        code=script_code("extract_features", "sparcl.extraction.extract"),
     output:
         features="results/features/{dataset}/{backbone}/{split}.shards/{shard}-of-{shards}.h5",
         manifest="results/features/{dataset}/{backbone}/{split}.shards/{shard}-of-{shards}.json",
@@ -43,7 +43,7 @@ rule extract_shard:
         "../envs/extract.yaml"
     threads: config["extraction"]["threads"]
     params:
-        spec=extraction_spec,
+        spec=lambda w: specs.extraction(config, w.dataset, w.backbone),
         images=lambda w: folder_stamp(config["datasets"][w.dataset]),
     script:
         "../scripts/extract_features.py"
@@ -51,9 +51,11 @@ rule extract_shard:
 
 rule merge_shards:
     input:
-        shards=lambda w: shard_files(w.dataset, w.backbone, w.split),
-        manifests=lambda w: shard_files(w.dataset, w.backbone, w.split, "json"),
-        code=code("merge_shards", "sparcl.features.shards"),
+        shards=lambda w: paths.shard_files(config, w.dataset, w.backbone, w.split),
+        manifests=lambda w: paths.shard_files(
+            config, w.dataset, w.backbone, w.split, "json"
+        ),
+        code=script_code("merge_shards", "sparcl.features.shards"),
     output:
         features="results/features/{dataset}/{backbone}/{split}.h5",
         manifest="results/features/{dataset}/{backbone}/{split}.json",
@@ -70,7 +72,7 @@ rule merge_shards:
 
 rule list_split:
     input:
-        code=code("list_split", "sparcl.extraction.datasets"),
+        code=script_code("list_split", "sparcl.extraction.datasets"),
     output:
         list="results/splits/{dataset}.txt",
         hash="results/splits/{dataset}.txt.sha256",
@@ -80,7 +82,7 @@ rule list_split:
         "../envs/extract.yaml"
     threads: 1
     params:
-        spec=split_spec,
+        spec=lambda w: specs.split(config, w.dataset),
         images=lambda w: folder_stamp(config["datasets"][w.dataset]),
     script:
         "../scripts/list_split.py"
@@ -88,10 +90,10 @@ rule list_split:
 
 rule verify_features:
     input:
-        unpack(lambda w: shard_inputs(w.dataset, w.backbone, w.split)),
+        unpack(lambda w: paths.shard_inputs(config, w.dataset, w.backbone, w.split)),
         features="data/features/{dataset}/{backbone}/{split}.h5",
         manifest="data/features/{dataset}/{backbone}/{split}.json",
-        code=code("verify_features", "sparcl.features.store"),
+        code=script_code("verify_features", "sparcl.features.store"),
     output:
         "results/verified/{dataset}/{backbone}/{split}.json",
     log:

@@ -4,7 +4,9 @@
 rule draw_figure:
     input:
         csv=lambda w: frames("figures", w.figure, w.suite),
-        code=lambda w: code("draw_figure", "figures." + w.figure.replace("-", "_")),
+        code=lambda w: script_code(
+            "draw_figure", module_name("figure", w.figure, config["figures"][w.figure])
+        ),
     output:
         "paper/{suite}/figures/{figure}.pdf",
         report(
@@ -20,6 +22,6 @@ rule draw_figure:
         "../envs/core.yaml"
     threads: 1
     params:
-        options=lambda w: display("figures", w.figure, w.suite),
+        options=lambda w: displays.display(config, "figures", w.figure, w.suite),
     script:
         "../scripts/draw_figure.py"

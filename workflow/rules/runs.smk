@@ -1,13 +1,15 @@
 """Class orders, hyper-parameter selection, one job a run, and what depends on R and C only."""
 
+# What reads the features of a suite and stresses them.
+DATA = ("sparcl.features.store", "sparcl.protocol.stress")
+
 
 rule make_order:
     input:
-        unpack(order_features),
-        manifest=lambda w: manifest(
-            w.dataset, next(iter(members("backbones", w.suite))), "train"
+        unpack(lambda w: paths.order_inputs(config, w.suite, w.dataset)),
+        code=lambda w: script_code(
+            "make_order", *order_modules(config["suites"][w.suite]["order_rule"])
         ),
-        code=lambda w: code("make_order", *order_modules(w.suite)),
     output:
         "results/orders/{suite}/{dataset}/{order}.json",
     log:
@@ -16,20 +18,17 @@ rule make_order:
         "../envs/core.yaml"
     threads: 1
     params:
-        spec=lambda w: {
-            key: protocol(w.suite)[key]
-            for key in ("sessions", "base_classes", "order_rule", "normalize")
-        },
+        spec=lambda w: specs.order(config, w.suite),
     script:
         "../scripts/make_order.py"
 
 
 rule select_hyper:
     input:
-        unpack(lambda w: feature_inputs(w, "train")),
+        unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "train")),
         order="results/orders/{suite}/{dataset}/{order}.json",
         code=lambda w: method_code(
-            "select_hyper", "sparcl.protocol.selection", w.method
+            "select_hyper", w.method, *DATA, "sparcl.protocol.selection"
         ),
     output:
         "results/selection/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
@@ -39,19 +38,23 @@ rule select_hyper:
         "../envs/core.yaml"
     threads: 1
     params:
-        spec=lambda w: method_spec(w.method)
-        | {"selection": selection_spec(w.method)}
-        | data_spec(w.suite),
+        spec=lambda w: specs.selection(config, w.method) | specs.data(config, w.suite),
     script:
         "../scripts/select_hyper.py"
 
 
 rule run_method:
     input:
-        unpack(lambda w: feature_inputs(w, "train", "test")),
+        unpack(
+            lambda w: paths.feature_inputs(
+                config, w.dataset, w.backbone, "train", "test"
+            )
+        ),
         order="results/orders/{suite}/{dataset}/{order}.json",
-        selection=selection,
-        code=lambda w: method_code("run_method", "sparcl.protocol.experiment", w.method),
+        selection=lambda w: paths.selection_file(config, **w),
+        code=lambda w: method_code(
+            "run_method", w.method, *DATA, "sparcl.protocol.experiment"
+        ),
     output:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
     log:
@@ -62,21 +65,16 @@ rule run_method:
         "../envs/core.yaml"
     threads: 1
     params:
-        spec=lambda w: method_spec(w.method) | data_spec(w.suite),
+        spec=lambda w: specs.method(config, w.method) | specs.data(config, w.suite),
     script:
         "../scripts/run_method.py"
 
 
 rule trace_spectrum:
     input:
-        unpack(lambda w: feature_inputs(w, "train")),
+        unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "train")),
         order="results/orders/{suite}/{dataset}/{order}.json",
-        code=code(
-            "trace_spectrum",
-            "sparcl.protocol.diagnostics",
-            "sparcl.protocol.stress",
-            "sparcl.features.store",
-        ),
+        code=script_code("trace_spectrum", *DATA, "sparcl.protocol.diagnostics"),
     output:
         "results/spectra/{suite}/{dataset}/{backbone}/{order}.json",
     log:
@@ -85,6 +83,6 @@ rule trace_spectrum:
         "../envs/core.yaml"
     threads: 1
     params:
-        spec=lambda w: config["spectrum"] | data_spec(w.suite),
+        spec=lambda w: config["spectrum"] | specs.data(config, w.suite),
     script:
         "../scripts/trace_spectrum.py"

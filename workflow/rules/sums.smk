@@ -7,9 +7,17 @@ of T matrices instead of K.
 
 rule sum_shard:
     input:
-        unpack(summed_features),
-        unpack(summed_order),
-        code=code("sum_shard", "sparcl.app.sums"),
+        unpack(
+            lambda w: paths.summed_features(
+                config,
+                w.dataset,
+                w.backbone,
+                w.shard,
+                w.shards,
+            )
+        ),
+        unpack(lambda w: paths.summed_order(w.dataset, w.by)),
+        code=script_code("sum_shard", "sparcl.app.sums"),
     output:
         "results/sums/{dataset}/{backbone}/{scale}/{by}/{shard}-of-{shards}.npz",
     log:
@@ -23,9 +31,9 @@ rule sum_shard:
 
 rule merge_sums:
     input:
-        unpack(lambda w: feature_inputs(w, "train")),
-        sums=sums_of_shards,
-        code=code("merge_sums", "sparcl.app.sums"),
+        unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "train")),
+        sums=lambda w: paths.sums_of_shards(config, **w),
+        code=script_code("merge_sums", "sparcl.app.sums"),
     output:
         "results/sums/{dataset}/{backbone}/{scale}/{by}.npz",
     log:
@@ -39,16 +47,15 @@ rule merge_sums:
 
 rule run_from_sums:
     input:
-        unpack(lambda w: feature_inputs(w, "test")),
-        train=lambda w: manifest(w.dataset, w.backbone, "train"),
+        unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "test")),
+        train=lambda w: paths.manifest(config, w.dataset, w.backbone, "train"),
         order="results/orders/{suite}/{dataset}/{order}.json",
-        selection=selection,
-        sums=sums_file,
-        code=lambda w: code(
-            "run_from_sums",
-            "sparcl.app.sums",
-            "sparcl.protocol.sweep",
-            methods.module_name(pick("methods", w.method)["learner"]),
+        selection=lambda w: paths.selection_file(config, **w),
+        sums=lambda w: paths.sums_file(
+            config, w.suite, w.dataset, w.backbone, w.method, w.order
+        ),
+        code=lambda w: method_code(
+            "run_from_sums", w.method, "sparcl.app.sums", "sparcl.protocol.sweep"
         ),
     output:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
@@ -60,6 +67,6 @@ rule run_from_sums:
         "../envs/core.yaml"
     threads: 1
     params:
-        spec=lambda w: method_spec(w.method) | data_spec(w.suite),
+        spec=lambda w: specs.method(config, w.method) | specs.data(config, w.suite),
     script:
         "../scripts/run_from_sums.py"

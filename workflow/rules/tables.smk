@@ -3,11 +3,11 @@
 
 rule summarise_runs:
     input:
-        records=lambda w: run_records(w.suite),
-        traces=lambda w: spectrum_traces(w.suite),
-        code=code("summarise_runs", "sparcl.report.summary"),
+        records=lambda w: plan.run_records(config, w.suite),
+        traces=lambda w: plan.spectrum_traces(config, w.suite),
+        code=script_code("summarise_runs", "sparcl.report.summary"),
     output:
-        **{name: f"paper/{{suite}}/summary/{name}.csv" for name in RECORDS},
+        **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.RECORDS},
         metrics="paper/{suite}/summary/metrics.json",
     log:
         "results/logs/summarise_runs/{suite}.log",
@@ -20,10 +20,10 @@ rule summarise_runs:
 
 rule summarise_spectra:
     input:
-        traces=lambda w: spectrum_traces(w.suite),
-        code=code("summarise_spectra", "sparcl.report.summary"),
+        traces=lambda w: plan.spectrum_traces(config, w.suite),
+        code=script_code("summarise_spectra", "sparcl.report.summary"),
     output:
-        **{name: f"paper/{{suite}}/summary/{name}.csv" for name in TRACES},
+        **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.TRACES},
     log:
         "results/logs/summarise_spectra/{suite}.log",
     conda:
@@ -35,8 +35,8 @@ rule summarise_spectra:
 
 rule compare_methods:
     input:
-        records=lambda w: run_records(w.suite),
-        code=code(
+        records=lambda w: plan.run_records(config, w.suite),
+        code=script_code(
             "compare_methods", "sparcl.report.comparison", "sparcl.report.summary"
         ),
     output:
@@ -47,7 +47,7 @@ rule compare_methods:
         "../envs/core.yaml"
     threads: 1
     params:
-        spec=lambda w: protocol(w.suite)["compare"],
+        spec=lambda w: config["suites"][w.suite]["compare"],
     script:
         "../scripts/compare_methods.py"
 
@@ -55,7 +55,9 @@ rule compare_methods:
 rule write_table:
     input:
         csv=lambda w: frames("tables", w.table, w.suite),
-        code=lambda w: code("write_table", f"figures.{w.table.replace('-', '_')}_table"),
+        code=lambda w: script_code(
+            "write_table", module_name("table", w.table, config["tables"][w.table])
+        ),
     output:
         multiext("paper/{suite}/tables/{table}", ".tex", ".md"),
         report(
@@ -71,6 +73,6 @@ rule write_table:
         "../envs/core.yaml"
     threads: 1
     params:
-        options=lambda w: display("tables", w.table, w.suite),
+        options=lambda w: displays.display(config, "tables", w.table, w.suite),
     script:
         "../scripts/write_table.py"

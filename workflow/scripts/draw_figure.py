@@ -6,6 +6,7 @@ from sparcl.pipeline import adapter
 
 def main(snakemake) -> None:
     render(
+        "figure",
         snakemake.wildcards.figure,
         snakemake.input.csv,
         snakemake.params.options,

@@ -19,8 +19,7 @@ def main(snakemake) -> None:
         sessions[0],
         spec["learner"],
         hyper,
-        {name: rule["grid"][name] for name in spec["select"]},
-        **{key: rule[key] for key in ("sub_sessions", "fit_share", "prefer_ridge")},
+        **rule,
         seed=int(snakemake.wildcards.seed),
     )
     write_json(snakemake.output[0], chosen)

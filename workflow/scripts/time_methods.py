@@ -14,7 +14,7 @@ def main(snakemake) -> None:
         data = store.read(snakemake.input[dataset])
         order = stream.class_order(spec["order"], len(data.class_names))
         sessions = stream.split_sessions(order, spec["sessions"])
-        (train,) = stress.splits({"normalize": True, "stress": "none"}, sessions, data)
+        (train,) = stress.splits({"normalize": True, "stress": {}}, sessions, data)
         parts = [train.rows(classes) for classes in sessions]
         for row in timing.relative(parts, spec["variants"], spec["repeats"]):
             rows.append({"dataset": dataset, "order": spec["order"], **row} | timing.machine())

@@ -6,7 +6,8 @@ from sparcl.pipeline import adapter
 
 def main(snakemake) -> None:
     render(
-        f"{snakemake.wildcards.table}-table",
+        "table",
+        snakemake.wildcards.table,
         snakemake.input.csv,
         snakemake.params.options,
         list(snakemake.output),

@@ -1,0 +1,70 @@
+"""The scatter inside the classes, from sums.
+
+With R = H^T H, the class sums C and counts n_c it is ``S = R - Q Q^T``, ``Q = C diag(n_c)^(-1/2)``, so
+that batches, sessions and the class order cannot move it, a class that returns included.
+"""
+
+import numpy as np
+
+from sparcl.algebra import linalg
+from sparcl.algebra.sums import Sums
+from sparcl.base.errors import NumericalError
+from sparcl.base.types import Array
+
+
+class Scatter:
+    """The scatter S (D, D) inside the classes of ``sums``, never formed for a solve."""
+
+    def __init__(self, sums: Sums) -> None:
+        self.gram, self.n, self.C = sums.gram, sums.n, sums.C
+        self.Q = sums.C / np.sqrt(sums.counts)
+
+    def trace(self) -> float:
+        """Return tr S; zero where it is only what rounding left of R."""
+        total = float(np.trace(self.gram.full))
+        trace = total - float(np.sum(self.Q**2))
+        return trace if trace > self.n * np.finfo(self.Q.dtype).eps * total else 0.0
+
+    def oas(self) -> tuple[float, float]:
+        """Return the shrinkage rho and mean variance m of S / n: (1 - rho) S / n + rho m I.
+
+        Oracle approximating shrinkage (Chen et al., 2010) in the simplified form that
+        scikit-learn's ``OAS`` has: with s the mean square of the entries of S / n,
+        ``rho = min(1, (s + m^2) / ((n + 1) (s - m^2 / D)))``.  Cost: 2 D^2 c flops.
+        """
+        D = len(self.gram)
+        mean = self.trace() / (self.n * D)
+        squares = np.sum(self.gram.full**2)
+        squares += np.sum((self.Q.T @ self.Q) ** 2) - 2 * np.sum(self.Q * self.gram.times(self.Q))
+        square = float(squares) / (self.n * D) ** 2
+        below = (self.n + 1) * (square - mean**2 / D)
+        return (min(1.0, (square + mean**2) / below) if below > 0 else 1.0), mean
+
+    def solve(self, a: float, b: float, B: Array) -> Array:
+        """Return ``(a S + b I)^-1 B`` for a >= 0, b > 0 and B (D, c): D^3 / 3 flops.
+
+        Raises
+        ------
+        NumericalError
+            When b is not above zero: S alone may be singular.
+        """
+        if not b > 0:
+            raise NumericalError(
+                "No class has any spread so far, so that the covariance is zero. Usual cause: one "
+                "sample a class, or copies of one; join the session with another."
+            )
+        if a == 0:
+            return np.asfortranarray(B / b)
+        with self.gram.factored(b / a, downdate=(1.0, self.Q)) as A:
+            return A.solve(B) / a
+
+    def pseudo_solve(self, B: Array) -> tuple[Array, int]:
+        """Return ``S^+ B`` for B (D, c) and the rank of S: 9 D^3 flops.
+
+        Eigenvalues below D eps tr R count as zero: the subtraction leaves as much of rounding.
+        """
+        values, V = linalg.descending_eigh(self.gram.full - self.Q @ self.Q.T)
+        least = len(V) * np.finfo(V.dtype).eps * np.trace(self.gram.full)
+        rank = int(np.count_nonzero(values > least))
+        V = V[:, :rank]
+        return np.asfortranarray(V @ ((V.T @ B) / values[:rank, None])), rank

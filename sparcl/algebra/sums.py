@@ -1,0 +1,122 @@
+"""The sums of a stream, R = H^T H, C = H^T Y and the class counts: all that an analytic learner keeps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.algebra import linalg
+from sparcl.base.errors import InputError
+from sparcl.base.state import Shape, Stateful
+
+ROWS = 4096  # rows converted to the working precision at a time
+
+
+@dataclass(eq=False)
+class Sums(Stateful):
+    """Running sums over all samples seen (paper, eq. 2).
+
+    Parameters
+    ----------
+    D : coordinates of a row; dtype : working precision
+
+    Attributes
+    ----------
+    gram : R (D, D); C : (D, c); counts : (c,) samples of each class column
+    """
+
+    D: int
+    dtype: str = "float64"
+    kept: ClassVar[dict[str, Shape | None]] = {"R": ("D", "D"), "C": ("D", "c"), "counts": ("c",)}
+
+    def __post_init__(self) -> None:
+        self.gram = linalg.Gram(self.D, self.dtype)
+        self.C = np.zeros((self.D, 0), dtype=self.dtype, order="F")
+        self.counts = np.zeros(0, dtype=np.int64)
+
+    @property
+    def R(self) -> NDArray[np.floating]:
+        """R (D, D), whole; do not write into it."""
+        return self.gram.full
+
+    @R.setter
+    def R(self, value: NDArray[np.floating]) -> None:
+        self.gram = linalg.Gram.wrap(value)
+
+    @property
+    def n(self) -> int:
+        """Samples seen."""
+        return int(self.counts.sum())
+
+    def grow(self, classes: int) -> None:
+        """Append zero columns until there are ``classes`` of them."""
+        extra = classes - self.C.shape[1]
+        if extra > 0:
+            pad = np.zeros((len(self.C), extra), dtype=self.C.dtype)
+            self.C = np.asfortranarray(np.hstack([self.C, pad]))
+            self.counts = np.concatenate([self.counts, np.zeros(extra, dtype=np.int64)])
+
+    def accumulate(
+        self,
+        H: NDArray[np.floating],
+        columns: NDArray[np.integer],
+        weights: NDArray[np.floating] | None = None,
+    ) -> None:
+        """Add the samples H (n, D) whose one-hot column is ``columns`` (n,).
+
+        n D^2 flops, and 2 n D p where a block of ``ROWS`` samples has p classes.
+
+        Parameters
+        ----------
+        weights : (n,) of the samples, equal within a class; by default 1 each
+        """
+        for start in range(0, len(H), ROWS):
+            block = np.ascontiguousarray(H[start : start + ROWS], dtype=self.C.dtype)
+            label = columns[start : start + ROWS]
+            present, first, position = np.unique(label, return_index=True, return_inverse=True)
+            if weights is not None:
+                root = np.sqrt(weights[start : start + ROWS]).astype(self.C.dtype)
+                block = block * root[:, None]
+            self.gram.add(block)
+            Y = (position[:, None] == np.arange(len(present))).astype(self.C.dtype)
+            added = linalg.product(block.T, Y)
+            self.C[:, present] += added if weights is None else added * root[first]
+        self.counts += np.bincount(columns, minlength=len(self.counts))
+
+    def reorder(self, order: NDArray[np.integer]) -> None:
+        """Put the class columns into ``order`` (c,): column j becomes what ``order[j]`` was."""
+        if not np.array_equal(order, np.arange(len(self.counts))):
+            self.C, self.counts = np.asfortranarray(self.C[:, order]), self.counts[order]
+
+    def copy(self) -> "Sums":
+        """Return sums that go on apart from these."""
+        other = Sums(self.D, self.dtype)
+        other.R = np.array(self.R, order="F")
+        other.C, other.counts = self.C.copy(order="F"), self.counts.copy()
+        return other
+
+    def merge(self, other: "Sums", columns: Sequence[int] | NDArray[np.integer]) -> None:
+        """Add ``other``, whose class column j is this one's column ``columns[j]``: O(D^2).
+
+        Raises
+        ------
+        InputError
+            When the dimensions differ, or a column does not exist or is named twice.
+        """
+        columns = np.asarray(columns, dtype=np.int64)
+        if len(other.gram) != len(self.gram):
+            raise InputError(
+                f"Cannot merge sums of {len(other.gram)} coordinates into {len(self.gram)}: both "
+                "sides must come from the same backbone and map."
+            )
+        known = np.isin(columns, np.arange(len(self.counts))).all()
+        if len(columns) != len(other.counts) or not known or len(set(columns)) != len(columns):
+            raise InputError(
+                f"Cannot merge {len(other.counts)} class columns as {columns.tolist()} into "
+                f"{len(self.counts)}: grow() first and name a column of its own for each class."
+            )
+        self.gram.merge(other.gram)
+        self.C[:, columns] += other.C
+        self.counts[columns] += other.counts

@@ -1,0 +1,234 @@
+"""The learner that most methods are: transform, map, sums, head, core, and a rule that chooses."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.algebra import linalg
+from sparcl.algebra.sums import Sums
+from sparcl.base.checks import check_dtype
+from sparcl.base.errors import InputError
+from sparcl.base.state import Shape, renewed
+from sparcl.base.types import Array
+from sparcl.learners.summed import Summed
+from sparcl.parts.batch import ROWS, Arrival, Batch
+from sparcl.parts.core import Core, Unheld
+from sparcl.parts.heads import Head, Ridge
+from sparcl.parts.heads.head import Solution
+from sparcl.parts.maps import Features, Map
+from sparcl.parts.rules import Given, Point, Rule
+from sparcl.parts.transforms import Identity, Transform
+
+
+@dataclass(eq=False)
+class Composed(Summed):
+    """Rows are transformed and mapped, summed, and turned into weights by a head, held on a core.
+
+    A session of n rows costs 2 n d M flops for the map, n D^2 for the sums, what head and core state
+    for their solutions, and what the rule takes.
+
+    Parameters
+    ----------
+    transform : of each row; map : a frozen one; head : weights from sums
+    core : what holds old columns of a ridge; rule : which ridge, shrinkage or core is taken
+    dtype : working precision
+
+    Attributes
+    ----------
+    sums : R, C and n of all sessions; None before the first
+    solutions : W (D, c) of every point that is kept, one where the rule chooses; biases : b (c,) of
+        each where the head has one
+    points : what was solved, as [number of the value, number of the core, value]
+    """
+
+    transform: Transform = field(default_factory=Identity)
+    map: Map = field(default_factory=Features)
+    head: Head = field(default_factory=Ridge)
+    core: Unheld = field(default_factory=Unheld)
+    rule: Rule = field(default_factory=Given)
+    dtype: str = "float64"
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "sums": None,
+        "solutions": ("D", None),
+        "biases": (None,),
+        "points": None,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_dtype(self.dtype)
+        self.sums: Sums | None = None
+        self.solutions: list[Array] = []
+        self.biases: list[Array] = []
+        self.points: list[list[float]] = []
+        _check_parts(self.head, self.core, self.rule)
+
+    # --- one session -------------------------------------------------------------------------
+
+    def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
+        counts = np.bincount(columns, minlength=classes)
+        if self.sums is not None:
+            counts[: len(self.sums.counts)] += self.sums.counts
+        self.head.check(counts)
+        weights = self.head.row_weights(columns, old)
+        order, cut = self.rule.arrange(columns, self.session)
+        Phi = self._transformed(Phi)
+        self.begin(Phi)
+        batch = Batch(columns, old, classes, self.session, Phi, self.map, weights)
+        self.learn(batch if order is None else batch.take(order), cut)
+
+    def learn(self, batch: Batch, cut: int) -> None:
+        """Learn a session's rows, of which those from ``cut`` on validate."""
+        self.core.open(batch, self.total, self.rule.grid[0], single(self.rule))
+        points = self.rule.choose(batch, cut, self)
+        batch.add_to(self.total)
+        self.keep(points, batch)
+
+    def keep(self, points: list[Point], arrival: Arrival) -> None:
+        """Solve at some points and keep the solutions; the sums hold the session already."""
+        drop = isinstance(self.rule, Given) and self.rule.drop
+        solved = self.core.solve(self.head, self.total, points, self.solutions, arrival, drop)
+        self._take(points, solved)
+
+    def begin(self, Phi: Array) -> None:
+        """Fix for good what the first session decides: the map, and the size of all sums."""
+        if self.sums is None:
+            self.map.begin(Phi)
+            self._begin_sums(Phi.shape[1])
+
+    def twin(self, rule: Rule, d: int) -> Self:
+        """Return a new learner of d features, of the same composition and map, with another rule."""
+        twin = renewed(self, rule=rule, core=renewed(self.core), head=renewed(self.head))
+        twin._begin_sums(d)
+        return twin
+
+    # --- what a user reads -------------------------------------------------------------------
+
+    @property
+    def weights(self) -> Array:
+        """W (D, c) of the first point, or of the chosen one."""
+        return self.solutions[0]
+
+    def expand(self, Phi: Array) -> Array:
+        """Return transformed and mapped rows (n, D) of features Phi (n, d)."""
+        return self.map(self._transformed(Phi))
+
+    def core_rows(self, Phi: Array) -> Array:
+        """Return the coordinates (n, p) of features Phi (n, d) in which a core lives."""
+        return self._transformed(Phi) if self.map.keeps_features else self.expand(Phi)
+
+    def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
+        """Return scores (n, c) of Phi (n, d) at every point (number of the value, number of the core)."""
+        H = self.expand(Phi)
+        return {(int(i), int(j)): self._scored(H, p) for p, (i, j, _) in enumerate(self.points)}
+
+    def report(self) -> dict[str, Any]:
+        """Return what the last session chose and measured: ridge, ranks, energies, losses."""
+        if not self.points:
+            return {}
+        ridge = {"ridge": self.points[0][2]} if isinstance(self.head, Ridge) else {}
+        parts = (self.core, self.rule, self.head, self.map)
+        return ridge | {k: v for part in parts for k, v in part.report().items()}
+
+    @property
+    def keeps_samples(self) -> bool:  # type: ignore[override]
+        """Whether the map keeps samples, by design."""
+        return self.map.keeps_samples
+
+    # --- a session in parts ------------------------------------------------------------------
+
+    @property
+    def undivided(self) -> str:
+        """Why a session must come whole; empty where the weights follow from sums alone."""
+        parts = (self.core, self.rule, self.map, self.head)
+        return next((part.whole_session for part in parts if part.whole_session), "")
+
+    def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
+        Phi = self._transformed(Phi)
+        self.begin(Phi)
+        Batch(columns, len(self.classes), classes, self.session, Phi, self.map).add_to(self.total)
+
+    def _add_sums(self, other: Self, columns: NDArray[np.integer], classes: int) -> None:
+        if self.sums is None:
+            self.map = other.map
+            self._begin_sums(other.d)
+        self.total.grow(classes)
+        self.total.merge(other.total, columns)
+
+    def _solve_sums(self, order: NDArray[np.integer]) -> None:
+        points, c = self.rule.points(self.core.candidates), len(order)
+        arrival = Arrival(np.zeros(0, dtype=np.int64), c, c, self.session)
+        solved = self.core.solve(self.head, self.total, points, [], arrival)
+        self._take(points, [_reordered(solution, order) for solution in solved])
+        self.total.reorder(order)
+
+    # --- what rules and the methods above share ----------------------------------------------
+
+    @property
+    def total(self) -> Sums:
+        """The sums; InputError before the first session."""
+        if self.sums is None:
+            raise InputError("Nothing was summed yet: fit a session first.")
+        return self.sums
+
+    @property
+    def cores(self) -> int:
+        """Cores among which a rule chooses."""
+        return self.core.candidates
+
+    def effective(self, value: float, counts: NDArray[np.integer]) -> float:
+        """Return the ridge on the sums that a value stands for, given the samples (c,) of each class."""
+        return self.head.effective(value, counts)
+
+    def _transformed(self, Phi: Array) -> Array:
+        return self.transform(np.asarray(Phi, dtype=self.dtype))
+
+    def _begin_sums(self, d: int) -> None:
+        D = self.map.output
+        self.core.begin(d if self.map.keeps_features else D, self.dtype)
+        self.sums = Sums(D, self.dtype)
+
+    def _take(self, points: list[Point], solved: list[Solution]) -> None:
+        self.points = [[point.i, point.j, point.value] for point in points]
+        self.solutions = [W for W, _ in solved]
+        self.biases = [b for _, b in solved if b is not None]
+
+    def _scored(self, H: Array, p: int) -> Array:
+        scores = linalg.product(H, self.solutions[p])
+        return scores + self.biases[p] if self.biases else scores
+
+    def _logits(self, Phi: Array) -> Array:
+        starts = range(0, len(Phi), ROWS)
+        parts = [self._scored(self.expand(Phi[start : start + ROWS]), 0) for start in starts]
+        return np.concatenate(parts) if parts else np.zeros((0, len(self.classes)))
+
+
+def single(rule: Rule) -> bool:
+    """Return whether a rule gives one value, for good."""
+    return isinstance(rule, Given) and len(rule.grid) == 1
+
+
+def _check_parts(head: Head, core: Unheld, rule: Rule) -> None:
+    """Raise InputError where parts do not go together."""
+    if isinstance(core, Core):
+        if type(head) is not Ridge:
+            raise InputError(
+                "A core holds coordinates of the ridge's weights: it goes with the head 'ridge' alone."
+            )
+        if core.update == "woodbury" and not (core.recursive and single(rule)):
+            raise InputError(
+                "update = 'woodbury' keeps one residual inverse: it goes with one fixed ridge, one "
+                "core, exact coupling, full new classes, freezing, and no linear expansion."
+            )
+    if core.candidates > 1 and not rule.compares_cores:
+        raise InputError(
+            "A rule that looks at the newest session cannot tell cores apart: give one tau or k."
+        )
+
+
+def _reordered(solution: Solution, order: NDArray[np.integer]) -> Solution:
+    """Return a solution with its class columns in another order."""
+    W, b = solution
+    return np.asfortranarray(W[:, order]), None if b is None else b[order]

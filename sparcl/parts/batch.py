@@ -1,0 +1,81 @@
+"""The rows of one session, mapped when somebody asks for them."""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.algebra.sums import Sums
+from sparcl.base.types import Array
+
+ROWS = 4096  # rows mapped at a time, so that memory does not grow with them
+
+
+@dataclass
+class Arrival:
+    """What arrives in a session, whether as rows or as sums.
+
+    Attributes
+    ----------
+    columns : class columns that arrive, (n,) one for each row, or (c_new,) one for each class
+    old, classes : columns before the session, and with it
+    session : number of the session, from 0
+    """
+
+    columns: NDArray[np.integer]
+    old: int
+    classes: int
+    session: int
+
+
+@dataclass
+class Batch(Arrival):
+    """A session's rows as sums, rules and cores see them.
+
+    Attributes
+    ----------
+    Phi : (n, d) transformed features
+    expand : the frozen map
+    weights : (n,) weight of each row, or None where all weigh the same
+    """
+
+    Phi: Array
+    expand: Callable[[Array], Array]
+    weights: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @cached_property
+    def H(self) -> Array:
+        """All mapped rows (n, D)."""
+        return self.expand(self.Phi)
+
+    def blocks(self) -> Iterator[tuple[Array, NDArray[np.integer], Array | None]]:
+        """Yield mapped rows, columns and weights, ROWS at a time, or at once where all were mapped already."""
+        if "H" in self.__dict__:
+            yield self.H, self.columns, self.weights
+            return
+        for start in range(0, len(self), ROWS):
+            rows = slice(start, start + ROWS)
+            weights = None if self.weights is None else self.weights[rows]
+            yield self.expand(self.Phi[rows]), self.columns[rows], weights
+
+    def take(self, rows: slice | NDArray[np.integer]) -> "Batch":
+        """Return the batch of some of the rows; mapped rows are kept where there are any."""
+        weights = None if self.weights is None else self.weights[rows]
+        part = dataclasses.replace(
+            self, columns=self.columns[rows], Phi=self.Phi[rows], weights=weights
+        )
+        if "H" in self.__dict__:
+            part.H = self.H[rows]
+        return part
+
+    def add_to(self, sums: Sums) -> None:
+        """Add the rows to sums: n D^2 flops beside those of the map."""
+        sums.grow(self.classes)
+        for H, columns, weights in self.blocks():
+            sums.accumulate(H, columns, weights)

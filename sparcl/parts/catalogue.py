@@ -1,0 +1,64 @@
+"""Parts by the names under which a configuration asks for them."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sparcl.base.errors import InputError
+from sparcl.parts.core import Unheld, spectral_core
+from sparcl.parts.heads import (
+    BalancedRidge,
+    OracleShrinkage,
+    Ridge,
+    RidgedScatter,
+    ShrunkCovariance,
+)
+from sparcl.parts.maps import Features, FourierMap, KernelMap, RandomMap, ResidualMap
+from sparcl.parts.transforms import Identity, SignedPower, UnitNorm
+
+PARTS: dict[str, dict[str, Callable[..., Any]]] = {
+    "transform": {"none": Identity, "unit": UnitNorm, "power": SignedPower},
+    "map": {
+        "none": Features,
+        "random": RandomMap,
+        "fourier": FourierMap,
+        "kernel": KernelMap,
+        "residual": ResidualMap,
+    },
+    "head": {
+        "ridge": Ridge,
+        "balanced-ridge": BalancedRidge,
+        "shrunk-covariance": ShrunkCovariance,
+        "ridged-scatter": RidgedScatter,
+        "oracle-shrinkage": OracleShrinkage,
+    },
+    "core": {"none": Unheld, "spectral": spectral_core},
+}
+
+
+def part(kind: str, asked: str | Mapping[str, Mapping[str, Any]], **given: Any) -> Any:
+    """Return the part of a ``kind`` that is asked for, by name or as ``{name: {setting: value}}``.
+
+    ``given`` are values such as a seed, for parts that have such a setting and are not told another.
+
+    Raises
+    ------
+    InputError
+        For an unknown name or setting, which names those that there are, and for values out of range.
+    """
+    named = {asked: {}} if isinstance(asked, str) else asked
+    if not isinstance(named, Mapping) or len(named) != 1:
+        raise InputError(f"{kind} = {asked!r}: give one name, or one name with its settings.")
+    ((name, settings),) = named.items()
+    if name not in PARTS[kind]:
+        raise InputError(f"{kind} = {name!r}: it must be one of {', '.join(PARTS[kind])}.")
+    make = PARTS[kind][name]
+    known = inspect.signature(make).parameters
+    settings = {k: v for k, v in given.items() if k in known} | dict(settings or {})
+    try:
+        return make(**settings)
+    except TypeError as error:
+        wrong = ", ".join(sorted(set(settings) - set(known))) or str(error)
+        raise InputError(
+            f"{kind} {name!r}: {wrong}: no such setting. It has: {', '.join(known) or 'none'}."
+        ) from error

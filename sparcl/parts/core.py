@@ -1,0 +1,346 @@
+"""SPARCL's constraint: old classes keep their coordinates in the leading eigenspace of R.
+
+In session t the core is spanned by the leading eigenvectors U_core of the *previous* sessions' R; with
+``G = U_core^T W_{t-1}`` the columns of all classes seen before minimise the cumulative ridge objective
+subject to ``U_core^T W = G`` (paper, Lemma 1), and new columns are the free ridge solution.  An empty
+core gives the joint ridge.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sparcl.algebra import linalg
+from sparcl.algebra.partition import (
+    Partition,
+    Rule,
+    Spectrum,
+    embedded,
+    empty,
+    residual_directions,
+)
+from sparcl.algebra.recursive import ResidualInverse
+from sparcl.algebra.sums import Sums
+from sparcl.base.checks import check_choice, check_flag, check_int
+from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.randomness import generator
+from sparcl.base.state import Shape, Stateful
+from sparcl.base.types import Array
+from sparcl.parts.batch import Arrival, Batch
+from sparcl.parts.constraint import Cores, constrained_weights
+from sparcl.parts.heads.head import Head, Solution
+from sparcl.parts.refresh import Periodic, Policy, policy
+from sparcl.parts.rules.rule import Point
+
+
+@dataclass(eq=False)
+class Unheld(Stateful):
+    """No core: every column is the head's own solution."""
+
+    whole_session: ClassVar[str] = ""
+    needs_rows: ClassVar[str] = ""
+
+    @property
+    def candidates(self) -> int:
+        """Cores among which to choose."""
+        return 1
+
+    def begin(self, p: int, dtype: str) -> None:
+        """Nothing is kept of the first p coordinates."""
+
+    def open(self, batch: Batch, sums: Sums, value: float, single: bool) -> None:
+        """Nothing is prepared before the session's rows are summed."""
+
+    def renew(self, sums: Sums, session: int, value: float) -> None:
+        """Nothing is renewed."""
+
+    def solve(
+        self,
+        head: Head,
+        sums: Sums,
+        points: list[Point],
+        previous: list[Array],
+        arrival: Arrival,
+        drop: bool = False,
+    ) -> list[Solution]:
+        """Return the head's weights (D, c) and bias (c,) at every point."""
+        values = list(dict.fromkeys(point.value for point in points))
+        if not drop:
+            solved = dict(zip(values, head.solve_all(sums, values), strict=True))
+        else:
+            solved = {value: _solved_or_not(head, sums, value) for value in values}
+        return [solved[point.value] for point in points]
+
+    def report(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
+
+def _solved_or_not(head: Head, sums: Sums, value: float) -> Solution:
+    """Return the solution at a value, or one without columns where there is none in this precision."""
+    try:
+        return head.solve(sums, value)
+    except NumericalError:
+        return sums.C[:, :0], None
+
+
+@dataclass(eq=False)
+class Core(Unheld):
+    """Holds old columns; a new solution costs 2 D^2 k + k^3 / 3 flops beside that of the ridge.
+
+    Parameters
+    ----------
+    taus : energy thresholds, each a candidate; k : rank in place of them, 0 for an empty core
+    policy : when the core is renewed (:mod:`sparcl.parts.refresh`)
+    freeze : hold the old classes' core coordinates
+    reappearing : ``frozen`` or ``free``: whether an old class with new samples is held as well
+    new_classes : ``full`` ridge columns, or ``residual`` coordinates only (Algorithm 1)
+    coupling : ``exact``, or ``dropped`` as Algorithm 1 prints it
+    project : learn from rows projected into the null space of the previous sessions' R, which the
+        paper tried and rejected
+    directions : m random residual directions, drawn anew with each partition (paper's linear
+        expansion); they halve the ridge along their span
+    update : ``direct``, ``woodbury`` (:mod:`sparcl.algebra.recursive`), or ``auto``, by the number of
+        new rows
+    seed : of the random directions
+
+    Attributes
+    ----------
+    partitions : of each threshold; chosen : number of the one that was chosen last
+    Qs : (d, m) random directions of each threshold, empty before the first partition
+    """
+
+    taus: tuple[float, ...] = ()
+    k: int | None = None
+    policy: Policy = field(default_factory=Periodic)
+    freeze: bool = True
+    reappearing: str = "frozen"
+    new_classes: str = "full"
+    coupling: str = "exact"
+    project: bool = False
+    directions: int = 0
+    update: str = "auto"
+    seed: int = 0
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "partitions": None,
+        "chosen": None,
+        "Qs": (None, None),
+        "inverse": None,
+        "measured": None,
+    }
+
+    def __post_init__(self) -> None:
+        check_choice("reappearing", self.reappearing, ("frozen", "free"))
+        check_choice("new_classes", self.new_classes, ("full", "residual"))
+        check_choice("coupling", self.coupling, ("exact", "dropped"))
+        check_choice("update", self.update, ("auto", "direct", "woodbury"))
+        check_flag("freeze", self.freeze)
+        check_flag("project", self.project)
+        check_int("m", self.directions, least=0)
+        check_int("seed", self.seed, least=0)
+        if not self.rules():
+            raise InputError("A core needs an energy threshold tau or a rank k: give one.")
+        self.partitions: list[Partition] = []
+        self.chosen = 0
+        self.Qs: list[Array] = []
+        self.inverse: ResidualInverse | None = None
+        self.measured: dict[str, Any] = {"renewed": False}
+
+    def rules(self) -> list[Rule]:
+        """Return the core rules, one for each threshold."""
+        return [Rule(k=self.k)] if self.k is not None else [Rule(tau=tau) for tau in self.taus]
+
+    @property
+    def candidates(self) -> int:
+        """Cores among which to choose."""
+        return len(self.rules())
+
+    @property
+    def U_core(self) -> Array:
+        """Basis (p, k) of the core that was chosen last."""
+        return self.partitions[self.chosen].U_core
+
+    # --- one session -------------------------------------------------------------------------
+
+    def begin(self, p: int, dtype: str) -> None:
+        """Start with an empty core in the first p coordinates: R_0 = 0."""
+        if self.k is not None and self.k > p:
+            raise InputError(f"k = {self.k} exceeds the {p} feature dimensions that can be split.")
+        self.partitions = [empty(p, dtype) for _ in self.rules()]
+
+    def open(self, batch: Batch, sums: Sums, value: float, single: bool) -> None:
+        """Renew the core from the sums of the previous sessions, and prepare the recursive update.
+
+        Parameters
+        ----------
+        value : the first ridge; single : whether it is the only one
+        """
+        self.renew(sums, batch.session, value)
+        if self.project:
+            batch.H = _outside(batch.H, sums)
+        pays = self.update == "woodbury" or ResidualInverse.pays(len(batch), sums.D)
+        fresh = self.measured["renewed"] or batch.session == 0
+        if not (single and self.recursive and self.update != "direct" and pays) or fresh:
+            self.inverse = None
+        elif self.inverse is None:
+            self.inverse = ResidualInverse(value, embedded(self.U_core, sums.D))
+            self.inverse.factor(sums.gram)
+
+    def renew(self, sums: Sums, session: int, value: float) -> None:
+        """Split the space by R of the previous sessions, where the policy says so."""
+        spectrum = Spectrum(sums.gram, session, len(self.U_core))
+        rules, partitions, renewed = self.rules(), list(self.partitions), False
+        measured: dict[str, Any] = {}
+        # the largest threshold first: the others take part of its decomposition
+        for j in sorted(range(len(rules)), key=lambda j: -(rules[j].tau or 0)):
+            if rules[j].k == 0:  # an empty core is the same in every session
+                continue
+            due, found = self.policy.renews(session, spectrum, value, partitions[j])
+            measured = found if j == 0 else measured
+            if due:
+                partitions[j], renewed = spectrum.split(rules[j]), True
+        if renewed and self.directions:
+            rng = generator("residual-directions", self.seed, session)
+            self.Qs = [
+                residual_directions(part.U_core, self.directions, rng).astype(sums.dtype)
+                for part in partitions
+            ]
+        self.partitions = partitions
+        self.measured = measured | {"renewed": renewed}
+
+    def solve(
+        self,
+        head: Head,
+        sums: Sums,
+        points: list[Point],
+        previous: list[Array],
+        arrival: Arrival,
+        drop: bool = False,
+    ) -> list[Solution]:
+        """Return weights (D, c) of every point, old columns held; sums hold the session already.
+
+        Parameters
+        ----------
+        previous : weights of every point before the session
+        drop : leave a point without a solution in this precision unsolved, (D, 0)
+        """
+        if self.inverse is not None and isinstance(arrival, Batch):
+            W = self.inverse.update(
+                arrival.H, arrival.columns, previous[0], arrival.classes, sums.gram
+            )
+            solved: list[Solution] = [(W, None)]
+        else:
+            solved = self._solved_directly(head, sums, points, previous, arrival, drop)
+            self.inverse = None  # one that is there belongs to the sums before
+        self.chosen = points[0].j
+        self.measured |= {"update": "direct" if self.inverse is None else "woodbury"}
+        return solved
+
+    def _solved_directly(
+        self,
+        head: Head,
+        sums: Sums,
+        points: list[Point],
+        previous: list[Array],
+        arrival: Arrival,
+        drop: bool,
+    ) -> list[Solution]:
+        if self.k == 0:
+            return super().solve(head, sums, points, previous, arrival, drop)
+        held = np.arange(arrival.classes) < (arrival.old if self.freeze else 0)
+        if self.reappearing == "free":
+            held[np.unique(arrival.columns)] = False
+        cores = Cores(
+            self.partitions, self.Qs, self.coupling == "exact", self.new_classes == "residual"
+        )
+        solved = constrained_weights(cores, sums, points, previous, held, arrival.old, drop=drop)
+        return [(W, None) for W in solved]
+
+    def report(self) -> dict[str, Any]:
+        """Return size and energies of the chosen core, and what the policy decided."""
+        part = self.partitions[self.chosen]
+        return self.measured | {
+            "tau": self.rules()[self.chosen].tau,
+            "k": part.k,
+            "r": part.r,
+            "energy": part.energy,
+            "energy_before": part.energy_before,
+        }
+
+    # --- what it needs -----------------------------------------------------------------------
+
+    @property
+    def whole_session(self) -> str:  # type: ignore[override]
+        """Why a session must come whole; empty for an empty core."""
+        if self.k != 0:
+            return "its core holds weights of earlier sessions (k = 0 has none)"
+        return "project measures the session first" if self.project else ""
+
+    @property
+    def needs_rows(self) -> str:  # type: ignore[override]
+        """Why sums of a session do not suffice; empty where they do."""
+        if self.project:
+            return "project measures each session's samples"
+        if self.directions:
+            # their basis is that of the residual, which turns with the sign of an eigenvector
+            return "random residual directions differ with the last bits of R"
+        if self.update == "woodbury":
+            return "the recursive update takes rows (update = 'auto' or 'direct' does not)"
+        return ""
+
+    @property
+    def recursive(self) -> bool:
+        """Whether the recursive path computes the same weights as the direct one, at one ridge."""
+        return (
+            self.candidates == 1
+            and self.freeze
+            and (self.coupling, self.new_classes) == ("exact", "full")
+            and self.reappearing == "frozen"
+            and not self.directions
+        )
+
+
+def _outside(H: Array, sums: Sums) -> Array:
+    """Return mapped rows H (n, D) without their part in the range of R: O(D^3)."""
+    values, vectors = linalg.descending_eigh(sums.R)
+    seen = vectors[:, values > len(values) * np.finfo(H.dtype).eps * max(values[0], 1)]
+    return H - linalg.product(linalg.product(H, seen), seen.T)
+
+
+def spectral_core(
+    *,
+    tau: float | Sequence[float] | None = 0.95,
+    k: int | None = None,
+    refresh: int = 1,
+    warmup: int = 1,
+    condition_limit: float | None = None,
+    trust_degrees: float | None = None,
+    freeze: bool = True,
+    reappearing: str = "frozen",
+    new_classes: str = "full",
+    coupling: str = "exact",
+    project: bool = False,
+    directions: int = 0,
+    update: str = "auto",
+    seed: int = 0,
+) -> Core:
+    """Return a core by energy ``tau`` in (0, 1), one or several, or by rank ``k``.
+
+    Parameters
+    ----------
+    refresh, warmup, condition_limit, trust_degrees : see :func:`sparcl.parts.refresh.policy`
+    freeze, reappearing, new_classes, coupling, project, directions, update, seed : see :class:`Core`
+    """
+    several = () if tau is None or k is not None else tau
+    taus = (several,) if isinstance(several, (int, float)) else tuple(several)
+    when = policy(
+        refresh=refresh,
+        warmup=warmup,
+        condition_limit=condition_limit,
+        trust_degrees=trust_degrees,
+    )
+    return Core(
+        taus, k, when, freeze, reappearing, new_classes, coupling, project, directions, update, seed
+    )

@@ -1,0 +1,52 @@
+"""What every head offers: weights from sums."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.algebra.sums import Sums
+from sparcl.base.state import Stateful
+from sparcl.base.types import Array
+
+Solution = tuple[Array, Array | None]  # weights W (D, c), and a bias b (c,) where the head has one
+
+
+class Head(Stateful):
+    """Weights W (D, c) and bias b (c,) from sums and one number, the ridge or its like.
+
+    Attributes
+    ----------
+    whole_session : why a session must come whole; empty where weights follow from sums alone
+    """
+
+    whole_session: ClassVar[str] = ""
+
+    def check(self, counts: NDArray[np.integer]) -> None:
+        """Raise InputError where samples (c,) of each class are too few for this head."""
+
+    def row_weights(self, columns: NDArray[np.integer], old: int) -> Array | None:
+        """Return the weight (n,) of each row of a session in the sums, or None where all weigh the same."""
+        return None
+
+    def effective(self, value: float, counts: NDArray[np.integer]) -> float:
+        """Return the ridge on the sums that a value stands for, given the samples (c,) of each class."""
+        return value
+
+    def solve(self, sums: Sums, value: float) -> Solution:
+        """Return W (D, c) and b (c,), or None where scores have no bias.
+
+        Raises
+        ------
+        NumericalError
+            When the system is singular to working precision.
+        """
+        raise TypeError(f"{type(self).__name__} solves nothing")
+
+    def solve_all(self, sums: Sums, values: list[float]) -> list[Solution]:
+        """Return the solution at every value."""
+        return [self.solve(sums, value) for value in values]
+
+    def report(self) -> dict[str, Any]:
+        """Return what the last solution measured."""
+        return {}

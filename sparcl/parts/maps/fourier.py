@@ -1,0 +1,87 @@
+"""Random Fourier features of a Gaussian kernel, and two rules for the kernel's width."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from sparcl.base.checks import check_choice, check_int, check_positive
+from sparcl.base.randomness import generator
+from sparcl.base.state import Shape
+from sparcl.base.types import Array
+from sparcl.parts.maps.map import Map, median_distance
+
+RULES = ("median", "variance")
+
+
+@dataclass(eq=False)
+class FourierMap(Map):
+    """``h(f) = sqrt(2 / M) cos(f W + b)``, so that E[h(f) . h(g)] = exp(-gamma |f - g|^2).
+
+    W (d, M) has normal entries of variance 2 gamma, b (M,) is uniform on [0, 2 pi) (Rahimi and
+    Recht, NeurIPS 2007).
+
+    Parameters
+    ----------
+    width : M
+    seed : of W and b
+    gamma : a number above 0; ``median``, 1 / (2 m^2) with m the median distance between samples of the
+        first session (1/2 where m is 0); ``variance``, 1 / (d v) with v the variance of all their
+        entries (1 / d where v is 0), scikit-learn's "scale"
+    """
+
+    width: int
+    seed: int = 0
+    gamma: float | str = "median"
+    kept: ClassVar[dict[str, Shape | None]] = {"d": None, "used_gamma": None}
+    whole_session: ClassVar[str] = "its kernel's width is measured on the first session"
+
+    def __post_init__(self) -> None:
+        check_int("width", self.width, least=1)
+        check_int("seed", self.seed, least=0)
+        if isinstance(self.gamma, str):
+            check_choice("gamma", self.gamma, RULES)
+        else:
+            check_positive("gamma", self.gamma)
+        self.d, self.used_gamma = 0, 0.0
+
+    def begin(self, Phi: Array) -> None:
+        """Choose gamma from Phi (n, d)."""
+        self.d = Phi.shape[1]
+        if self.gamma == "median":
+            median = median_distance(Phi)
+            self.used_gamma = 0.5 / median**2 if median > 0 else 0.5
+        elif self.gamma == "variance":
+            variance = float(np.var(Phi))
+            self.used_gamma = 1 / (self.d * (variance if variance > 0 else 1.0))
+        else:
+            self.used_gamma = float(self.gamma)
+
+    @property
+    def output(self) -> int:
+        """M."""
+        return self.width
+
+    @cached_property
+    def weights(self) -> Array:
+        """W (d, M)."""
+        rng = generator("fourier", self.d, self.width, self.seed)
+        return np.sqrt(2 * self.used_gamma) * rng.standard_normal((self.d, self.width))
+
+    @cached_property
+    def phases(self) -> Array:
+        """Phases b (M,)."""
+        return generator("fourier-phases", self.width, self.seed).uniform(0, 2 * np.pi, self.width)
+
+    def __call__(self, Phi: Array) -> Array:
+        """Map Phi (n, d) to (n, M): 2 n d M flops."""
+        H = Phi @ self.weights
+        H += self.phases
+        np.cos(H, out=H)
+        H *= np.sqrt(2 / self.width)
+        return H.astype(Phi.dtype, copy=False)
+
+    def report(self) -> dict[str, float]:
+        """Return gamma."""
+        return {"gamma": self.used_gamma}

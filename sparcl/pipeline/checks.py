@@ -1,0 +1,120 @@
+"""What settings say against each other: ids that do not exist, settings that nobody reads."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from sparcl import methods
+from sparcl.base.errors import SparclError
+from sparcl.pipeline import displays, specs
+from sparcl.pipeline.provenance import hyperparameters
+
+Settings = Mapping[str, Any]
+
+
+def contradictions(config: Settings) -> list[str]:
+    """Return one sentence for each contradiction in settings that the schemas allow."""
+    return [*_suite(config), *_suites(config), *_compositions(config), *_displays(config)]
+
+
+def _unknown(where: str, names: Iterable[str], kind: str, known: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each name that is not among the known ones."""
+    known = list(known)
+    for name in names:
+        if name not in known:
+            yield f"{where}: there is no '{name}' among the {kind}. There are: {', '.join(known)}."
+
+
+def _suite(config: Settings) -> Iterator[str]:
+    if config["suite"] not in config["suites"]:
+        yield (
+            f"suite: there is no suite '{config['suite']}'. There are: {', '.join(config['suites'])}; "
+            "the name of a data set runs the protocol of suite 'digits' on it."
+        )
+
+
+def _suites(config: Settings) -> Iterator[str]:
+    for name, suite in config["suites"].items():
+        file = f"config/suites/{name}.yaml"
+        for kind in ("datasets", "backbones", "methods", "tables", "figures"):
+            yield from _unknown(f"{file}: {kind}", suite[kind], kind, config[kind])
+        if suite["compare"]:
+            compared = [suite["compare"]["of"], *suite["compare"]["against"]]
+            yield from _unknown(f"{file}: compare", compared, "suite's methods", suite["methods"])
+        for shown in [] if suite["traces"] else displays.traced(config, suite):
+            yield (
+                f"{file}: {shown} reads the spectrum of R, which `traces: 0` leaves out. Take it from the "
+                "list, or set `traces: 1`."
+            )
+        for kind in ("tables", "figures"):
+            for shown in set(suite[kind]) & set(config[kind]):
+                yield from _other_suites(config, file, suite, kind, shown)
+    for name, block in config["timings"].items():
+        where = f"config/timings.yaml: {name}"
+        yield from _unknown(f"{where}.datasets", block["datasets"], "datasets", config["datasets"])
+        yield from _unknown(where, [block["backbone"]], "backbones", config["backbones"])
+
+
+def _other_suites(
+    config: Settings, file: str, suite: Settings, kind: str, shown: str
+) -> Iterator[str]:
+    """Refuse what would make `make results` or the peers wait for another suite's runs."""
+    for frame in config[kind][shown]["frames"]:
+        other = displays.split_frame(frame)[0]
+        if other in config["suites"] and suite.get("group") != "ablations":
+            yield (
+                f"{file}: {kind}.{shown} reads suite '{other}'; only suites of the group "
+                "`ablations` may. Take it from the list, or set `group: ablations`."
+            )
+
+
+def _compositions(config: Settings) -> Iterator[str]:
+    """Learners and their settings, of methods and of what is timed."""
+    for name, block in config["methods"].items():
+        yield from _composition(config, f"config/methods.yaml: {name}", block)
+    for timing, block in config["timings"].items():
+        for name, variant in block["variants"].items():
+            yield from _composition(config, f"config/timings.yaml: {timing}.{name}", variant)
+
+
+def _composition(config: Settings, where: str, block: Settings) -> Iterator[str]:
+    unknown = [*_unknown(f"{where}.learner", [block["learner"]], "learners", methods.names())]
+    if unknown:
+        yield from unknown
+        return
+    takes, hyper, select = (
+        hyperparameters(block["learner"]),
+        block["hyper"],
+        block.get("select", []),
+    )
+    kind = f"settings of learner '{block['learner']}'"
+    yield from _unknown(f"{where}.hyper", hyper, kind, takes)
+    yield from _unknown(f"{where}.select", select, kind, takes)
+    for key in set(select) & set(hyper):
+        yield f"{where}: '{key}' is both selected and fixed in `hyper`. Leave out one of the two."
+    if select and "ridge" not in select and not specs.is_number(hyper.get("ridge")):
+        yield (
+            f"{where}.select: a selection fits with numbers for the ridge. Name `ridge` in `select`, "
+            "or give a number in `hyper`."
+        )
+    try:
+        specs.resolved(config, hyper)
+        if "sums" in block:
+            # loads scipy, which a plan without sums does without
+            from sparcl.protocol import sweep
+
+            sweep.learner(block["learner"], hyper)
+    except SparclError as error:
+        yield f"{where}: {error}"
+
+
+def _displays(config: Settings) -> Iterator[str]:
+    for kind in ("figures", "tables"):
+        for name, block in config[kind].items():
+            where = f"config/{kind}.yaml: {name}"
+            yield from _unknown(where, displays.listed(block), "methods", config["methods"])
+            if "backbone" in block:
+                named = [block["backbone"]]
+                yield from _unknown(f"{where}.backbone", named, "backbones", config["backbones"])
+            folders = {displays.split_frame(frame)[0] for frame in block["frames"]}
+            others = sorted(folders - {"", *displays.FOLDERS})
+            yield from _unknown(f"{where}.frames", others, "suites", config["suites"])

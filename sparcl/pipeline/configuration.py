@@ -1,0 +1,143 @@
+"""The settings: params.yaml and the catalogues in config/, read, merged, validated and completed."""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonschema import Draft202012Validator, ValidationError
+from referencing import Registry, Resource
+
+from sparcl.base.errors import ConfigError
+from sparcl.pipeline import displays
+from sparcl.pipeline.checks import contradictions
+
+Settings = dict[str, Any]
+
+CATALOGUES = ("methods", "datasets", "backbones", "figures", "tables", "timings")
+SCHEMAS = "workflow/schemas"
+# The suite whose protocol runs on somebody's own data set, if `suite` names one.
+OWN = "digits"
+# What a suite may leave out.
+OPTIONAL = {
+    "order_rule": "random",
+    "stress": "none",
+    "compare": {},
+    "tables": ["main"],
+    "figures": ["dilution", "drift", "sessions"],
+}
+
+
+def load(root: Path, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """Return all settings as one mapping; its catalogues and ``suites`` are keyed by id.
+
+    Parameters
+    ----------
+    root : folder of the project
+    overrides : what Snakemake's ``--config`` and ``--configfile`` say, over the files key by key;
+        catalogues under their names, suites under ``suites``
+
+    Raises
+    ------
+    ConfigError
+        With everything that is wrong: unknown keys, values out of range, ids that do not exist.
+        Each line names the file and the key.
+    """
+    settings = read_yaml(root / "params.yaml")
+    if isinstance(settings, dict):
+        for name in CATALOGUES:
+            settings[name] = read_yaml(root / f"config/{name}.yaml")
+        files = sorted(root.glob("config/suites/*.yaml"))
+        settings["suites"] = {file.stem: read_yaml(file) for file in files}
+    schemas = read_schemas(root / SCHEMAS)
+    _refuse(faults(settings, schemas))
+    if overrides:
+        settings = merged(settings, overrides)
+        _refuse(
+            f"{fault} (as --config or --configfile has it)" for fault in faults(settings, schemas)
+        )
+    _complete(settings)
+    _refuse(contradictions(settings))
+    return settings
+
+
+def merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> Settings:
+    """Return the settings with other values; mappings are merged, anything else is replaced."""
+    result = deepcopy(dict(settings))
+    for key, value in overrides.items():
+        if isinstance(value, Mapping):
+            below = result.get(key)
+            result[key] = merged(below if isinstance(below, Mapping) else {}, value)
+        else:
+            result[key] = deepcopy(value)
+    return result
+
+
+def read_yaml(path: Path) -> Any:
+    """Return what a YAML file holds; ConfigError where it cannot be read."""
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: cannot be read ({error.strerror}); `git checkout` brings it back."
+        ) from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise ConfigError(f"{path}: this is not YAML: {error}") from error
+
+
+def read_schemas(folder: Path) -> Registry:
+    """Return the schemas by file name, so that one can refer to another."""
+    return Registry().with_resources(
+        (file.name, Resource.from_contents(read_yaml(file))) for file in folder.glob("*.yaml")
+    )
+
+
+def faults(settings: Any, schemas: Registry) -> Iterator[str]:
+    """Yield what the schemas refuse, with file and key."""
+    if not isinstance(settings, dict):
+        yield "params.yaml: it holds no settings by name"
+        return
+    page = {key: block for key, block in settings.items() if key not in (*CATALOGUES, "suites")}
+    parts = [("params.yaml", "params.schema.yaml", page)]
+    parts += [(f"config/{n}.yaml", f"{n}.schema.yaml", settings[n]) for n in CATALOGUES]
+    for suite, block in settings["suites"].items():
+        file = f"config/suites/{suite}.yaml"
+        parts += [(file, "common.schema.yaml#/$defs/id", suite), (file, "suite.schema.yaml", block)]
+    for file, schema, content in parts:
+        validator = Draft202012Validator({"$ref": schema}, registry=schemas)
+        for error in validator.iter_errors(content):
+            yield f"{file}: {_described(error)}"
+
+
+def _described(error: ValidationError) -> str:
+    """Return key and message; of a closed mapping, the keys that there are."""
+    place = ".".join(map(str, error.absolute_path))
+    known = ""
+    if error.validator == "additionalProperties" and "properties" in error.schema:
+        known = f"; known are {', '.join(error.schema['properties'])}"
+    return (f"{place}: " if place else "") + error.message + known
+
+
+def _refuse(faults: Iterator[str] | list[str]) -> None:
+    """Raise one error for all faults, if there are any."""
+    found = list(dict.fromkeys(faults))
+    if found:
+        raise ConfigError("\n".join(found))
+
+
+def _complete(settings: Settings) -> None:
+    """Fill in what may be left out, so that nobody else asks whether it is there."""
+    suites, datasets = settings["suites"], settings["datasets"]
+    if settings["suite"] in datasets and settings["suite"] not in suites and OWN in suites:
+        suites[settings["suite"]] = suites[OWN] | {"datasets": [settings["suite"]]}
+    settings["suites"] = {name: OPTIONAL | block for name, block in suites.items()}
+    for block in settings["suites"].values():
+        # what draws the spectrum of R needs one class order traced
+        block.setdefault("traces", int(bool(displays.traced(settings, block))))
+    for kind in ("methods", "datasets", "backbones"):
+        for name, block in settings[kind].items():
+            block.setdefault("label", name)
+            block.setdefault("short", block["label"])
+    for block in datasets.values():
+        block.setdefault("shards", 1)

@@ -1,0 +1,75 @@
+"""What figures and tables read, and what they are told of the settings."""
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from sparcl.pipeline.plan import TRACES, readers
+
+Settings = Mapping[str, Any]
+
+# Where the frames lie that are no suite's summaries.
+FOLDERS = {"data": "data", "timings": "timings", "claims": "paper/claims"}
+
+
+def traced(config: Settings, suite: Mapping[str, Any]) -> list[str]:
+    """Return the tables and figures of a suite's block that read what traces make, as ``figures.<id>``."""
+    return [
+        f"{kind}.{name}"
+        for kind in ("tables", "figures")
+        for name in suite[kind]
+        if set(config[kind].get(name, {}).get("frames", ())) & set(TRACES)
+    ]
+
+
+def split_frame(frame: str) -> tuple[str, str]:
+    """Return the folder or suite that a frame names, or an empty text, and its name there."""
+    *folder, name = PurePosixPath(frame).parts
+    return "".join(folder), name
+
+
+def frame_file(frame: str, suite: str) -> str:
+    """Return the file of ``<frame>``, a summary of the suite; ``<suite>/<frame>``, of another; or a folder's."""
+    folder, name = split_frame(frame)
+    return f"{FOLDERS.get(folder, f'paper/{folder or suite}/summary')}/{name}.csv"
+
+
+def frames(config: Settings, kind: str, name: str, suite: str) -> list[str]:
+    """Return the files that a figure or table (``kind``: figures or tables) reads."""
+    return [frame_file(frame, suite) for frame in config[kind][name]["frames"]]
+
+
+def listed(block: Settings) -> list[str]:
+    """Return every method that a figure or table names; each of ``a | b``."""
+    lists = [
+        [method for entry in block.get("show", []) for method in entry.split(" | ")],
+        *(block.get(key, []) for key in ("curve", "underline", "expanding")),
+        list(block.get("quoted_as", [])),
+        *(note["of"] for note in block.get("notes", [])),
+        *block.get("groups", {}).values(),
+    ]
+    return [method for names in lists for method in names]
+
+
+def display(config: Settings, kind: str, name: str, suite: str) -> dict[str, Any]:
+    """Return what a figure or table is told: its own block, the suite, and the labels of what it shows."""
+    block, protocol = config[kind][name], config["suites"][suite]
+    labels = {
+        what: {
+            key: {style: config[what][key][style] for style in ("label", "short")}
+            for key in protocol[what]
+        }
+        for what in ("methods", "datasets", "backbones")
+    }
+    # Where a summary has several backbones, the block names the one that is shown.
+    run = readers(config, suite, block.get("backbone", protocol["backbones"][0]))
+    return {
+        **block,
+        **labels,
+        "id": name,
+        "suite": suite,
+        "sessions": protocol["sessions"],
+        "orders": len({order for order, _ in protocol["pairs"]}),
+        "names": {method: config["methods"][method]["short"] for method in listed(block)},
+        "absent": [method for method in protocol["methods"] if method not in run],
+    }

@@ -1,0 +1,120 @@
+"""What a job is told: of the settings, all that determines its outputs and nothing else.
+
+Snakemake reruns a job when these change; what leaves the bytes of an output alone stays out.
+"""
+
+from collections.abc import Collection, Mapping
+from numbers import Real
+from typing import Any
+
+from sparcl.base.errors import ConfigError
+from sparcl.pipeline.provenance import hyperparameters
+
+Settings = Mapping[str, Any]
+Spec = dict[str, Any]
+
+# How a data set or backbone is called, and how its extraction is shared out.
+NAMES = ("label", "short", "shards")
+# Where images and weights lie on this machine, and how many processes work; scripts read these from config.
+PLACES = ("image_root", "root", "url", "cache", "threads", "workers")
+
+
+def without(block: Settings, keys: Collection[str]) -> Spec:
+    """Return a block without some keys."""
+    return {key: value for key, value in block.items() if key not in keys}
+
+
+def is_number(value: object) -> bool:
+    """Tell a number from the name of a rule, from null and from a switch."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def resolved(config: Settings, hyper: Settings) -> Spec:
+    """Return a method's settings with the list in place of the name that a ``grid`` has, in parts too.
+
+    Raises
+    ------
+    ConfigError
+        For a name that is not under ``grids``.
+    """
+    result: Spec = {}
+    for key, value in hyper.items():
+        if isinstance(value, Mapping):
+            value = resolved(config, value)
+        elif key == "grid" and isinstance(value, str):
+            if value not in config["grids"]:
+                known = ", ".join(config["grids"])
+                raise ConfigError(
+                    f"params.yaml has no '{value}' under `grids`. There are: {known}."
+                )
+            value = config["grids"][value]
+        result[key] = value
+    return result
+
+
+def composition(config: Settings, block: Settings) -> Spec:
+    """Return learner and settings of a method or of a variant that is timed."""
+    hyper = resolved(config, block["hyper"])
+    if "validation_share" in hyperparameters(block["learner"]):
+        hyper = {"validation_share": config["validation"]["share"]} | hyper
+    return {"learner": block["learner"], "hyper": hyper}
+
+
+def method(config: Settings, name: str) -> Spec:
+    """Return a method's block without what only tables and figures read."""
+    block = config["methods"][name]
+    more = {key: block[key] for key in ("select", "features") if key in block}
+    return composition(config, block) | more
+
+
+def selection(config: Settings, name: str) -> Spec:
+    """Return what a selection is told: the method, and the candidates of each setting in the grid.
+
+    What the method selects has the candidates of params.yaml; what it fixes is the one candidate.
+    """
+    rule, spec = config["selection"], method(config, name)
+    fixed = {
+        key: [value]
+        for key, value in spec["hyper"].items()
+        if key in rule["grid"] and is_number(value)
+    }
+    selected = {key: rule["grid"][key] for key in spec["select"]}
+    grid = {key: (selected | fixed)[key] for key in rule["grid"] if key in selected | fixed}
+    return spec | {"hyper": without(spec["hyper"], fixed), "selection": rule | {"grid": grid}}
+
+
+def data(config: Settings, suite: str) -> Spec:
+    """Return what happens to the features of a suite before a learner sees them."""
+    block = config["suites"][suite]
+    kind = block["stress"]
+    stress = {} if kind == "none" else {kind: config["stress"][kind]}
+    return {"normalize": block["normalize"], "stress": stress}
+
+
+def order(config: Settings, suite: str) -> Spec:
+    """Return how the class orders of a suite are made and cut into sessions."""
+    keys = ("sessions", "base_classes", "order_rule", "normalize")
+    return {key: config["suites"][suite][key] for key in keys}
+
+
+def split(config: Settings, dataset: str) -> Spec:
+    """Return what determines which images are for training and which for testing."""
+    left_out = (*NAMES, "features", "root", "url", "crop", "on_bad_image")
+    return without(config["datasets"][dataset], left_out)
+
+
+def extraction(config: Settings, dataset: str, backbone: str) -> Spec:
+    """Return all that determines the features of a data set; moving the images extracts nothing again."""
+    blocks = {
+        "dataset": config["datasets"][dataset],
+        "backbone": config["backbones"][backbone],
+        "extraction": config["extraction"],
+    }
+    return {name: without(block, (*NAMES, *PLACES)) for name, block in blocks.items()}
+
+
+def timing(config: Settings, name: str) -> Spec:
+    """Return what is timed, and on which stream."""
+    block = config["timings"][name]
+    variants = {key: composition(config, variant) for key, variant in block["variants"].items()}
+    return block | {"variants": variants}

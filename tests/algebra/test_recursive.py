@@ -1,0 +1,269 @@
+"""The recursive path equals the direct solve, repairs itself, and refuses what it cannot do."""
+
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import solver as naive
+from reference.streams import Session, fit, synthetic_stream
+
+from sparcl.algebra import linalg
+from sparcl.algebra.recursive import ResidualInverse
+from sparcl.base.errors import InputError, NumericalError
+from sparcl.methods import build
+
+
+def long_stream(seed: int, sessions: int, d: int, n: int = 32) -> list[Session]:
+    """Unit-norm sessions of n rows: two new classes each, and samples of earlier ones."""
+    rng = np.random.default_rng(seed)
+    common = 1.5 * rng.standard_normal(d)
+    spread = np.linspace(1.6, 0.2, d)
+    centres, out = [], []
+    for t in range(sessions):
+        centres += [common + spread * rng.standard_normal(d) for _ in range(2)]
+        y = np.concatenate(
+            [np.repeat([2 * t, 2 * t + 1], n // 2 - 4), rng.integers(0, 2 * t + 2, 8)]
+        )
+        rows = np.stack([centres[j] for j in y]) + 0.5 * spread * rng.standard_normal((n, d))
+        out.append((rows / np.linalg.norm(rows, axis=1, keepdims=True), y))
+    return out
+
+
+def relative(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.abs(a - b).max() / np.abs(b).max())
+
+
+@pytest.mark.parametrize("ridge", [0.1, 1.0])
+@pytest.mark.parametrize("how", [{"tau": 0.8}, {"k": 0, "tau": None}, {"k": 60, "tau": None}])
+def test_fifty_sessions_equal_the_direct_solve(ridge: float, how: dict) -> None:
+    """n_t = 32, new classes in each session, partitions before sessions 2, 22 and 42."""
+    sessions = long_stream(0, 50, 96)
+    fast = build("sparcl", ridge=ridge, refresh=20, update="woodbury", **how)
+    slow = build("sparcl", ridge=ridge, refresh=20, update="direct", **how)
+    renewed, recursive = [], 0
+    for Phi, y in sessions:
+        fast.fit_session(Phi, y)
+        slow.fit_session(Phi, y)
+        assert relative(fast.weights, slow.weights) < 1e-8
+        assert slow.report()["update"] == "direct"
+        renewed.append(fast.report()["renewed"])
+        recursive += fast.report()["update"] == "woodbury"
+        if fast.core.inverse is not None:
+            P = fast.core.inverse.P.full
+            assert np.array_equal(P, P.T)  # symmetric by construction, to the bit
+            assert fast.core.inverse.refactored == []
+    empty = how.get("k") == 0
+    assert [t for t, yes in enumerate(renewed, 1) if yes] == ([] if empty else [2, 22, 42])
+    assert recursive == (49 if empty else 46)
+    rows = sessions[0][0]
+    assert relative(fast.logits(rows), slow.logits(rows)) < 1e-8
+
+
+def test_the_slow_loop_agrees_too() -> None:
+    sessions = long_stream(1, 8, 24, n=12)
+    fast = fit(build("sparcl", ridge=0.1, tau=0.7, refresh=4, update="woodbury"), sessions)
+    expected = naive.solver(sessions, 0.1, {2, 6}, tau=0.7)[-1]
+    assert fast.report()["update"] == "woodbury"
+    assert relative(fast.weights, expected.W) < 1e-9
+
+
+@pytest.mark.parametrize("expansion", ["relu", "topk", "rbf"])
+def test_over_expanded_coordinates(expansion: str) -> None:
+    sessions = long_stream(2, 15, 20, n=16)
+    rest = {"ridge": 0.1, "tau": 0.6, "refresh": 7, "expansion": expansion, "m": 80}
+    fast, slow = (build("sparcl", update=update, **rest) for update in ("woodbury", "direct"))
+    for Phi, y in sessions:
+        fast.fit_session(Phi, y)
+        slow.fit_session(Phi, y)
+        assert relative(fast.weights, slow.weights) < 1e-8
+    assert fast.report()["update"] == "woodbury"
+    assert fast.weights.shape == (100, 30)
+
+
+def test_sparcl_plus_takes_it_by_itself() -> None:
+    """Few rows against 20 + 300 coordinates; the direct path is forced beside it."""
+    sessions = long_stream(3, 9, 20, n=12)
+    auto = build("sparcl-plus", ridge=0.1, tau=0.6, refresh=4, width=300)
+    direct = build(
+        "sparcl", ridge=0.1, tau=0.6, refresh=4, expansion="relu", m=300, update="direct"
+    )
+    taken = []
+    for Phi, y in sessions:
+        auto.fit_session(Phi, y)
+        direct.fit_session(Phi, y)
+        assert relative(auto.weights, direct.weights) < 1e-8
+        taken.append(auto.report()["update"] == "woodbury")
+    assert taken == [False, False, True, True, True, False, True, True, True]
+
+
+@pytest.mark.parametrize(("n", "expected"), [(6, "woodbury"), (7, "direct")])
+def test_auto_chooses_by_the_rows(n: int, expected: str) -> None:
+    assert (ResidualInverse.pays(n, 100), expected) in ((True, "woodbury"), (False, "direct"))
+    rng = np.random.default_rng(0)
+    learner = build("sparcl", ridge=0.1, tau=0.5, refresh=0)
+    for t, rows in enumerate((30, 30, n)):
+        learner.fit_session(rng.standard_normal((rows, 100)), rng.integers(3 * t, 3 * t + 3, rows))
+    assert learner.report()["update"] == expected
+    assert (learner.core.inverse is not None) == (expected == "woodbury")
+
+
+def test_paths_may_alternate() -> None:
+    """Auto: small sessions after large ones, and a large one drops the kept inverse."""
+    rng = np.random.default_rng(4)
+    sizes = [40, 40, 3, 3, 40, 2, 3, 3]
+    sessions = [
+        (rng.standard_normal((n, 64)) / 8, rng.integers(2 * t, 2 * t + 2, n))
+        for t, n in enumerate(sizes)
+    ]
+    auto, direct = (
+        build("sparcl", ridge=0.1, tau=0.5, refresh=0, update=update)
+        for update in ("auto", "direct")
+    )
+    used = []
+    for Phi, y in sessions:
+        auto.fit_session(Phi, y)
+        direct.fit_session(Phi, y)
+        used.append(auto.report()["update"] == "woodbury")
+        assert relative(auto.weights, direct.weights) < 1e-10
+    assert used == [False, False, True, True, False, True, True, True]
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    d=st.integers(2, 20),
+    n=st.integers(1, 12),
+    k=st.integers(0, 6),
+    ridge=st.sampled_from([0.1, 2.0]),
+)
+def test_residual_inverse_and_its_update(seed: int, d: int, n: int, k: int, ridge: float) -> None:
+    rng = np.random.default_rng(seed)
+    k = min(k, d)
+    Phi, X = rng.standard_normal((15, d)), rng.standard_normal((n, d))
+    U = np.asfortranarray(np.linalg.qr(rng.standard_normal((d, d)))[0][:, :k])
+
+    def explicit(R: np.ndarray) -> np.ndarray:
+        U_res = naive.outside(U)
+        block = U_res.T @ R @ U_res + ridge * np.eye(d - k)
+        return U_res @ np.linalg.inv(block) @ U_res.T
+
+    gram = linalg.Gram(d)
+    gram.add(Phi)
+    P = linalg.residual_inverse(gram, ridge, U)
+    assert P.full == pytest.approx(explicit(Phi.T @ Phi), abs=1e-9)
+    assert gram.full == pytest.approx(Phi.T @ Phi, abs=1e-10)  # R is as it was
+    K = linalg.woodbury(P, X)
+    new = explicit(Phi.T @ Phi + X.T @ X)
+    assert P.full == pytest.approx(new, abs=1e-9)
+    assert K == pytest.approx(new @ X.T, abs=1e-9)
+
+
+# --- repair ---------------------------------------------------------------------------------------
+
+
+def perturb(P: np.ndarray, how: str) -> None:
+    if how == "one entry":
+        P[3, 3] *= 1.001
+    elif how == "all entries":
+        P += 1e-6 * np.random.default_rng(0).standard_normal(P.shape)
+    elif how == "indefinite":
+        P *= -40.0
+    else:
+        P[2, 1] = P[1, 2] = np.nan
+
+
+@pytest.mark.parametrize("how", ["one entry", "all entries", "indefinite", "nan"])
+def test_a_planted_error_is_noticed_logged_and_repaired(
+    how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sessions = long_stream(5, 12, 64, n=16)
+    fast, slow = (
+        build("sparcl", ridge=0.1, tau=0.7, refresh=0, update=update)
+        for update in ("woodbury", "direct")
+    )
+    for t, (Phi, y) in enumerate(sessions):
+        if t == 7:
+            perturb(fast.core.inverse.P.full, how)
+        with caplog.at_level(logging.WARNING, logger="sparcl.algebra.recursive"):
+            fast.fit_session(Phi, y)
+        slow.fit_session(Phi, y)
+        assert relative(fast.weights, slow.weights) < 1e-8
+        assert len(caplog.records) == (t >= 7)
+    assert len(fast.core.inverse.refactored) == 1
+    assert "residual inverse" in caplog.records[0].getMessage()
+    assert fast.core.inverse.refactored[0] in caplog.records[0].getMessage()
+
+
+def test_a_sound_inverse_is_never_computed_again(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        fit(
+            build("sparcl", ridge=0.1, tau=0.7, refresh=0, update="woodbury"),
+            long_stream(5, 30, 64),
+        )
+    assert caplog.records == []
+
+
+def test_float32_recursion_stays_close() -> None:
+    sessions = long_stream(6, 20, 48, n=8)
+    fast, slow = (
+        fit(
+            build("sparcl", ridge=1.0, tau=0.7, refresh=0, update="woodbury", dtype=dtype), sessions
+        )
+        for dtype in ("float32", "float64")
+    )
+    assert fast.report()["update"] == "woodbury"
+    assert fast.core.inverse.P.dtype == np.float32
+    assert relative(fast.weights, slow.weights) < 1e-4
+
+
+def test_a_system_beyond_float32_is_an_error(stream: list[Session]) -> None:
+    learner = build(
+        "sparcl", ridge=1e-4, k=2, tau=None, update="woodbury", refresh=0, dtype="float32"
+    )
+    with pytest.raises(NumericalError, match=r"condition number.*float64"):
+        fit(learner, [(1e4 * Phi[:6], y[:6]) for Phi, y in stream])
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        {"ridge": "all"},
+        {"ridge": "newest"},
+        {"ridge": [0.1, 1.0]},
+        {"tau": [0.5, 0.9]},
+        {"coupling": "dropped"},
+        {"new_classes": "residual"},
+        {"freeze": False},
+        {"reappearing": "free"},
+        {"expansion": "linear", "m": 4},
+    ],
+)
+def test_what_it_cannot_do_is_refused(switch: dict) -> None:
+    with pytest.raises(InputError, match=r"woodbury.*one residual inverse"):
+        build("sparcl", update="woodbury", **switch)
+
+
+@pytest.mark.parametrize(
+    "switch", [{"freeze": False}, {"coupling": "dropped"}, {"reappearing": "free"}]
+)
+def test_auto_stays_direct_where_the_recursion_would_be_wrong(switch: dict) -> None:
+    sessions = synthetic_stream(sessions=4, classes=2, samples=2, dimension=80)
+    learner = fit(build("sparcl", ridge=0.1, tau=0.5, refresh=0, **switch), sessions)
+    assert learner.report()["update"] == "direct"
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**6), d=st.integers(1, 300), n=st.integers(0, 6))
+def test_products_read_the_lower_triangle_alone(seed: int, d: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    Phi, B = rng.standard_normal((5, d)), rng.standard_normal((d, n))
+    gram = linalg.Gram(d)
+    gram.add(Phi)  # the upper triangle is left as it was, all zeros
+    assert gram.times(B) == pytest.approx(Phi.T @ Phi @ B, abs=1e-10)
+    assert gram.times(Phi[0]) == pytest.approx(Phi.T @ Phi @ Phi[0], abs=1e-10)
+    assert gram.full == pytest.approx(Phi.T @ Phi, abs=1e-12)

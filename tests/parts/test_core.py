@@ -1,0 +1,230 @@
+"""Every switch of the update, alone and combined, against explicit coordinates and KKT systems."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference import ridge as plain
+from reference import solver as naive
+from reference.streams import Session, fit, synthetic_stream
+
+from sparcl.base.errors import InputError, NumericalError
+from sparcl.methods import build
+
+
+def with_returns(seed: int = 0) -> list[Session]:
+    """Four sessions; from the second on, samples of classes seen before come back."""
+    sessions = synthetic_stream(seed, sessions=4, classes=3, samples=10)
+    out = [sessions[0]]
+    for t in (1, 2, 3):
+        (Phi, y), (past, labels) = sessions[t], sessions[t - 1]
+        back = np.isin(labels, np.unique(labels)[:2])
+        rows = np.concatenate([Phi, past[back][:7]])
+        order = np.random.default_rng(t).permutation(len(rows))
+        out.append((rows[order], np.concatenate([y, labels[back][:7]])[order]))
+    return out
+
+
+def check(sessions: list[Session], hyper: dict, renewals: set[int]) -> object:
+    """Compare the learner after every session with the slow loop, and return it."""
+    learner = build("sparcl", ridge=0.15, tau=0.7, **hyper)
+    rest = {key: value for key, value in hyper.items() if key not in ("refresh", "update")}
+    states = naive.solver(sessions, 0.15, renewals, tau=0.7, **rest)
+    for (Phi, y), state in zip(sessions, states, strict=True):
+        learner.fit_session(Phi, y)
+        assert list(learner.classes) == state.classes
+        assert learner.weights == pytest.approx(state.W, abs=1e-8)
+    return learner
+
+
+ALONE = {
+    "freeze off": {"freeze": False},
+    "projection into the null space": {"project": True},
+    "new classes in the residual": {"new_classes": "residual"},
+    "coupling dropped": {"coupling": "dropped"},
+    "reappearing classes freed": {"reappearing": "free"},
+    "Algorithm 1": {"new_classes": "residual", "coupling": "dropped"},
+}
+
+
+@pytest.mark.parametrize("refresh", [0, 1, 2])
+@pytest.mark.parametrize("name", ALONE)
+def test_a_switch(name: str, refresh: int) -> None:
+    renewals = {0: {2}, 1: {2, 3, 4}, 2: {2, 4}}[refresh]
+    sessions = with_returns()
+    learner = check(sessions, ALONE[name] | {"refresh": refresh}, renewals)
+    default = fit(build("sparcl", ridge=0.15, tau=0.7, refresh=refresh), sessions)
+    assert np.abs(learner.weights - default.weights).max() > 1e-3  # the switch does something
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 1000),
+    freeze=st.booleans(),
+    project=st.booleans(),
+    reappearing=st.sampled_from(["frozen", "free"]),
+    new_classes=st.sampled_from(["full", "residual"]),
+    coupling=st.sampled_from(["exact", "dropped"]),
+)
+def test_switches_combine(seed: int, **hyper: object) -> None:
+    check(with_returns(seed), hyper | {"refresh": 2}, {2, 4})
+
+
+def test_freeze_off_is_joint_ridge_whatever_the_core(stream: list[Session]) -> None:
+    free = fit(build("sparcl", ridge=0.3, tau=0.9, refresh=1, freeze=False), stream)
+    joint = fit(build("acil", ridge=0.3), stream)
+    assert free.weights == pytest.approx(joint.weights, abs=1e-11)
+    assert free.report()["k"] > 0
+
+
+def test_partition_off_is_joint_ridge(stream: list[Session], probe: np.ndarray) -> None:
+    for t in range(1, 5):
+        off = fit(build("sparcl", ridge=0.3, k=0, tau=None), stream[:t])
+        R, C = plain.sums(stream[:t], plain.class_list(stream[:t]))
+        assert off.logits(probe) == pytest.approx(probe @ plain.joint_ridge(R, C, 0.3), abs=1e-10)
+        assert off.report()["k"] == 0 and off.report()["r"] == 16
+
+
+def test_a_class_that_comes_back_is_held_or_freed() -> None:
+    sessions = with_returns()
+    held = build("sparcl", ridge=0.15, tau=0.7, refresh=1)
+    freed = build("sparcl", ridge=0.15, tau=0.7, refresh=1, reappearing="free")
+    for learner in (held, freed):
+        learner.fit_session(*sessions[0])
+    before = held.weights.copy()
+    for learner in (held, freed):
+        learner.fit_session(*sessions[1])
+    back = [j for j, label in enumerate(held.classes[:3]) if label in sessions[1][1]]
+    away = [j for j in range(3) if j not in back]
+    assert len(back) == 2 and len(away) == 1
+    core = held.core.U_core
+    moved = lambda learner, columns: np.abs(  # noqa: E731
+        core.T @ (learner.weights[:, columns] - before[:, columns])
+    ).max()
+    assert moved(held, back + away) < 1e-10
+    assert moved(freed, away) < 1e-10
+    assert moved(freed, back) > 1e-3
+    R, C = plain.sums(sessions[:2], list(freed.classes))
+    joint = plain.joint_ridge(R, C, 0.15)
+    assert freed.weights[:, back] == pytest.approx(joint[:, back], abs=1e-9)
+
+
+def test_null_space_projection_leaves_old_logits_alone_and_new_classes_poor() -> None:
+    """What the paper says of it: no interference, and no use of what sessions share."""
+    sessions = synthetic_stream(seed=3, sessions=3, classes=2, samples=4, dimension=30)
+    learner = build("sparcl", ridge=1e-6, k=0, tau=None, project=True)
+    learner.fit_session(*sessions[0])
+    rows = sessions[0][0]
+    before = learner.logits(rows)
+    fit(learner, sessions[1:])
+    assert learner.logits(rows)[:, :2] == pytest.approx(before, abs=1e-9)
+    # once the past spans the whole space, nothing of a new class is left to learn
+    full = synthetic_stream(seed=3, sessions=2, classes=3, samples=12, dimension=16)
+    late = fit(build("sparcl", ridge=1e-3, k=0, tau=None, project=True), full)
+    assert np.abs(late.weights[:, 3:]).max() < 1e-9
+    assert np.abs(late.weights[:, :3]).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("switch", "value"),
+    [
+        ("coupling", "loose"),
+        ("new_classes", "none"),
+        ("reappearing", "melted"),
+        ("update", "fast"),
+        ("expansion", "cubic"),
+    ],
+)
+def test_an_unknown_value_names_the_known_ones(switch: str, value: str) -> None:
+    with pytest.raises(InputError, match=rf"{switch} = '{value}'.*one of"):
+        build("sparcl", **{switch: value})
+
+
+# --- streams at the edges -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hyper", [{}, ALONE["Algorithm 1"], {"reappearing": "free"}])
+def test_classes_of_one_sample(hyper: dict) -> None:
+    rng = np.random.default_rng(0)
+    sessions = []
+    for t in range(5):
+        Phi = rng.standard_normal((3, 12))
+        sessions.append((Phi / np.linalg.norm(Phi, axis=1, keepdims=True), 3 * t + np.arange(3)))
+    check(sessions, hyper | {"refresh": 2}, {2, 4})
+
+
+def test_a_session_of_one_sample(stream: list[Session]) -> None:
+    single = [stream[0], (stream[1][0][:1], stream[1][1][:1]), stream[2]]
+    check(single, {"refresh": 1}, {2, 3})
+
+
+def test_a_session_of_old_classes_only(stream: list[Session]) -> None:
+    half = [(Phi[::2], y[::2]) for Phi, y in stream[:2]]
+    again = [(Phi[1::2], y[1::2]) for Phi, y in stream[:2]]
+    for reappearing in ("frozen", "free"):
+        learner = check(half + again, {"refresh": 2, "reappearing": reappearing}, {2, 4})
+        assert len(learner.classes) == 6
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_rank_deficient_features(rank: int) -> None:
+    """All rows in a subspace far below d; a large tau then takes the whole of it."""
+    rng = np.random.default_rng(1)
+    basis = np.linalg.qr(rng.standard_normal((14, rank)))[0]
+    sessions = [
+        (rng.standard_normal((8, rank)) @ basis.T, 2 * t + np.arange(8) % 2) for t in range(3)
+    ]
+    learner = build("sparcl", ridge=0.1, tau=0.999, refresh=1)
+    states = naive.solver(sessions, 0.1, {2, 3}, tau=0.999)
+    for (Phi, y), state in zip(sessions, states, strict=True):
+        learner.fit_session(Phi, y)
+        assert learner.weights == pytest.approx(state.W, abs=1e-9)
+    assert learner.report()["k"] == rank
+    away = np.eye(14) - basis @ basis.T
+    assert np.abs(away @ learner.weights).max() < 1e-12
+
+
+@pytest.mark.parametrize("dimension", [6, 90])
+def test_more_features_than_samples_and_fewer(dimension: int) -> None:
+    sessions = synthetic_stream(seed=6, sessions=4, classes=2, samples=5, dimension=dimension)
+    check(sessions, {"refresh": 2}, {2, 4})
+
+
+def test_a_thousand_classes() -> None:
+    sessions = synthetic_stream(seed=7, sessions=5, classes=200, samples=3, dimension=24)
+    learner = build("sparcl", ridge=0.1, tau=0.8, refresh=2)
+    fit(learner, sessions)
+    assert learner.logits(sessions[0][0]).shape == (600, 1000)
+    R, C = plain.sums(sessions, list(learner.classes))
+    # columns do not interact: the last session against its own KKT system
+    four = fit(build("sparcl", ridge=0.1, tau=0.8, refresh=2), sessions[:4])
+    U = four.core.U_core if not learner.report()["renewed"] else learner.core.U_core
+    kkt = plain.constrained_ridge(R, C[:, :800], 0.1, U, U.T @ four.weights)
+    assert learner.weights[:, :800] == pytest.approx(kkt, abs=1e-8)
+    joint = plain.joint_ridge(R, C, 0.1)
+    assert learner.weights[:, 800:] == pytest.approx(joint[:, 800:], abs=1e-8)
+
+
+# --- precision ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "hyper", [{}, *ALONE.values(), {"expansion": "linear", "m": 3}, {"expansion": "topk", "m": 20}]
+)
+def test_float32_follows_float64(hyper: dict) -> None:
+    sessions = with_returns()
+    single = fit(build("sparcl", ridge=0.15, tau=0.7, dtype="float32", **hyper), sessions)
+    double = fit(build("sparcl", ridge=0.15, tau=0.7, **hyper), sessions)
+    assert single.weights.dtype == np.float32
+    assert single.sums.R.dtype == np.float32
+    assert single.weights == pytest.approx(double.weights, abs=2e-3)
+
+
+@pytest.mark.parametrize("hyper", [{}, {"expansion": "linear", "m": 2}])
+def test_float32_names_the_condition_number(hyper: dict, stream: list[Session]) -> None:
+    learner = build("sparcl", ridge=1e-4, k=2, tau=None, dtype="float32", **hyper)
+    with pytest.raises(
+        NumericalError, match=r"session \d.*condition number is about 1.*e\+.*float64"
+    ):
+        # few rows of length 1e4: R is singular to seven digits
+        fit(learner, [(1e4 * Phi[:6], y[:6]) for Phi, y in stream])

@@ -1,0 +1,294 @@
+"""The ridge chosen in each session: on the newest session, and over all from held-out sums."""
+
+import numpy as np
+import pytest
+from reference import ridge as plain
+from reference import solver as naive
+from reference.partitioned import core_basis
+from reference.peers import primal_ridge
+from reference.streams import Session, fit, synthetic_stream
+
+from sparcl.algebra import ridge
+from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.randomness import generator
+from sparcl.methods import build
+from sparcl.protocol import old_classes
+
+RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
+
+
+def split(y: np.ndarray, session: int, seed: int, seen: list[int]) -> tuple[list, list]:
+    """A random fifth of each class validates, one row at least; a class of one row fits."""
+    rng, held = generator("holdout", seed, session), []
+    new = sorted(set(y.tolist()) - set(seen))
+    for label in [c for c in [*seen, *new] if c in y]:
+        rows = rng.permutation([i for i, v in enumerate(y) if v == label])
+        if len(rows) > 1:
+            held += [int(i) for i in rows[: max(round(0.2 * len(rows)), 1)]]
+    held = sorted(held) or [len(y) - 1]
+    return [i for i in range(len(y)) if i not in held], held
+
+
+def parts(sessions: list[Session], seed: int) -> tuple[list[Session], list[Session]]:
+    fitted, validation = [], []
+    for t, (Phi, y) in enumerate(sessions):
+        seen = plain.class_list(sessions[:t]) if t else []
+        fit_rows, held_rows = split(y, t, seed, seen)
+        fitted.append((Phi[fit_rows], y[fit_rows]))
+        validation.append((Phi[held_rows], y[held_rows]))
+    return fitted, validation
+
+
+@pytest.mark.parametrize("seed", [0, 1, 5])
+@pytest.mark.parametrize("hyper", [{"tau": 0.7}, {"k": 0, "tau": None}])
+def test_newest_session(hyper: dict, seed: int) -> None:
+    sessions = synthetic_stream(seed, sessions=4, classes=3, samples=12, noise=1.5)
+    learner = build("sparcl", ridge="newest", refresh=1, seed=seed, **hyper)
+    chosen = []
+    for t, (Phi, y) in enumerate(sessions):
+        learner.fit_session(Phi, y)
+        fit_rows, validation = split(y, t, seed, plain.class_list(sessions[:t]) if t else [])
+        Y = plain.one_hot(y, sorted(set(y.tolist())))  # in other columns targets and scores are 0
+        errors = [
+            np.mean(
+                (Phi[validation] @ primal_ridge(Phi[fit_rows], Y[fit_rows], r) - Y[validation]) ** 2
+            )
+            for r in RIDGES
+        ]
+        report = learner.report()
+        assert report["validation_losses"] == pytest.approx(errors, rel=1e-9)
+        chosen.append(RIDGES[int(np.argmin(errors))])
+        assert report["ridge"] == chosen[-1]
+        expected = naive.solver(sessions[: t + 1], chosen, {2, 3, 4}, **hyper)[-1]
+        assert learner.weights == pytest.approx(expected.W, abs=1e-8)
+
+
+def all_rule(sessions: list[Session], seed: int, tau: float | None, k: int | None) -> list:
+    """Return (errors, chosen ridge) after each session, from rows: the rule restated."""
+    out = []
+    for t in range(1, len(sessions) + 1):
+        fitted, validation = parts(sessions[:t], seed)
+        classes = plain.class_list(sessions[:t])
+        errors = []
+        for r in RIDGES:
+            W = naive.solver(fitted, r, set(range(2, t + 1)), tau=tau, k=k)[-1].W
+            errors.append(naive.squared_error(validation, W, classes))
+        out.append((np.array(errors), RIDGES[int(np.argmin(errors))]))
+    return out
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+@pytest.mark.parametrize("hyper", [{"tau": 0.7, "k": None}, {"tau": None, "k": 0}])
+def test_all_sessions_from_sums_is_the_error_on_every_held_out_row(hyper: dict, seed: int) -> None:
+    sessions = synthetic_stream(seed, sessions=4, classes=3, samples=15, noise=1.5)
+    learner = build("sparcl", ridge="all", refresh=1, seed=seed, **hyper)
+    chosen = []
+    expected = all_rule(sessions, seed, **hyper)
+    for t, ((Phi, y), (errors, best)) in enumerate(zip(sessions, expected, strict=True)):
+        learner.fit_session(Phi, y)
+        held_out = sum(len(labels) for _, labels in parts(sessions[: t + 1], seed)[1])
+        # sums leave out ||Y||^2, which is one a held-out row
+        got = np.array(learner.report()["validation_losses"]) + held_out
+        assert got == pytest.approx(errors, rel=1e-8)
+        assert learner.report()["ridge"] == best
+        chosen.append(best)
+        # the final weights use all rows
+        W = naive.solver(sessions[: t + 1], chosen, {2, 3, 4}, **hyper)[-1].W
+        assert learner.weights == pytest.approx(W, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_gaussian_takes_the_highest_predicted_accuracy(seed: int) -> None:
+    sessions = synthetic_stream(seed, sessions=4, classes=3, samples=15, noise=1.5)
+    learner = build("sparcl", ridge="gaussian", tau=0.7, refresh=1, seed=seed)
+    for t, (Phi, y) in enumerate(sessions):
+        learner.fit_session(Phi, y)
+        fitted, validation = parts(sessions[: t + 1], seed)
+        classes = plain.class_list(sessions[: t + 1])
+        held = np.concatenate([rows for rows, _ in validation])
+        columns = np.array([classes.index(v) for _, labels in validation for v in labels])
+        predicted = [
+            plain.predicted_accuracy(
+                naive.solver(fitted, r, {2, 3, 4}, tau=0.7, k=None)[-1].W, held, columns
+            )
+            for r in RIDGES
+        ]
+        assert learner.report()["validation_losses"] == pytest.approx([-p for p in predicted])
+        assert learner.report()["ridge"] == RIDGES[int(np.argmax(predicted))]
+
+
+def test_the_rules_disagree_somewhere_and_none_is_stuck() -> None:
+    picks = {rule: [] for rule in ("newest", "all", "gaussian")}
+    for noise in (0.2, 0.6, 1.2, 2.0):
+        for seed in range(3):
+            sessions = synthetic_stream(seed, sessions=4, classes=3, samples=10, noise=noise)
+            for rule, chosen in picks.items():
+                learner = fit(build("sparcl", ridge=rule, tau=0.5, refresh=1), sessions)
+                chosen.append(learner.report()["ridge"])
+    assert all(len(set(chosen)) > 1 for chosen in picks.values())
+    assert len({tuple(chosen) for chosen in picks.values()}) == 3
+
+
+@pytest.mark.parametrize("rule", ["all", "gaussian"])
+@pytest.mark.parametrize("how", ["other features", "labels changed about"])
+def test_what_is_fitted_for_validation_never_sees_a_held_out_row(
+    how: str, rule: str, stream: list[Session]
+) -> None:
+    """What is done to held-out rows leaves the second learner's weights as they are, to the bit."""
+    rng = np.random.default_rng(0)
+    honest, spoiled = (build("sparcl", ridge=rule, tau=0.7, refresh=1) for _ in range(2))
+    for t, (Phi, y) in enumerate(stream):
+        _, validation = split(y, t, 0, plain.class_list(stream[:t]) if t else [])
+        other = Phi.copy()
+        if how == "other features":
+            other[validation] = rng.standard_normal((len(validation), 16))
+        else:  # rows changed about under their labels: which rows are held out follows the labels
+            other[validation] = Phi[np.roll(validation, 3)]
+        honest.fit_session(Phi, y)
+        spoiled.fit_session(other, y)
+        pairs = zip(honest.rule.fitted.solutions, spoiled.rule.fitted.solutions, strict=True)
+        assert all(np.array_equal(W, other) for W, other in pairs)
+        assert honest.report()["validation_losses"] != spoiled.report()["validation_losses"]
+        assert not np.array_equal(honest.weights, spoiled.weights)
+
+
+def test_all_chooses_a_threshold_too() -> None:
+    sessions = synthetic_stream(2, sessions=3, classes=3, samples=15, noise=1.5)
+    taus, ridges = (0.4, 0.9), (0.1, 1.0)
+    learner = fit(build("sparcl", ridge="all", grid=ridges, tau=taus, refresh=1), sessions)
+    fitted, validation = parts(sessions, 0)
+    classes = plain.class_list(sessions)
+    errors = {
+        (i, j): naive.squared_error(
+            validation, naive.solver(fitted, r, {2, 3}, tau=tau)[-1].W, classes
+        )
+        for i, r in enumerate(ridges)
+        for j, tau in enumerate(taus)
+    }
+    held_out = sum(len(labels) for _, labels in validation)
+    got = np.array(learner.report()["validation_losses"]) + held_out
+    assert got == pytest.approx([errors[point] for point in sorted(errors)], rel=1e-8)
+    i, j = min(errors, key=errors.get)
+    assert (learner.report()["ridge"], learner.report()["tau"]) == (ridges[i], taus[j])
+
+
+@pytest.mark.parametrize("name", ["sparcl", "sparcl-plus"])
+@pytest.mark.parametrize("rule", ["newest", "all"])
+def test_a_class_whose_rows_are_all_held_out(name: str, rule: str) -> None:
+    """One-sample classes: the learner that is validated has a column for each."""
+    rng = np.random.default_rng(0)
+    sessions = [
+        (
+            rng.standard_normal((6, 10)),
+            np.array([9 * t, 9 * t, 9 * t + 1, 9 * t + 2, 9 * t + 3] * 1 + [9 * t + 4]),
+        )
+        for t in range(3)
+    ]
+    rest = {"width": 20} if name == "sparcl-plus" else {}
+    learner = fit(build(name, ridge=rule, tau=0.6, **rest), sessions)
+    assert len(learner.classes) == 15
+    assert np.isfinite(learner.logits(sessions[0][0])).all()
+    assert learner.report()["ridge"] in RIDGES
+    if rule == "all":
+        assert all(W.shape[1] == 15 for W in learner.rule.fitted.solutions)
+
+
+@pytest.mark.parametrize("rule", ["newest", "all"])
+def test_one_sample_cannot_be_split(rule: str, stream: list[Session], probe: np.ndarray) -> None:
+    learner = fit(build("sparcl", ridge=rule, tau=0.7), stream[:2])
+    before = learner.logits(probe)
+    with pytest.raises(InputError, match=rf"session 3: ridge = '{rule}'"):
+        learner.fit_session(stream[2][0][:1], stream[2][1][:1])
+    assert np.array_equal(learner.logits(probe), before)
+    two = (stream[2][0][:2], stream[2][1][:2])
+    learner.fit_session(*two)
+    assert np.isfinite(learner.logits(probe)).all()
+
+
+def test_the_seed_decides_what_is_held_out(stream: list[Session]) -> None:
+    a, b, c = (
+        fit(build("sparcl", ridge="all", tau=0.7, seed=seed), stream).report()["validation_losses"]
+        for seed in (0, 0, 1)
+    )
+    assert a == b != c
+
+
+def test_a_rule_that_looks_at_one_session_goes_with_one_threshold() -> None:
+    for rule in ("newest", "gcv"):
+        with pytest.raises(InputError, match="cannot tell cores apart: give one tau or k"):
+            build("sparcl", ridge=rule, tau=[0.4, 0.8])
+
+
+# --- what cannot be chosen ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["newest", "gcv", "all", "gaussian"])
+def test_no_finite_loss_is_an_error_that_names_the_grid(
+    rule: str, stream: list[Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def losses(*args: object) -> np.ndarray:
+        return np.array([np.inf, np.nan])
+
+    monkeypatch.setattr(ridge, "holdout", losses)
+    monkeypatch.setattr(ridge, "gcv", losses)
+    monkeypatch.setattr(ridge, "squared_error", lambda *args: np.nan)
+    monkeypatch.setattr(ridge, "predicted_accuracy", lambda *args: np.nan)
+    learner = build("ranpac", ridge=rule, grid=(0.25, 8.0), width=20)
+    with pytest.raises(
+        NumericalError, match=r"session 1: .*among 0\.25 to 8 .*finite.*raise.*grid"
+    ):
+        learner.fit_session(*stream[0])
+
+
+RANPAC_MAP = {"map": {"random": {"width": 40}}}
+
+
+@pytest.mark.parametrize("rule", ["all", "gaussian"])
+@pytest.mark.parametrize(
+    "parts",
+    [RANPAC_MAP, {"core": "spectral"}, RANPAC_MAP | {"core": {"spectral": {"k": 0}}}],
+    ids=["map", "core", "map and empty core"],
+)
+def test_a_candidate_without_a_solution_is_dropped(
+    rule: str, parts: dict, stream: list[Session]
+) -> None:
+    """Rows of length 1e3: float32 cannot tell R + 1e-6 I from a singular R, but R + 1e3 I it can."""
+    huge = [(1e3 * Phi[:8], y[:8]) for Phi, y in stream]
+    given = {"ridge": rule, "grid": (1e-6, 1e3), "dtype": "float32"} | parts
+    learner = build("compose", **given)
+    for session in huge:
+        learner.fit_session(*session)
+        losses = learner.report()["validation_losses"]
+        assert np.isinf(losses[0]) and np.isfinite(losses[1])
+        assert learner.report()["ridge"] == 1e3
+    with pytest.raises(NumericalError, match=r"session 1: .*among 1e-06 to 1e-05"):
+        build("compose", **given | {"grid": (1e-6, 1e-5)}).fit_session(*huge[0])
+
+
+def test_report_core_and_bound_speak_of_the_chosen_core() -> None:
+    """Several thresholds: everything that is told is about the core whose weights are taken."""
+    sessions, chosen = synthetic_stream(0, sessions=4, classes=3, samples=15, noise=1.0), []
+    for taus in ((0.4, 0.9), (0.9, 0.4)):
+        learner = build("sparcl", ridge="all", tau=taus, refresh=1)
+        for t, (Phi, y) in enumerate(sessions):
+            before = learner.weights if t else None
+            old = np.concatenate([rows for rows, _ in sessions[: max(t, 1)]])
+            scores = learner.logits(old) if t else None
+            learner.fit_session(Phi, y)
+            if t:
+                report, U = learner.report(), learner.core.U_core
+                expected = core_basis(old.T @ old, report["tau"])
+                assert report["k"] == U.shape[1] == expected.shape[1]
+                assert U @ U.T == pytest.approx(expected @ expected.T, abs=1e-8)
+                assert report["energy"] == pytest.approx(
+                    np.sum((old @ U) ** 2) / np.sum(old**2), abs=1e-10
+                )
+                c_old = before.shape[1]
+                # the weights are those of this core: its coordinates are held
+                held = U.T @ (learner.weights[:, :c_old] - before)
+                assert np.abs(held).max() < 1e-10
+                change = learner.logits(old)[:, :c_old] - scores
+                measured = old_classes.measure(learner, before, old, change)
+                assert 0 < measured["bound_ratio"] <= 1 + 1e-9
+                chosen.append(report["tau"])
+    assert chosen == [0.9, 0.4, 0.4] * 2

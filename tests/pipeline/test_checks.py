@@ -1,0 +1,120 @@
+"""What settings say against each other is refused while planning, all of it in one message."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from copies import ROOT
+
+from sparcl.base.errors import ConfigError
+from sparcl.pipeline.checks import contradictions
+from sparcl.pipeline.configuration import load
+
+Settings = dict[str, Any]
+Change = Callable[[Settings], object]
+
+# A change, and the words of the one sentence that refuses it: where, what, and what there is instead.
+REFUSED: dict[str, tuple[Change, list[str]]] = {
+    "suite": (
+        lambda c: c.update(suite="nonesuch"),
+        ["suite 'nonesuch'", "bundled", "name of a data set"],
+    ),
+    "data set": (
+        lambda c: c["suites"]["toy"].update(datasets=["nonesuch"]),
+        ["config/suites/toy.yaml: datasets", "'nonesuch'", "cub-50"],
+    ),
+    "backbone": (
+        lambda c: c["suites"]["toy"].update(backbones=["nonesuch"]),
+        ["config/suites/toy.yaml: backbones", "'nonesuch'", "efficientnet-lite0"],
+    ),
+    "method": (
+        lambda c: c["suites"]["toy"].update(methods=["nonesuch"]),
+        ["config/suites/toy.yaml: methods", "'nonesuch'", "sparcl-paper"],
+    ),
+    "table": (
+        lambda c: c["suites"]["toy"].update(tables=["nonesuch"]),
+        ["config/suites/toy.yaml: tables", "'nonesuch'", "tau-post"],
+    ),
+    "compared": (
+        lambda c: c["suites"]["increments"]["compare"].update(of="ncm"),
+        ["config/suites/increments.yaml: compare", "'ncm'", "sparcl-plus"],
+    ),
+    "data set of a timing": (
+        lambda c: c["timings"]["refresh"].update(datasets=["nonesuch"]),
+        ["config/timings.yaml: refresh.datasets", "'nonesuch'"],
+    ),
+    "learner": (
+        lambda c: c["methods"]["ncm"].update(learner="nonesuch"),
+        ["config/methods.yaml: ncm.learner", "'nonesuch'", "sparcl-alg1"],
+    ),
+    "setting": (
+        lambda c: c["methods"]["sparcl"]["hyper"].update(refesh=1),
+        ["config/methods.yaml: sparcl.hyper", "'refesh'", "refresh"],
+    ),
+    "setting of a variant": (
+        lambda c: c["timings"]["methods"]["variants"]["ncm"]["hyper"].update(width=1),
+        ["config/timings.yaml: methods.ncm.hyper", "'width'"],
+    ),
+    "grid": (
+        lambda c: c["methods"]["flycl"]["hyper"].update(grid="nonesuch"),
+        ["config/methods.yaml: flycl", "'nonesuch' under `grids`", "narrow, wide, fly-cl"],
+    ),
+    "selected, but not a setting": (
+        lambda c: c["methods"]["acil"].update(select=["ridge", "tau"]),
+        ["config/methods.yaml: acil.select", "'tau'", "ridge"],
+    ),
+    "selected and fixed": (
+        lambda c: c["methods"]["sparcl"]["hyper"].update(tau=0.5),
+        ["config/methods.yaml: sparcl", "'tau' is both selected and fixed"],
+    ),
+    "tau selected without a ridge": (
+        lambda c: c["methods"]["sparcl"].update(select=["tau"]),
+        ["config/methods.yaml: sparcl.select", "Name `ridge` in `select`"],
+    ),
+    "tau selected with a rule": (
+        lambda c: c["methods"]["sparcl"].update(select=["tau"], hyper={"ridge": "newest"}),
+        ["config/methods.yaml: sparcl.select", "a number in `hyper`"],
+    ),
+    "curve": (
+        lambda c: c["figures"]["drift"].update(show=["acil | nonesuch"]),
+        ["config/figures.yaml: drift", "'nonesuch'", "sparcl-paper"],
+    ),
+    "group": (
+        lambda c: c["tables"]["main"].update(groups={"All": ["ncm", "nonesuch"]}),
+        ["config/tables.yaml: main", "'nonesuch'", "sparcl-paper"],
+    ),
+    "suite of a frame": (
+        lambda c: c["tables"]["main"].update(frames=["nonesuch/runs"]),
+        ["config/tables.yaml: main.frames", "'nonesuch'", "bundled"],
+    ),
+    "frame of another suite": (
+        lambda c: c["suites"]["toy"].update(tables=["streams"]),
+        ["config/suites/toy.yaml: tables.streams reads suite 'long'", "`group: ablations`"],
+    ),
+    "sums that do not hold enough": (
+        lambda c: c["methods"]["project"].update(sums="classes"),
+        ["config/methods.yaml: project", "Sums", "project"],
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(config: Settings, what: str) -> None:
+    change, words = REFUSED[what]
+    assert contradictions(config) == []
+    change(config)
+    found = contradictions(config)
+    assert any(all(word in sentence for word in words) for sentence in found), found
+
+
+def test_a_fixed_tau_beside_a_selected_ridge_is_allowed(config: Settings) -> None:
+    config["methods"]["sparcl"] |= {"hyper": {"tau": 0.5}, "select": ["ridge"]}
+    config["methods"]["sparcl-plus"] |= {"hyper": {"ridge": 1.0}, "select": ["tau"]}
+    assert contradictions(config) == []
+
+
+def test_everything_wrong_is_said_at_once() -> None:
+    wrong = {"suites": {"toy": {"methods": ["one"]}}, "methods": {"ncm": {"learner": "two"}}}
+    with pytest.raises(ConfigError) as refused:
+        load(ROOT, wrong)
+    assert "'one'" in str(refused.value) and "'two'" in str(refused.value)

@@ -1,0 +1,193 @@
+"""The settings: what is there passes, what nobody reads is refused with its file and key."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from copies import ROOT
+from referencing import Registry
+
+from sparcl.base.errors import ConfigError
+from sparcl.extraction.backbones import PRECISIONS
+from sparcl.extraction.datasets import READERS
+from sparcl.extraction.keymaps import KEYMAPS
+from sparcl.features.store import KINDS
+from sparcl.pipeline.configuration import SCHEMAS, faults, load, merged
+from sparcl.protocol.stress import KINDS as STRESS
+
+Settings = dict[str, Any]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a copy of all that `load` reads."""
+    for name in ("config", SCHEMAS):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    return tmp_path
+
+
+def closed(schema: Any, path: str = "") -> Iterator[tuple[str, bool]]:
+    """Yield every mapping of a schema that lists its keys, and whether it allows others."""
+    if isinstance(schema, dict):
+        if "properties" in schema and schema.get("type") == "object":
+            composed = path.endswith("$defs/composition")  # its users are closed
+            yield path, composed or schema.get("additionalProperties") is False
+        for key, value in schema.items():
+            yield from closed(value, f"{path}/{key}")
+
+
+def test_every_level_of_every_schema_is_closed() -> None:
+    levels = {}
+    for file in (ROOT / SCHEMAS).glob("*.yaml"):
+        levels |= dict(closed(yaml.safe_load(file.read_text(encoding="utf-8")), file.name))
+    assert len(levels) > 20
+    assert [path for path, is_closed in levels.items() if not is_closed] == []
+
+
+MISSPELT = {
+    "params.yaml": "selection.misspelt",
+    "config/methods.yaml": "sparcl.misspelt",
+    "config/datasets.yaml": "cub-50.counts.misspelt",
+    "config/backbones.yaml": "efficientnet-lite0.weights.misspelt",
+    "config/figures.yaml": "drift.misspelt",
+    "config/tables.yaml": "published.place.misspelt",
+    "config/timings.yaml": "refresh.variants.acil.misspelt",
+    "config/suites/toy.yaml": "misspelt",
+}
+
+
+@pytest.mark.parametrize("file", MISSPELT)
+def test_a_misspelt_key_is_refused_with_its_file_and_place(project: Path, file: str) -> None:
+    *above, key = MISSPELT[file].split(".")
+    content = yaml.safe_load((project / file).read_text(encoding="utf-8"))
+    at = content
+    for name in above:
+        at = at[name]
+    at[key] = 1
+    (project / file).write_text(yaml.safe_dump(content), encoding="utf-8")
+    with pytest.raises(ConfigError) as refused:
+        load(project)
+    (line,) = str(refused.value).splitlines()
+    assert line.startswith(": ".join([file, *[".".join(above)] * bool(above), "Additional"]))
+    assert "'misspelt' was unexpected" in line and "known are" in line
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("suite", "Bundled"),
+        ("suites/toy/sessions", 0),
+        ("suites/toy/sessions", "5"),
+        ("suites/toy/normalize", "on"),
+        ("suites/toy/methods", ["ncm", "ncm"]),
+        ("suites/toy/pairs", [[1993]]),
+        ("suites/toy/group", "others"),
+        ("methods/sparcl/select", ["lambda"]),
+        ("methods/sparcl/hyper", {"tau": [0.5]}),
+        ("methods/sparcl/hyper", {"map": {"relu": {"width": 200}}}),
+        ("methods/flycl/hyper", {"grid": [-1.0]}),
+        ("methods/acil-paper/features", "all"),
+        ("selection/fit_share", 1),
+        ("selection/grid/ridge", ["1e-3"]),
+        ("grids/narrow", [0]),
+        ("validation/share", 1.0),
+        ("stress/long-tail/least", 0),
+        ("datasets/cub-50/crop", 1.5),
+        ("backbones/efficientnet-lite0/weights/sha256", "579344"),
+        ("figures/drift/frames", ["curves"]),
+        ("tables/main/frames", ["../runs"]),
+        ("tables/main/underline", ["ACIL"]),
+    ],
+)
+def test_values_out_of_range(config: Settings, schemas: Registry, path: str, value: object) -> None:
+    *above, key = path.split("/")
+    changed: Any = config
+    for name in above:
+        changed = changed[name]
+    before = [*faults(config, schemas)]
+    changed[key] = value
+    found = [fault for fault in faults(config, schemas) if fault not in before]
+    assert len(found) == 1 and key in found[0]
+
+
+def test_parts_of_a_composition_have_settings(config: Settings, schemas: Registry) -> None:
+    hyper = {"map": {"relu": {"width": 2000, "grid": "wide"}}, "core": None, "ridge": [0.1, 1.0]}
+    config["methods"]["mine"] = {"label": "Mine", "learner": "compose", "hyper": hyper}
+    assert not [fault for fault in faults(config, schemas) if "mine" in fault]
+
+
+@pytest.mark.parametrize("key", ["package", "version", "wheel_sha256", "member", "bytes", "sha256"])
+def test_a_wheel_is_pinned_whole(config: Settings, schemas: Registry, key: str) -> None:
+    del config["backbones"]["efficientnet-lite0"]["weights"][key]
+    assert any(f"'{key}' is a required property" in fault for fault in faults(config, schemas))
+
+
+def test_choices_are_those_of_the_code() -> None:
+    schema = {
+        name: yaml.safe_load((ROOT / SCHEMAS / f"{name}.schema.yaml").read_text(encoding="utf-8"))
+        for name in ("params", "backbones", "datasets", "methods", "suite")
+    }
+    blocks = {
+        name: schema[name]["additionalProperties"]["properties"]
+        for name in ("backbones", "datasets", "methods")
+    }
+    assert blocks["methods"]["features"]["enum"] == [*KINDS]
+    assert blocks["backbones"]["weights"]["properties"]["keys"]["enum"] == [*KEYMAPS]
+    assert set(blocks["datasets"]["reader"]["enum"]) == set(READERS)
+    page = schema["params"]["properties"]
+    assert set(page["extraction"]["properties"]["precision"]["enum"]) == set(PRECISIONS)
+    assert set(page["stress"]["properties"]) == set(STRESS)
+    assert set(schema["suite"]["properties"]["stress"]["enum"]) == {"none", *STRESS}
+
+
+def broken(text: str) -> Callable[[Path], None]:
+    return lambda file: file.write_text(text, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [broken("a: [1"), broken(""), broken("- 1"), broken("a: &a [*a]"), broken("a: 2001-99-99"),
+     Path.unlink, lambda file: file.write_bytes(b"\xff\xfe\x00")],
+    ids=["open", "empty", "list", "cycle", "date", "missing", "bytes"],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["params.yaml", "config/methods.yaml"])
+def test_a_damaged_file_is_named(project: Path, name: str, damage: Callable[[Path], None]) -> None:
+    damage(project / name)
+    with pytest.raises(ConfigError, match=name):
+        load(project)
+
+
+def test_a_suite_is_one_file(project: Path) -> None:
+    shutil.copy(project / "config/suites/toy.yaml", project / "config/suites/mine.yaml")
+    config = load(project, {"suite": "mine"})
+    assert config["suites"]["mine"] == config["suites"]["toy"]
+    shutil.copy(project / "config/suites/toy.yaml", project / "config/suites/My suite.yaml")
+    with pytest.raises(ConfigError, match=r"My suite\.yaml: 'My suite' does not match"):
+        load(project)
+
+
+def test_overrides_are_merged_key_by_key_and_named_as_such() -> None:
+    overrides = {
+        "methods": {"sparcl-paper": {"hyper": {"tau": 0.9}}},
+        "suites": {"toy": {"sessions": 3}},
+    }
+    config = load(ROOT, overrides)
+    assert config["methods"]["sparcl-paper"]["hyper"] == {"ridge": 1.0, "tau": 0.9, "refresh": 2}
+    assert config["suites"]["toy"]["sessions"] == 3 and config["suites"]["toy"]["traces"] == 1
+    with pytest.raises(ConfigError, match=r"'suit' was unexpected.*as --config or --configfile"):
+        load(ROOT, {"suit": "toy"})
+    before = {"a": {"b": 1}, "c": [1]}
+    assert merged(before, {"a": {"d": 2}, "c": {"e": 3}}) == {"a": {"b": 1, "d": 2}, "c": {"e": 3}}
+    assert before == {"a": {"b": 1}, "c": [1]}
+
+
+def test_one_block_of_own_images_is_a_suite_with_labels() -> None:
+    """docs/data.md: `mybirds: {reader: folder, root: ...}` and `--config suite=mybirds`."""
+    own = {"datasets": {"mybirds": {"reader": "folder", "root": "birds"}}, "suite": "mybirds"}
+    config = load(ROOT, own)
+    assert config["suites"]["mybirds"] == config["suites"]["digits"] | {"datasets": ["mybirds"]}
+    assert config["datasets"]["mybirds"]["short"] == "mybirds"

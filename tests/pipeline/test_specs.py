@@ -1,0 +1,126 @@
+"""What jobs are told: lists for the names of grids, fixed beside selected settings, nothing too much."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from copies import ROOT, environment
+
+from sparcl import methods
+from sparcl.pipeline import provenance, specs
+from sparcl.protocol.experiment import Split, run
+from sparcl.protocol.selection import select
+
+Settings = dict[str, Any]
+
+
+def test_every_method_can_be_built(config: Settings) -> None:
+    blocks = [*config["methods"].values()]
+    blocks += [v for timing in config["timings"].values() for v in timing["variants"].values()]
+    for block in blocks:
+        spec = specs.composition(config, block)
+        methods.build(spec["learner"], **spec["hyper"])
+
+
+@pytest.mark.parametrize("learner", sorted(methods.names()))
+def test_settings_read_from_the_file_are_those_of_the_module(learner: str) -> None:
+    assert provenance.hyperparameters(learner) == tuple(methods.hyperparameters(learner))
+
+
+def test_names_of_grids_become_lists_in_parts_too(config: Settings) -> None:
+    spec = specs.method(config, "flycl-official")
+    assert spec["hyper"]["grid"] == config["grids"]["fly-cl"] == [1e6, 1e7, 1e8, 1e9]
+    assert np.log10(config["grids"]["wide"]) == pytest.approx(np.arange(-8, 9))
+    parts = {"rule": {"newest": {"grid": "narrow"}}, "grid": [2.0]}
+    assert specs.resolved(config, parts) == {
+        "rule": {"newest": {"grid": [0.03, 0.1, 0.3, 1.0, 3.0]}},
+        "grid": [2.0],
+    }
+    assert specs.timing(config, "methods")["variants"]["flycl"]["hyper"]["grid"][0] == 1e-8
+
+
+def test_the_validation_share_goes_to_methods_that_take_it(
+    config: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taking = {"ranpac": ("ridge", "width", "validation_share")}
+    known = provenance.hyperparameters
+    monkeypatch.setattr(specs, "hyperparameters", lambda name: taking.get(name) or known(name))
+    config["validation"]["share"] = 0.3
+    assert specs.method(config, "ranpac")["hyper"] == {"validation_share": 0.3, "width": 2000}
+    config["methods"]["ranpac"]["hyper"]["validation_share"] = 0.1
+    assert specs.method(config, "ranpac")["hyper"]["validation_share"] == 0.1
+    assert "validation_share" not in specs.method(config, "ncm")["hyper"]
+
+
+def test_a_selection_has_candidates_of_what_is_selected_and_the_value_of_what_is_fixed(
+    config: Settings,
+) -> None:
+    grid = config["selection"]["grid"]
+    assert specs.selection(config, "sparcl")["selection"]["grid"] == grid
+    config["methods"]["sparcl"] |= {"hyper": {"tau": 0.5, "refresh": 1}, "select": ["ridge"]}
+    spec = specs.selection(config, "sparcl")
+    assert spec["selection"]["grid"] == {"ridge": grid["ridge"], "tau": [0.5]}
+    assert spec["hyper"] == {"refresh": 1}
+    assert specs.method(config, "sparcl")["hyper"] == {"tau": 0.5, "refresh": 1}
+    config["methods"]["sparcl"]["hyper"] = {"tau": None, "k": 0}
+    assert specs.selection(config, "sparcl")["hyper"] == {"tau": None, "k": 0}
+
+
+def test_a_selection_with_a_fixed_tau_runs(config: Settings) -> None:
+    """It chooses among the ridges at that tau, and the run takes both."""
+    config["methods"]["sparcl"] |= {"hyper": {"tau": 0.5, "refresh": 1}, "select": ["ridge"]}
+    config["selection"]["sub_sessions"] = 2
+    rng = np.random.default_rng(5)
+    labels = np.repeat(np.arange(8), 10)
+    features = rng.standard_normal((8, 12))[labels] + rng.standard_normal((80, 12))
+    train = Split(features, labels)
+    spec = specs.selection(config, "sparcl")
+    found = select(train, [0, 1, 2, 3], "sparcl", spec["hyper"], **spec["selection"], seed=0)
+    assert {score["tau"] for score in found["scores"]} == {0.5}
+    assert len(found["scores"]) == len(config["selection"]["grid"]["ridge"])
+    hyper = specs.method(config, "sparcl")["hyper"] | found["chosen"]
+    record = run(train, train, [[0, 1, 2, 3], [4, 5, 6, 7]], "sparcl", hyper)
+    assert record["hyper"]["tau"] == 0.5
+
+
+def test_stress_has_the_settings_of_its_kind(config: Settings) -> None:
+    assert specs.data(config, "toy") == {"normalize": True, "stress": {}}
+    stressed = specs.data(config, "long-tail")
+    assert stressed["stress"] == {"long-tail": {"imbalance": 50.0, "least": 2}}
+
+
+def test_what_leaves_the_bytes_of_features_alone_extracts_nothing_again(config: Settings) -> None:
+    before = specs.extraction(config, "digits", "efficientnet-lite0")
+    config["datasets"]["digits"] |= {"label": "Others", "root": "elsewhere", "shards": 4}
+    config["extraction"] |= {"image_root": "elsewhere", "cache": "elsewhere", "workers": 1}
+    assert specs.extraction(config, "digits", "efficientnet-lite0") == before
+    config["extraction"]["batch_size"] += 1
+    assert specs.extraction(config, "digits", "efficientnet-lite0") != before
+
+
+def test_planning_loads_no_numerics_tables_or_networks() -> None:
+    code = """
+import json, sys
+from pathlib import Path
+from sparcl.pipeline import configuration, displays, paths, plan, provenance, specs
+from sparcl.report.claims import sources
+config = configuration.load(Path.cwd())
+for suite in config["suites"]:
+    plan.run_records(config, suite), plan.paper_files(config, suite), specs.data(config, suite)
+for name, block in config["methods"].items():
+    specs.method(config, name), provenance.script_code("run_method", "sparcl.protocol.experiment")
+print(json.dumps([*sys.modules]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=environment(Path(ROOT)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert not {"scipy", "pandas", "torch", "matplotlib", "h5py"} & set(json.loads(done.stdout))

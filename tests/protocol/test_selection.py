@@ -1,0 +1,68 @@
+"""Which methods a selection can fit: any composition whose rule is given."""
+
+import numpy as np
+import pytest
+from reference.streams import synthetic_stream
+
+from sparcl.base.errors import InputError
+from sparcl.methods import build
+from sparcl.protocol import experiment, selection, stream
+
+OPTIONS = {"sub_sessions": 3, "fit_share": 0.6, "prefer_ridge": 1.0, "seed": 4}
+RIDGES = [0.01, 0.3, 10.0]
+
+
+def base() -> experiment.Split:
+    sessions = synthetic_stream(3, sessions=2, classes=6, samples=15, noise=1.2)
+    return experiment.Split(*(np.concatenate(part) for part in zip(*sessions, strict=True)))
+
+
+@pytest.mark.parametrize(
+    ("method", "hyper", "grid"),
+    [
+        ("acil", {}, {}),
+        ("foal", {"width": 30}, {}),
+        ("linear-relu", {"width": 30}, {}),
+        ("sparcl", {}, {"tau": [0.4, 0.9]}),
+        ("compose", {"map": {"random": {"width": 30}}, "core": "spectral"}, {}),
+    ],
+)
+def test_every_point_has_the_accuracy_of_its_own_learner(
+    method: str, hyper: dict, grid: dict
+) -> None:
+    train, grid = base(), {"ridge": RIDGES} | grid
+    classes = np.unique(train.labels)[:9]
+    result = selection.select(train, classes, method, hyper, grid, **OPTIONS)
+    subs, fit, score = stream.pseudo_stream(train.labels, classes, 3, 0.6, 4)
+    fitted, scored = (
+        experiment.Split(train.features[rows], train.labels[rows]) for rows in (fit, score)
+    )
+    for point in result["scores"]:
+        own = {key: value for key, value in point.items() if key != "A_bar"}
+        learner, accuracies = build(method, **hyper, **own), []
+        for t, sub in enumerate(subs):
+            part = fitted.rows(sub)
+            learner.fit_session(part.features, part.labels)
+            seen = scored.rows(np.concatenate(subs[: t + 1]))
+            accuracies.append(np.mean(learner.predict(seen.features) == seen.labels))
+        assert point["A_bar"] == pytest.approx(100 * np.mean(accuracies), abs=1e-6)
+    best = max(point["A_bar"] for point in result["scores"])
+    assert result["chosen"] | {"A_bar": best} in result["scores"]
+    assert len(result["scores"]) == len(RIDGES) * len(grid.get("tau", [0]))
+
+
+@pytest.mark.parametrize(
+    ("method", "hyper", "grid"),
+    [
+        ("ncm", {}, {"ridge": RIDGES}),
+        ("slda", {}, {"ridge": RIDGES}),
+        ("dsal", {"width": 10}, {"ridge": RIDGES}),
+        ("acil", {}, {"ridge": RIDGES, "tau": [0.5]}),
+        ("sparcl", {"ridge": "all"}, {"tau": [0.5, 0.9]}),
+        ("ranpac", {"width": 10, "ridge": "newest"}, {}),
+    ],
+)
+def test_what_has_nothing_to_select_is_an_input_error(method: str, hyper: dict, grid: dict) -> None:
+    train = base()
+    with pytest.raises(InputError):
+        selection.select(train, np.unique(train.labels), method, hyper, grid, **OPTIONS)
