@@ -26,8 +26,14 @@ import torch
 from PIL import Image
 
 from sparcl.base.errors import SparclError
-from sparcl.extraction import backbones, datasets, pipeline
-from sparcl.extraction.sources import ArraySource, FolderSource, Source
+from sparcl.extraction import backbones, datasets, passes
+from sparcl.extraction.batches import Batches
+from sparcl.extraction.images import ImageSplit
+from sparcl.extraction.preprocessing import preprocess, preprocessing_of
+from sparcl.extraction.resampling import enlarge
+from sparcl.extraction.storage.arrays import ArrayStorage
+from sparcl.extraction.storage.folder import FolderStorage
+from sparcl.extraction.storage.protocol import Storage
 from sparcl.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,24 +57,24 @@ def random_network(block: dict, device: str, precision: str) -> backbones.Backbo
     torch.manual_seed(0)
     model = timm.create_model(block["timm_id"], num_classes=0).eval().requires_grad_(False)
     model = model.to(device, memory_format=torch.channels_last)
-    settings = backbones.preprocessing_of(block, {"crop": 1.0})
+    settings = preprocessing_of(block, {"crop": 1.0})
     return backbones.Backbone(model, block["timm_id"], "0" * 64, settings, [], device, precision)
 
 
-def listing(source: Source, names: list[str]) -> datasets.ImageSplit:
+def listing(source: Storage, names: list[str]) -> ImageSplit:
     """Return a split of these images."""
     labels = np.arange(len(names), dtype=np.int32) % 10
-    return datasets.ImageSplit("bench", "train", CLASSES, names, names, labels, source)
+    return ImageSplit("bench", "train", CLASSES, names, names, labels, source)
 
 
-def small_images(n: int) -> datasets.ImageSplit:
+def small_images(n: int) -> ImageSplit:
     """Return n images of 32 px in memory; the same 1000 again and again."""
     arrays = np.random.default_rng(0).integers(0, 256, (1000, 32, 32, 3), dtype=np.uint8)
     names = [f"{i:07d}" for i in range(n)]
-    return listing(ArraySource({name: arrays[i % 1000] for i, name in enumerate(names)}), names)
+    return listing(ArrayStorage({name: arrays[i % 1000] for i, name in enumerate(names)}), names)
 
 
-def jpeg_images(folder: Path, n: int) -> datasets.ImageSplit:
+def jpeg_images(folder: Path, n: int) -> ImageSplit:
     """Return n JPEG files of 500 x 375 px, as smooth as photos: 200 contents under n names."""
     rng = np.random.default_rng(0)
     files = []
@@ -82,7 +88,7 @@ def jpeg_images(folder: Path, n: int) -> datasets.ImageSplit:
         files[-1].write_bytes(stream.getvalue())
     for i in range(len(files), n):
         os.link(files[i % 200], folder / f"{i:07d}.jpg")
-    source = FolderSource(folder)
+    source = FolderStorage(folder)
     return listing(source, source.names())
 
 
@@ -124,12 +130,12 @@ def forward_cpu(network: backbones.Backbone, batch: int, threads: int) -> Iterat
 
 
 def decode_only(
-    images: datasets.ImageSplit, network: backbones.Backbone, batch: int, workers: int
+    images: ImageSplit, network: backbones.Backbone, batch: int, workers: int
 ) -> Iterator[None]:
     """Yield after each decoded batch, without any network."""
     from torch.utils.data import DataLoader
 
-    batches = pipeline.Batches(images, network, range(0, len(images.ids), batch), batch)
+    batches = Batches(images, network, range(0, len(images.ids), batch), batch)
     yield from iter(
         DataLoader(
             batches,
@@ -142,21 +148,21 @@ def decode_only(
 
 
 def extract(
-    images: datasets.ImageSplit,
+    images: ImageSplit,
     network: backbones.Backbone,
     batch: int,
     workers: int,
     dtype: np.dtype,
 ) -> Iterator[None]:
     """Yield after each extracted batch, written to a file as `extract_split` does."""
-    batches = pipeline.Batches(
+    batches = Batches(
         images,
         network,
         range(0, len(images.ids), batch),
         batch,
         small=network.device == "cuda",
     )
-    by = pipeline.by_processes if network.device == "cuda" else pipeline.by_threads
+    by = passes.by_processes if network.device == "cuda" else passes.by_threads
     with tempfile.TemporaryFile() as file:
         for chunk, _ in by(batches, workers, dtype):
             file.write(chunk)
@@ -217,7 +223,7 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def features(split: str, device: str, precision: str, batch: int, limit: int) -> tuple:
     """Return features and labels of scikit-learn's digits through EfficientNet-Lite0."""
-    settings = backbones.preprocessing_of(LITE, {"crop": 1.0})
+    settings = preprocessing_of(LITE, {"crop": 1.0})
     network = backbones.build(LITE, settings, device, precision)
     images = datasets.open_split("digits", PARAMS["datasets"]["digits"], split)
     step = max(len(images.ids) // limit, 1)
@@ -232,9 +238,9 @@ def features(split: str, device: str, precision: str, batch: int, limit: int) ->
     return np.frombuffer(chunks, dtype=np.float32).reshape(len(images.ids), -1), images.labels
 
 
-def extract_all(images: datasets.ImageSplit, network: backbones.Backbone, batch: int) -> bytes:
+def extract_all(images: ImageSplit, network: backbones.Backbone, batch: int) -> bytes:
     """Return all rows of features."""
-    batches = pipeline.Batches(
+    batches = Batches(
         images,
         network,
         range(0, len(images.ids), batch),
@@ -243,8 +249,8 @@ def extract_all(images: datasets.ImageSplit, network: backbones.Backbone, batch:
     )
     dtype = np.dtype("float32")
     if network.device == "cuda":
-        return b"".join(chunk for chunk, _ in pipeline.by_processes(batches, 4, dtype))
-    return b"".join(chunk for chunk, _ in pipeline.by_threads(batches, cores(), dtype))
+        return b"".join(chunk for chunk, _ in passes.by_processes(batches, 4, dtype))
+    return b"".join(chunk for chunk, _ in passes.by_threads(batches, cores(), dtype))
 
 
 def ridge_accuracy(train: tuple, test: tuple) -> float:
@@ -284,10 +290,10 @@ def agreement(device: str, limit: int) -> None:
 
 def enlarging() -> None:
     """Print the largest difference between enlarging on the GPU and Pillow's resize."""
-    settings = backbones.preprocessing_of(VIT, {"crop": 1.0})
+    settings = preprocessing_of(VIT, {"crop": 1.0})
     arrays = np.random.default_rng(0).integers(0, 256, (256, 32, 32, 3), dtype=np.uint8)
-    ours = backbones.enlarge(torch.from_numpy(arrays).cuda(), settings).cpu().numpy().astype(int)
-    pillow = np.stack([backbones.preprocess(Image.fromarray(a), settings) for a in arrays])
+    ours = enlarge(torch.from_numpy(arrays).cuda(), settings).cpu().numpy().astype(int)
+    pillow = np.stack([preprocess(Image.fromarray(a), settings) for a in arrays])
     print(
         f"\nEnlarging 32 to 224 px on the GPU against Pillow: {np.abs(ours - pillow).max()}/255 at most."
     )

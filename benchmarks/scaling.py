@@ -41,7 +41,7 @@ from sparcl.algebra.class_sums import ClassSums
 from sparcl.algebra.partition import Rule, Spectrum
 from sparcl.algebra.sums import Sums
 from sparcl.base.rows import prepared
-from sparcl.features import store
+from sparcl.features import layout, store
 from sparcl.parts.maps import RandomMap
 from sparcl.protocol import stream
 from sparcl.report.memory import peak
@@ -262,7 +262,7 @@ def write(path: str, n: int, d: int, classes: int) -> None:
     """Write a feature file of n rows in class order."""
     parts = [(Phi.astype(np.float16), y) for Phi, y in blocks(n, d, classes)]
     Phi, y = map(np.concatenate, zip(*parts, strict=True))
-    meta = dict.fromkeys(store.REQUIRED_KEYS, "invented") | {"split": "train"}
+    meta = dict.fromkeys(layout.REQUIRED_KEYS, "invented") | {"split": "train"}
     meta |= {"weights_sha256": "0" * 64, "preprocessing": {}}
     names = [f"{i:05d}" for i in range(classes)]
     ids = np.array([f"{i:010d}" for i in range(n)], dtype=np.bytes_)

@@ -1,8 +1,8 @@
-"""A learner that is fitted from feature files, in one npz file with what it was fitted on."""
+"""A learner that is fitted from feature files, saved in one npz file with a record of what it was fitted on."""
 
 import copy
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -11,32 +11,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl import methods
+from sparcl.app.counted import Counted
 from sparcl.base.errors import InputError
-from sparcl.base.rows import NORMALISATION, prepared
-from sparcl.features import store
-from sparcl.learners.learner import Array, Learner, read_state
-
-Files = Mapping[Path, store.Header]
-Split = Callable[[int], Sequence[NDArray[np.integer]]]
+from sparcl.base.npz import read_npz
+from sparcl.base.rows import NORMALISATION
+from sparcl.features import layout
+from sparcl.learners.learner import Learner
+from sparcl.learners.summed import Summed
 
 
 @dataclass
 class Model:
-    """A learner and what must agree before it meets more features or another model.
+    """A learner, and what must agree before it meets more features or another model.
 
     Attributes
     ----------
     learner : its labels are positions in ``class_names``
     terms : method and all its hyper-parameters, normalisation and, once there are features,
-        :data:`store.SOURCE`
+        :data:`layout.SOURCE`
     class_names : of all files seen, in order of appearance; files are matched by these names
     fitted : labels that were fitted from each file, by the sha256 of its features
+    counted : all samples that were fitted; none counts twice
     """
 
     learner: Learner
     terms: dict[str, Any]
     class_names: list[str] = field(default_factory=list)
     fitted: dict[str, list[int]] = field(default_factory=dict)
+    counted: Counted = field(default_factory=Counted)
 
     @classmethod
     def build(cls, method: str, hyper: dict[str, Any], normalize: bool) -> Self:
@@ -47,13 +49,24 @@ class Model:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote; InputError when the file is no such model."""
-        state = read_state(path)
+        state = read_npz(path)
         try:
             card = json.loads(str(state.pop("card")))
-            own = card["terms"]
+            counted = Counted(state.pop("samples"))
+            own, names, fitted = (card[key] for key in ("terms", "class_names", "fitted"))
             kind = type(methods.build(own["method"], **own["hyper"]))
-            return cls(kind.from_state(state), own, card["class_names"], card["fitted"])
-        except (KeyError, TypeError, ValueError, InputError) as error:
+            learner = kind.from_state(state)
+            if np.max(learner.classes, initial=-1) >= len(names):
+                raise ValueError("a class without a name")
+            if learner.logits(np.eye(1, learner.d)).shape != (1, len(learner.classes)):
+                raise ValueError("scores of another number of classes")
+            if not all(isinstance(name, str) for name in names) or not isinstance(fitted, dict):
+                raise ValueError("a card of another kind")
+            return cls(learner, own, names, fitted, counted)
+        except (
+            *(KeyError, TypeError, ValueError, AttributeError, RecursionError),
+            InputError,
+        ) as error:
             raise InputError(
                 f"{path}: not a model that `python -m sparcl fit` wrote ({error})."
             ) from error
@@ -61,10 +74,19 @@ class Model:
     def save(self, path: str | Path) -> None:
         """Write learner and card as an npz file, whole or not at all."""
         card = {key: getattr(self, key) for key in ("terms", "class_names", "fitted")}
-        self.learner.save(path, card=json.dumps(card))
+        self.learner.save(path, card=json.dumps(card), samples=self.counted.names)
+
+    def described(self, path: Path) -> str:
+        """Return one line that says what was saved at `path`."""
+        learner = self.learner
+        sessions = "1 session" if learner.session == 1 else f"{learner.session} sessions"
+        return (
+            f"{path}: {self.terms['method']}, {sessions}, {len(learner.classes)} classes, "
+            f"{self.terms['features']} features"
+        )
 
     def agree(self, given: Mapping[str, Any], where: str) -> None:
-        """Take over terms that the model lacks; raise InputError, which names it, where one differs."""
+        """Take over terms that the model lacks; raise InputError where one differs, and name it."""
         self.terms = {**given, **self.terms}
         mine = _flat(self.terms)
         for name, value in _flat(given).items():
@@ -74,95 +96,10 @@ class Model:
                     "scores make sense, only where both are the same."
                 )
 
-    def fit(
-        self, paths: Sequence[str | Path], split: Split | None = None
-    ) -> Iterator[tuple[int, int]]:
-        """Learn session after session from feature files; yield samples and classes of each.
-
-        Memory holds a block of rows where the learner's state is a sum over samples, and otherwise
-        the rows of a session.
-
-        Parameters
-        ----------
-        split : takes the number of classes that the files name and returns each session's classes,
-            as positions in the files' common class list; by default one session of them all
-
-        Raises
-        ------
-        SparclError
-            For files that are damaged, of other features, or fitted before.  The model is then
-            half-fitted: throw it away.
-        """
-        files = self._open(paths)
-        names = dict.fromkeys(name for header in files.values() for name in header.class_names)
-        labels = self._meet(names)
-        for classes in [np.arange(len(labels))] if split is None else split(len(labels)):
-            if np.min(classes, initial=0) < 0 or np.max(classes, initial=0) >= len(labels):
-                raise InputError(
-                    f"session {self.learner.session + 1}: classes {list(map(int, classes))} reach beyond "
-                    f"0..{len(labels) - 1}, the class list of the files. The order belongs to another data set."
-                )
-            yield self._fit_session(files, labels[classes])
-
-    def _fit_session(self, files: Files, classes: NDArray[np.integer]) -> tuple[int, int]:
-        for path, header in files.items():
-            mine = np.intersect1d(classes, self._labels(header))
-            self._count_once(header.meta["features_sha256"], mine, str(path))
-        counts = np.zeros(len(self.class_names), dtype=np.int64)
-        kept: list[tuple[Array, NDArray[np.integer]]] = []
-        for Phi, y in self._rows(files, classes):
-            counts += np.bincount(y, minlength=len(counts))
-            if self.learner.undivided:
-                kept.append((Phi, y))
-            else:
-                self.learner.accumulate(Phi, y)
-        if not counts.any():
-            raise InputError(
-                f"session {self.learner.session + 1}: the files have no sample of its {len(classes)} classes."
-            )
-        if self.learner.undivided:
-            Phi, y = map(np.concatenate, zip(*kept, strict=True))
-            self.learner.fit_session(Phi, y)
-        else:
-            self.learner.solve()
-        return int(counts.sum()), np.count_nonzero(counts)
-
-    def evaluate(self, paths: Sequence[str | Path]) -> dict[str, Any]:
-        """Return how many samples of each learned class in feature files are classified rightly.
-
-        In memory for a block of rows.  Samples of classes that were not learned are left out and
-        counted.
-
-        Returns
-        -------
-        Mapping with ``accuracy`` over samples, ``class_accuracy`` (mean over classes), ``correct``,
-        ``samples``, ``left_out``, and ``classes``, a list of name, samples and correct.
-        """
-        files = self._open(paths)
-        correct, samples = np.zeros((2, len(self.class_names)), dtype=np.int64)
-        for Phi, y in self._rows(files, self.learner.classes):
-            samples += np.bincount(y, minlength=len(samples))
-            correct += np.bincount(y[self.learner.predict(Phi) == y], minlength=len(samples))
-        tested = np.flatnonzero(samples)
-        if not len(tested):
-            raise InputError(
-                f"{', '.join(map(str, files))}: no sample of a class that the model has learned."
-            )
-        return {
-            "accuracy": float(correct.sum() / samples.sum()),
-            "class_accuracy": float(np.mean(correct[tested] / samples[tested])),
-            "correct": int(correct.sum()),
-            "samples": int(samples.sum()),
-            "left_out": sum(header.n for header in files.values()) - int(samples.sum()),
-            "classes": [
-                {
-                    "name": self.class_names[i],
-                    "samples": int(samples[i]),
-                    "correct": int(correct[i]),
-                }
-                for i in tested
-            ],
-        }
+    def summed(self) -> Summed | None:
+        """Return the learner if it takes a session in parts."""
+        learner = self.learner
+        return learner if isinstance(learner, Summed) and not learner.undivided else None
 
     def merge(self, others: Sequence[tuple[str, "Model"]]) -> None:
         """Add what other models (with their names) were fitted on, as one more session.
@@ -173,51 +110,37 @@ class Model:
             When a model differs in a term (the message names it), was fitted on the same samples,
             or its method is not a sum.
         """
+        summed = self.summed()
+        if summed is None:
+            raise InputError(
+                f"{self.terms['method']} cannot be merged: {self.learner.undivided}. "
+                "Fit one model on all feature files."
+            )
         for name, other in others:
             self.agree(other.terms, name)
-            labels = self._meet(other.class_names)
+            labels = self.meet(other.class_names)
             for sha256, fitted in other.fitted.items():
-                self._count_once(sha256, labels[fitted], name)
+                self.count_once(sha256, labels[fitted], name)
+            self.counted.add(other.counted.names, name)
             renamed = copy.copy(other.learner)
             renamed.classes = labels[renamed.classes]
-            self.learner.merge(renamed)
-        self.learner.solve()
+            summed.merge(renamed)
+        summed.solve()
 
-    def _open(self, paths: Sequence[str | Path]) -> Files:
-        """Return the files' headers; their features must be the model's."""
-        files = {Path(path): store.header(path) for path in paths}
-        for path, header in files.items():
-            source = {key: header.meta[key] for key in store.SOURCE}
-            self.agree({"features": header.d} | source, str(path))
-        return files
-
-    def _meet(self, names: Sequence[str] | Mapping[str, Any]) -> NDArray[np.int64]:
-        """Return the label of each class name; a new name gets the next one."""
+    def meet(self, names: Sequence[str] | Mapping[str, Any]) -> NDArray[np.int64]:
+        """Return the label of each class name; a new name gets the next free label."""
         known = set(self.class_names)
         self.class_names = self.class_names + [name for name in names if name not in known]
         place = {name: label for label, name in enumerate(self.class_names)}
         return np.array([place[name] for name in names], dtype=np.int64)
 
-    def _labels(self, header: store.Header) -> NDArray[np.int64]:
-        """Return the model's label of each class of a file, -1 where it has none."""
+    def labels_of(self, header: layout.Header) -> NDArray[np.int64]:
+        """Return the label of each class of a file, -1 for a class that the model does not know."""
         place = {name: label for label, name in enumerate(self.class_names)}
         return np.array([place.get(name, -1) for name in header.class_names], dtype=np.int64)
 
-    def _rows(
-        self, files: Files, classes: NDArray[np.integer]
-    ) -> Iterator[tuple[Array, NDArray[np.int64]]]:
-        """Yield features as the learner sees them and labels, block by block, of some classes."""
-        unit = self.terms["normalisation"] == NORMALISATION[True]
-        for path, header in files.items():
-            labels = self._labels(header)
-            wanted = np.isin(labels, classes)
-            for Phi, y in store.blocks(path):
-                rows = wanted[y]
-                if rows.any():
-                    yield prepared(Phi[rows], unit), labels[y[rows]]
-
-    def _count_once(self, sha256: str, labels: NDArray[np.int64], where: str) -> None:
-        """Note that classes were fitted from a file; refuse if they were before."""
+    def count_once(self, sha256: str, labels: NDArray[np.int64], where: str) -> None:
+        """Record that classes of a file are fitted; InputError if they were before."""
         before = self.fitted.get(sha256, [])
         twice = np.intersect1d(labels, before)
         if len(twice):
@@ -229,7 +152,7 @@ class Model:
 
 
 def terms(method: str, hyper: Mapping[str, Any], normalize: bool) -> dict[str, Any]:
-    """Return the terms that the user chooses, as JSON would give them back."""
+    """Return the terms that the user chooses, as JSON gives them back."""
     normalisation = NORMALISATION[normalize]
     chosen = {"method": method, "hyper": dict(hyper), "normalisation": normalisation}
     return json.loads(json.dumps(chosen))

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,23 +18,14 @@ import numpy as np
 
 from sparcl.base.errors import ConfigError
 from sparcl.base.files import write_text
-from sparcl.extraction import backbones, datasets, pipeline
-from sparcl.extraction.resume import WorkFile
-from sparcl.features import shards, store
+from sparcl.extraction import backbones, datasets, passes
+from sparcl.extraction.batches import Batches
+from sparcl.extraction.images import ImageSplit
+from sparcl.extraction.preprocessing import preprocessing_of
+from sparcl.extraction.work_file import WorkFile
+from sparcl.features import layout, shards, store
 
 logger = logging.getLogger(__name__)
-
-# Their text decides what the chunks of a work file hold.
-CODE = (
-    "backbones.py",
-    "datasets.py",
-    "extract.py",
-    "keymaps.py",
-    "pipeline.py",
-    "sources.py",
-    "splits.py",
-    "weights.py",
-)
 
 
 def extract_split(
@@ -73,35 +65,22 @@ def extract_split(
 
     Notes
     -----
-    With ``on_bad_image: skip`` an image that cannot be read is left out. What was left out, and files that are no
+    With ``on_bad_image: skip`` an image that cannot be read is left out. Images left out, and files that are no
     images, are listed beside `path` in ``<split>.skipped.txt``, one a line with the reason.
     """
-    import torch
-
     path = Path(path)
+    cache = extraction["cache"]
     images = datasets.open_split(
-        dataset,
-        dataset_block,
-        split,
-        extraction["image_root"],
-        extraction["cache"],
-        split_list,
+        dataset, dataset_block, split, extraction["image_root"], cache, split_list
     )
     device = _device(extraction["device"])
-    if extraction["dtype"] not in store.FEATURE_DTYPES:
-        raise ConfigError(
-            f"extraction.dtype {extraction['dtype']!r} is unknown; allowed: {', '.join(store.FEATURE_DTYPES)}."
-        )
+    dtype = _dtype(extraction["dtype"])
     prefix = "gpu_" if device == "cuda" else ""
     settings = {key: extraction[prefix + key] for key in ("precision", "batch_size")}
-    preprocessing = backbones.preprocessing_of(backbone_block, dataset_block)
-    torch.backends.cudnn.deterministic = True
-    torch.backends.cudnn.benchmark = False
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    network = backbones.build(
-        backbone_block, preprocessing, device, settings["precision"], extraction["cache"]
-    )
-    meta = {
+    preprocessing = preprocessing_of(backbone_block, dataset_block)
+    _compute_repeatably()
+    network = backbones.build(backbone_block, preprocessing, device, settings["precision"], cache)
+    meta: dict[str, Any] = {
         "dataset": dataset,
         "split": split,
         "backbone": backbone,
@@ -116,56 +95,61 @@ def extract_split(
     if images.split_sha256:
         meta["split_sha256"] = images.split_sha256
     if shard:
-        part = shards.describe(images.ids, settings["batch_size"], *shard)
-        meta["shard"] = part
-        images = _cut(images, part["first"], part["stop"])
-    dtype = np.dtype(extraction["dtype"])
+        meta["shard"] = shards.describe(images.ids, settings["batch_size"], *shard)
+        images = _cut(images, meta["shard"]["first"], meta["shard"]["stop"])
     skip = dataset_block.get("on_bad_image", "fail") == "skip"
-    parts = [meta, backbone_block, str(dtype), skip]
-    work = WorkFile(path.with_name(f".{path.stem}.work"), _fingerprint(images, parts))
-    n = len(images.ids)
-    batch_size = settings["batch_size"]
-    batches = pipeline.Batches(
-        images,
-        network,
-        range(len(work.chunks) * batch_size, n, batch_size),
-        batch_size,
-        tolerant=skip,
-        small=device == "cuda",
-    )
-    if device == "cuda":
-        chunks = pipeline.by_processes(batches, extraction["workers"], dtype)
-    else:
-        chunks = pipeline.by_threads(batches, extraction["threads"], dtype)
-    done = False
-    try:
-        _run(chunks, work, min(len(work.chunks) * batch_size, n), n, f"{dataset} {split}")
-        # the blocks and, behind them, their mean
-        levels = len(network.block_indices) + 1 if network.block_indices else 0
-        width = 0 if n else _width(network)
-        features, tokens = _join(work.chunks, n, levels, dtype, width)
-        faults = _faults(images, features) if skip else {}
-        kept = [row for row in range(n) if row not in faults]
-        if shard and faults:
-            meta["shard"]["left_out"] = [[part["first"] + i, images.ids[i]] for i in sorted(faults)]
-        manifest = store.write(
-            path,
-            features[kept],
-            images.labels[kept],
-            [images.ids[row] for row in kept],
-            images.class_names,
-            meta,
-            *(() if tokens is None else (tokens[kept, :-1], tokens[kept, -1])),
+    fingerprint = _fingerprint(images, [meta, backbone_block, str(dtype), skip])
+    with closing(WorkFile(path.with_name(f".{path.stem}.work"), fingerprint)) as work:
+        missing = range(len(work.chunks) * settings["batch_size"], len(images.ids))
+        batches = Batches(
+            images,
+            network,
+            missing[:: settings["batch_size"]],
+            settings["batch_size"],
+            tolerant=skip,
+            small=device == "cuda",
         )
-        skipped = images.skipped | {images.files[row]: why for row, why in faults.items()}
-        _list_skipped(path.with_name(f"{path.stem}.skipped.txt"), skipped)
-        done = True
-    finally:
-        work.close(remove=done)
+        if device == "cuda":
+            chunks = passes.by_processes(batches, extraction["workers"], dtype)
+        else:
+            chunks = passes.by_threads(batches, extraction["threads"], dtype)
+        _run(chunks, work, len(images.ids) - len(missing), len(images.ids), f"{dataset} {split}")
+        features, tokens = _join(work.chunks, network, len(images.ids), dtype)
+        manifest = _write(path, images, features, tokens, meta, skip)
+        work.remove()
     return manifest
 
 
-def _cut(images: datasets.ImageSplit, first: int, stop: int) -> datasets.ImageSplit:
+def _write(
+    path: Path,
+    images: ImageSplit,
+    features: np.ndarray,
+    tokens: np.ndarray | None,
+    meta: dict[str, Any],
+    skip: bool,
+) -> dict[str, Any]:
+    """Write the feature file without the images that could not be read, and the list of what was left out."""
+    faults = _faults(images, features) if skip else {}
+    kept = [row for row in range(len(images.ids)) if row not in faults]
+    if faults and "shard" in meta:
+        first = meta["shard"]["first"]
+        left_out = [[first + row, images.ids[row]] for row in sorted(faults)]
+        meta = meta | {"shard": meta["shard"] | {"left_out": left_out}}
+    manifest = store.write(
+        path,
+        features[kept],
+        images.labels[kept],
+        [images.ids[row] for row in kept],
+        images.class_names,
+        meta,
+        *(() if tokens is None else (tokens[kept, :-1], tokens[kept, -1])),
+    )
+    skipped = images.skipped | {images.files[row]: why for row, why in faults.items()}
+    _list_skipped(path.with_name(f"{path.stem}.skipped.txt"), skipped)
+    return manifest
+
+
+def _cut(images: ImageSplit, first: int, stop: int) -> ImageSplit:
     return replace(
         images,
         ids=images.ids[first:stop],
@@ -174,13 +158,7 @@ def _cut(images: datasets.ImageSplit, first: int, stop: int) -> datasets.ImageSp
     )
 
 
-def _width(network: backbones.Backbone) -> int:
-    """Return the number of features, for a shard without images."""
-    size = network.preprocessing["size"]
-    return network(np.zeros((1, size, size, 3), dtype=np.uint8))[0].shape[1]
-
-
-def _faults(images: datasets.ImageSplit, features: np.ndarray) -> dict[int, str]:
+def _faults(images: ImageSplit, features: np.ndarray) -> dict[int, str]:
     """Return row and reason of the images that could not be read: their features are all NaN."""
     rows = np.flatnonzero(np.isnan(features).all(axis=1))
     return {int(row): why for row in rows if (why := images.fault(int(row)))}
@@ -206,6 +184,23 @@ def _device(wanted: str) -> str:
     return "cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu"
 
 
+def _dtype(wanted: str) -> np.dtype:
+    if wanted not in layout.FEATURE_DTYPES:
+        raise ConfigError(
+            f"extraction.dtype {wanted!r} is unknown; allowed: {', '.join(layout.FEATURE_DTYPES)}."
+        )
+    return np.dtype(wanted)
+
+
+def _compute_repeatably() -> None:
+    """Choose the same algorithms in the same precision at every call."""
+    import torch
+
+    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+
+
 def _versions() -> dict[str, str]:
     import timm
     import torch
@@ -213,15 +208,19 @@ def _versions() -> dict[str, str]:
     return {"torch_version": str(torch.__version__), "timm_version": timm.__version__}
 
 
-def _fingerprint(images: datasets.ImageSplit, settings: list[Any]) -> str:
-    """Hash of all that decides the chunks: images, settings, library versions and this package's code."""
+def _fingerprint(images: ImageSplit, settings: list[Any]) -> str:
+    """Return a hash of all that decides the chunks: images, settings, library versions and the code of this room."""
     import PIL
 
+    room = Path(__file__).parent
     parts = {
         "settings": settings,
         "pillow": PIL.__version__,
         "images": [images.class_names, images.ids, images.labels.tolist(), images.stamps()],
-        "code": [(Path(__file__).parent / name).read_text(encoding="utf-8") for name in CODE],
+        "code": {
+            file.relative_to(room).as_posix(): file.read_text(encoding="utf-8")
+            for file in room.rglob("*.py")
+        },
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -254,10 +253,17 @@ def _run(
 
 
 def _join(
-    chunks: list[bytes], n: int, levels: int, dtype: np.dtype, width: int
+    chunks: list[bytes], network: backbones.Backbone, n: int, dtype: np.dtype
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """Features (n, d) and tokens (n, levels, d) or None out of the chunks; without rows, d is `width`."""
-    columns = -1 if n else width * (1 + levels)
+    """Return features (n, d), and the tokens of L blocks with their mean (n, L + 1, d) or None, out of the chunks."""
+    levels = len(network.block_indices) + 1 if network.block_indices else 0
+    columns = -1 if n else _width(network) * (1 + levels)
     rows = np.frombuffer(b"".join(chunks), dtype=dtype).reshape(n, columns)
     d = rows.shape[1] // (1 + levels)
     return rows[:, :d], rows[:, d:].reshape(n, levels, d) if levels else None
+
+
+def _width(network: backbones.Backbone) -> int:
+    """Return the number of features, for a shard without images."""
+    size = network.preprocessing["size"]
+    return network(np.zeros((1, size, size, 3), dtype=np.uint8))[0].shape[1]

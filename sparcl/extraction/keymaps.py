@@ -1,13 +1,13 @@
-"""Names of foreign checkpoints to names of timm models, chosen by ``keys`` in a weights block.
+"""Maps from the tensor names of foreign checkpoints to those of timm models, chosen by ``keys`` in a weights block.
 
-A map takes the stored tensors and the model and returns a state dict; loading it is strict, so a map that
-forgets or invents a tensor fails there.
+A map takes the stored tensors and the model, and returns a state dict. Loading it is strict, so a map that forgets or
+invents a tensor fails there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sparcl.base.errors import WeightsError
 
@@ -17,16 +17,15 @@ if TYPE_CHECKING:
 Tensors = dict[str, "torch.Tensor"]
 
 
-def by_name(tensors: Tensors, model: torch.nn.Module) -> Tensors:
-    """Take the names as they are: timm's own."""
+def by_name(tensors: Tensors, model: Any) -> Tensors:
+    """Keep the names, which are timm's own."""
     return tensors
 
 
-def by_order(tensors: Tensors, model: torch.nn.Module) -> Tensors:
-    """Take the model's own order under other names (the same network written by someone else).
+def by_order(tensors: Tensors, model: Any) -> Tensors:
+    """Match tensors by position, for the same network written by someone else.
 
-    Position decides; kind (the last part of the name) and shape of every pair must agree.
-    A classifier at the end may be left over when the model has none.
+    Kind (the last part of the name) and shape of every pair must agree. A classifier at the end may be left over.
     """
     own = model.state_dict()
     stored = list(tensors.items())
@@ -44,7 +43,7 @@ def by_order(tensors: Tensors, model: torch.nn.Module) -> Tensors:
     return {target: value for target, (_, value) in zip(own, stored, strict=False)}
 
 
-def from_onnx_dinov2(tensors: Tensors, model: torch.nn.Module) -> Tensors:
+def from_onnx_dinov2(tensors: Tensors, model: Any) -> Tensors:
     """Map a DINOv2 exported to ONNX under the module names of `transformers` to timm's transformer.
 
     MatMul constants are the transposed Linear weights. Patch positions are stored for the pre-training grid; the
@@ -91,7 +90,7 @@ def from_onnx_dinov2(tensors: Tensors, model: torch.nn.Module) -> Tensors:
     return out
 
 
-KEYMAPS: dict[str, Callable[[Tensors, torch.nn.Module], Tensors]] = {
+KEYMAPS: dict[str, Callable[[Tensors, Any], Tensors]] = {
     "name": by_name,
     "order": by_order,
     "onnx-dinov2": from_onnx_dinov2,

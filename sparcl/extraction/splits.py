@@ -1,11 +1,12 @@
 """Splits that no publisher made: drawn once, written to a list, and read from it.
 
-A list has one line an image, ``train <id>`` or ``test <id>``, in UTF-8. Anybody's own list may take its place.
+A list has one line an image, ``train <id>`` or ``test <id>``, in UTF-8. A list of one's own may take its place.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from sparcl.base.errors import DatasetError
@@ -17,9 +18,9 @@ SPLITS = ("train", "test")
 def allocate(sizes: list[int], total: int) -> list[int]:
     """Share `total` test images out over classes by largest remainder.
 
-    The quota of a class is its part of all images, n_c * total / n. Whatever is not whole goes to the classes that
-    miss most (ties: the first). A class of two or more keeps at least one image on either side, a class of one is
-    for training.
+    The quota of a class is n_c * total / n, rounded down; what remains goes to the classes that are furthest below
+    theirs (ties: the first). A class of two or more has at least one image on either side, a class of one is for
+    training.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def allocate(sizes: list[int], total: int) -> list[int]:
         )
     test = [min(max(size * total // n, a), b) for size, a, b in zip(sizes, low, high, strict=True)]
     while (missing := total - sum(test)) != 0:
-        # n times the distance to the quota, in whole numbers: a tie must not hang on rounding
+        # n times the distance to the quota, in whole numbers, so that rounding decides no tie
         short = [size * total - t * n for size, t in zip(sizes, test, strict=True)]
         if missing > 0:
             c = max((c for c in range(len(sizes)) if test[c] < high[c]), key=lambda c: short[c])
@@ -66,9 +67,9 @@ def draw(classes: list[list[str]], total: int) -> dict[str, str]:
     Returns
     -------
     dict : id to ``train`` or ``test``. Within a class the ids with the smallest sha256 are for testing: as good as
-        random (names are often sorted by style or source), and the same on every machine and in every version.
+        random (names are often sorted by style or origin), and the same on every machine.
     """
-    split = {}
+    split: dict[str, str] = {}
     counts = allocate([len(ids) for ids in classes], total)
     for ids, count in zip(classes, counts, strict=True):
         shuffled = sorted(ids, key=lambda i: hashlib.sha256(i.encode("utf-8")).digest())
@@ -83,7 +84,7 @@ def text(split: dict[str, str]) -> str:
 
 
 def sha256(split: dict[str, str]) -> str:
-    """Return the hash of the list, whatever the order of lines was in its file."""
+    """Return the hash of the list, whatever the order of its lines."""
     return hashlib.sha256(text(split).encode("utf-8")).hexdigest()
 
 
@@ -94,7 +95,7 @@ def write(path: str | Path, split: dict[str, str]) -> None:
     write_text(path.with_name(f"{path.name}.sha256"), f"{sha256(split)}  {path.name}\n")
 
 
-def read(path: str | Path) -> dict[str, str]:
+def read(path: str | os.PathLike[str]) -> dict[str, str]:
     """Read a list.
 
     Raises

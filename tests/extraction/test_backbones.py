@@ -11,6 +11,8 @@ from safetensors.torch import save_file
 
 from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.extraction import backbones, weights
+from sparcl.extraction.checkpoints import read_tensors
+from sparcl.extraction.preprocessing import preprocess, preprocessing_of
 
 PREPROCESSING = {
     "size": 224,
@@ -83,16 +85,17 @@ def jax_arrays(model, heads):
     return arrays
 
 
-def test_vit_b16_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixels):
-    """Random ViT-B/16 weights: the same bits of features, and those of timm's own forward pass to rounding."""
+def test_a_vit_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixels):
+    """Random ViT-Ti/16 weights, whose layers are those of ViT-B/16:
+    the same bits of features, and those of timm's own forward pass to rounding."""
     torch.manual_seed(0)
-    model = timm.create_model("vit_base_patch16_224").eval()  # with a classifier, as published
+    model = timm.create_model("vit_tiny_patch16_224").eval()  # with a classifier, as published
     state = model.state_dict()
     save_file(state, tmp_path / "a.safetensors")
     torch.save(state, tmp_path / "a.pth")
     torch.save({"state_dict": state, "epoch": 3}, tmp_path / "wrapped.pt")
     np.savez(tmp_path / "named.npz", **{key: value.numpy() for key, value in state.items()})
-    np.savez(tmp_path / "jax.npz", **jax_arrays(model, 12))
+    np.savez(tmp_path / "jax.npz", **jax_arrays(model, 3))
     with torch.inference_mode():
         direct = model.forward_head(
             model.forward_features(normalised(pixels[:1])), pre_logits=True
@@ -106,7 +109,7 @@ def test_vit_b16_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pix
         path = tmp_path / name
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         pins = {"source": "file", "path": str(path), "sha256": digest}
-        block = {"timm_id": "vit_base_patch16_224.augreg_in21k", "weights": pins}
+        block = {"timm_id": "vit_tiny_patch16_224.augreg_in21k", "weights": pins}
         network = backbones.build(block, PREPROCESSING)
         features, blocks = network(pixels[:1])
         assert blocks is None and network.weights_sha256 == digest
@@ -227,7 +230,7 @@ def test_efficientnet_lite0_knows_what_it_sees(params):
     """The bundled features' weights, checked by meaning: its own classifier is left over in the file."""
     pins = params["backbones"]["efficientnet-lite0"]["weights"]
     name, content = weights.fetch(pins, "tf_efficientnet_lite0")
-    tensors = weights.read_tensors(name, content)
+    tensors = read_tensors(name, content)
     assert list(tensors)[-2:] == ["_fc.weight", "_fc.bias"] and len(tensors) == 296
     network = backbones.build(params["backbones"]["efficientnet-lite0"], PREPROCESSING)
     assert sum(p.requires_grad for p in network.model.parameters()) == 0
@@ -250,7 +253,7 @@ def test_vit_equals_the_graph_it_was_exported_as(params):
     preprocessing = {"crop": 1.0} | {k: block[k] for k in ("size", "interpolation", "mean", "std")}
     rng = np.random.default_rng(0)
     coarse = Image.fromarray(rng.integers(0, 256, (7, 7, 3), dtype=np.uint8))
-    pixels = backbones.preprocess(coarse, preprocessing)[None]
+    pixels = preprocess(coarse, preprocessing)[None]
     features, blocks = backbones.build(block, preprocessing)(pixels)
     assert features.shape == (1, 384) and blocks.shape == (1, 4, 384)
 
@@ -277,7 +280,7 @@ def test_preprocessing_keeps_the_centre_square(size, crop):
     ramp = np.linspace(0, 250, length)
     values = np.broadcast_to(ramp[None, :] if wide else ramp[:, None], size[::-1])
     image = Image.fromarray(values.astype(np.uint8))
-    out = backbones.preprocess(image, PREPROCESSING | {"crop": crop})
+    out = preprocess(image, PREPROCESSING | {"crop": crop})
     assert out.shape == (224, 224, 3) and out.dtype == np.uint8
     line = out[100, :, 0] if wide else out[:, 100, 0]
     kept = min(size) * crop / length * 250 * 223 / 224
@@ -287,9 +290,9 @@ def test_preprocessing_keeps_the_centre_square(size, crop):
 
 def test_preprocessing_converts_modes_and_names_its_filters():
     for mode in ("L", "RGBA", "P", "CMYK", "1"):
-        assert backbones.preprocess(Image.new(mode, (9, 5)), PREPROCESSING).shape == (224, 224, 3)
+        assert preprocess(Image.new(mode, (9, 5)), PREPROCESSING).shape == (224, 224, 3)
     with pytest.raises(ConfigError, match="allowed: bicubic, bilinear"):
-        backbones.preprocess(Image.new("L", (9, 5)), PREPROCESSING | {"interpolation": "area"})
+        preprocess(Image.new("L", (9, 5)), PREPROCESSING | {"interpolation": "area"})
 
 
 def test_presets(params):
@@ -312,23 +315,23 @@ def test_presets(params):
         | {"crop": 0.875, "preset": "resize-256-crop"},
     }
     for (backbone, dataset), settings in expected.items():
-        assert backbones.preprocessing_of(blocks[backbone], sets[dataset]) == settings
-    small = backbones.preprocessing_of(blocks["vit-s14-dinov2"], {})
+        assert preprocessing_of(blocks[backbone], sets[dataset]) == settings
+    small = preprocessing_of(blocks["vit-s14-dinov2"], {})
     assert small["size"] == 224 and small["crop"] == 1.0
     own = {"timm_id": "x", "preprocessing": {**common, **unit, "crop": 0.5}}
-    assert backbones.preprocessing_of(own, sets["cifar-100"]) == common | unit | {"crop": 0.5}
+    assert preprocessing_of(own, sets["cifar-100"]) == common | unit | {"crop": 0.5}
     lite = blocks["efficientnet-lite0"]
-    assert "preset" not in backbones.preprocessing_of(lite, sets["cub-50"])
-    assert backbones.preprocessing_of(lite, {})["crop"] == 0.875
+    assert "preset" not in preprocessing_of(lite, sets["cub-50"])
+    assert preprocessing_of(lite, {})["crop"] == 0.875
 
 
 def test_presets_that_cannot_be_had():
     with pytest.raises(ConfigError, match="allowed: timm, unit-range, resize-256-crop"):
-        backbones.preprocessing_of({"timm_id": "x", "preprocessing": "imagenet"}, {})
+        preprocessing_of({"timm_id": "x", "preprocessing": "imagenet"}, {})
     with pytest.raises(ConfigError, match=r"of x: mean, std missing\. State it"):
-        backbones.preprocessing_of({"timm_id": "x", "size": 224, "interpolation": "bicubic"}, {})
+        preprocessing_of({"timm_id": "x", "size": 224, "interpolation": "bicubic"}, {})
     with pytest.raises(ConfigError, match="timm states no preprocessing for resnet_of_mine"):
-        backbones.preprocessing_of({"timm_id": "resnet_of_mine"}, {})
+        preprocessing_of({"timm_id": "resnet_of_mine"}, {})
 
 
 def test_every_backbone_of_the_table_is_known_to_timm(params):
@@ -344,10 +347,25 @@ def test_unpinned_weights_of_the_hub_are_hashed(tmp_path, tiny, pixels, monkeypa
     save_file(tiny.state_dict(), path)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *_, **__: str(path))
     block = {"timm_id": "vit_tiny_patch16_224.augreg_in21k"}
-    network = backbones.build(block, backbones.preprocessing_of(block, {}))
+    network = backbones.build(block, preprocessing_of(block, {}))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert network.weights_sha256 == digest and f"not pinned; sha256 is {digest}" in caplog.text
     assert network(pixels)[0].shape == (2, 192)
     pinned = block | {"weights": {"source": "timm", "sha256": "0" * 64}}
     with pytest.raises(WeightsError, match="sha256 is"):
         backbones.build(pinned, PREPROCESSING)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"checkpoint_path": "own.pth"}, WeightsError, "checkpoint_path: weights come from"),
+        ({"pretrained": True}, WeightsError, "pretrained: weights come from"),
+        ({"pretrained_cfg_overlay": {"file": "own.pth"}}, WeightsError, "pretrained_cfg_overlay"),
+        ({"depht": 3}, ConfigError, "depht"),
+    ],
+)
+def test_timm_args_load_nothing(tmp_path, arguments, error, message):
+    block = {"timm_id": "vit_tiny_patch16_224", "timm_args": arguments}
+    with pytest.raises(error, match=message):
+        backbones.build(block, {}, cache=str(tmp_path))

@@ -13,6 +13,8 @@ import pytest
 from sparcl.base.errors import ConfigError, FeatureFileError
 from sparcl.extraction import backbones, datasets
 from sparcl.extraction.extract import extract_split
+from sparcl.extraction.preprocessing import preprocess
+from sparcl.extraction.readers.digits import DigitsStorage
 from sparcl.features import store
 
 NUMBER = {"train": 3, "test": 1}
@@ -22,7 +24,7 @@ NUMBER = {"train": 3, "test": 1}
 def images(tmp_path_factory):
     """Some of scikit-learn's digits as image files, ``{train,test}/<digit>/<position>.png``."""
     root = tmp_path_factory.mktemp("images")
-    source = datasets.DigitsSource()
+    source = DigitsStorage()
     for digit in range(10):
         names = [name for name in source.names() if name.startswith(f"{digit}/")]
         for split, start in (("train", 0), ("test", 100)):
@@ -98,7 +100,7 @@ def test_every_sample_is_its_own_forward_pass(uninterrupted, job):
     )
     data = store.read(uninterrupted)
     for index in (0, 13, 29):
-        alone = np.stack([backbones.preprocess(source.image(index), preprocessing)] * 4)
+        alone = np.stack([preprocess(source.image(index), preprocessing)] * 4)
         features, _ = network(alone)
         np.testing.assert_allclose(data.features[index], features[0], atol=2e-3, rtol=2e-3)
 

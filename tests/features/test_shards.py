@@ -16,7 +16,7 @@ from own_data import write_network
 
 from sparcl.base.errors import ConfigError, FeatureFileError
 from sparcl.extraction.extract import extract_split
-from sparcl.features import shards, store
+from sparcl.features import layout, shards, store
 
 BATCH = 512  # 3 batches of the 1,258 images for training
 
@@ -87,18 +87,18 @@ def three(path):
 
 
 def rewrite(path, **changes):
-    """Write a shard again with other content: fields of `store.FeatureSet`, the rest goes into its attributes."""
+    """Write a shard again with other content: fields of `layout.FeatureSet`, the rest goes into its attributes."""
     data = store.read(path)
     fields = {k: v for k, v in changes.items() if k in ("features", "labels", "ids", "class_names")}
     data = dataclasses.replace(data, **fields)
-    meta = {k: v for k, v in data.meta.items() if k in store.TEXT_KEYS + store.JSON_KEYS}
+    meta = {k: v for k, v in data.meta.items() if k in layout.TEXT_KEYS + layout.JSON_KEYS}
     for key in changes.keys() - fields.keys():
         old = meta.get(key)
         meta[key] = old | changes[key] if isinstance(old, dict) else changes[key]
     store.write(path, data.features, data.labels, data.ids, data.class_names, meta)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("n", [1, 5])
 def test_the_view_is_what_one_job_gives(tmp_path, whole, job, n):
     path = tmp_path / "train.h5"
     parts = extract(path, job, n)
@@ -201,23 +201,15 @@ NAMES = [str(i) for i in range(10)]
     ("changes", "said"),
     [
         ({"backbone": "other-net"}, "backbone is 'other-net' here, 'my-net' there"),
-        ({"timm_id": "resnet18"}, "timm_id is 'resnet18'"),
-        ({"weights_sha256": "f" * 64}, "weights_sha256 is 'fff"),
-        ({"dataset": "other"}, "dataset is 'other'"),
-        ({"split": "test"}, "split is 'test' here, 'train' there"),
         ({"split_sha256": "e" * 64}, "split_sha256 is 'eee.*None there"),
-        ({"torch_version": "0.1"}, "torch_version is '0.1'"),
         ({"preprocessing": {"crop": 0.5}}, r"preprocessing\.crop is 0\.5 here, 1\.0 there"),
-        ({"extraction": {"precision": "bfloat16"}}, r"extraction\.precision is 'bfloat16'"),
         ({"extraction": {"batch_size": 4}}, r"extraction\.batch_size is 4 here, 512 there"),
         ({"block_indices": [3]}, r"block_indices is \[3\] here, None there"),
         ({"class_names": [*NAMES[:9], "zehn"]}, "class 9 is 'zehn' here, '9' there"),
         ({"class_names": [*NAMES, "10"]}, "classes is 11 here, 10 there"),
         ({"features": np.ones((512, 256), np.float32)}, "dtype is 'float32' here, 'float16' there"),
         ({"features": np.ones((512, 9), np.float16)}, "features of a sample is 9 here"),
-        ({"shard": {"of": 4}}, r"shard\.of is 4 here, 3 there"),
         ({"shard": {"total": 5}}, r"shard\.total is 5 here, 1258 there"),
-        ({"shard": {"ids_sha256": "a"}}, r"shard\.ids_sha256 is 'a' here"),
     ],
 )
 def test_shards_of_different_features_are_refused_by_difference(merged, changes, said):
@@ -341,7 +333,8 @@ extract_split(path, **job, shard=(1, 2))
 """
 
 
-@pytest.mark.parametrize("locks", [True, False])
+# Waiting for a lock is also tested on the work file alone (tests/extraction/test_work_file.py).
+@pytest.mark.parametrize("locks", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_two_processes_write_one_shard_at_once(tmp_path, job, locks):
     job |= {"extraction": job["extraction"] | {"batch_size": 16, "threads": 1}}
     expected = tmp_path / "alone" / "1-of-2.h5"
@@ -379,8 +372,7 @@ def tokens(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("of", [1, 2, 3, 9])
-@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize(("of", "in_place"), [(1, True), (3, True), (3, False), (9, False)])
 def test_a_file_that_is_cut_is_read_as_it_was(tokens, tmp_path, of, in_place):
     before, manifest = store.read(tokens), tokens.with_suffix(".json").read_bytes()
     path = tokens if in_place else tmp_path / "cut" / "train.h5"
@@ -399,7 +391,7 @@ def test_a_cut_into_nothing_and_a_damaged_file(tokens, tmp_path):
     with pytest.raises(ConfigError, match="no shard 1 of 0"):
         shards.cut(tokens, tmp_path / "cut.h5", 0)
     shards.cut(tokens, tmp_path / "view.h5", 2)
-    with pytest.raises(ConfigError, match=r"view\.shards exists"):
+    with pytest.raises(ConfigError, match=r"view\.shards exists.*1-of-2"):
         shards.cut(tmp_path / "view.h5", tmp_path / "view.h5", 3)
     with pytest.raises(FeatureFileError, match=r"1-of-2\.h5: a shard is not cut again"):
         shards.cut(place(tmp_path / "view.h5", 1, 2), tmp_path / "cut.h5", 2)
@@ -407,3 +399,41 @@ def test_a_cut_into_nothing_and_a_damaged_file(tokens, tmp_path):
     with pytest.raises(FeatureFileError, match=r"train\.json"):
         shards.cut(tokens, tmp_path / "cut.h5", 2)
     assert not (tmp_path / "cut.shards").exists()
+
+
+@pytest.mark.parametrize("written", range(5))
+def test_an_interrupted_cut_goes_on(tokens, tmp_path, monkeypatch, written):
+    """Each shard is two files, a view two more; the process ends before one of them."""
+    shards.cut(tokens, tmp_path / "whole.h5", 2)
+    left, rename = iter(range(written)), os.replace
+
+    def replace(source, target):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        rename(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", replace)
+        with pytest.raises(KeyboardInterrupt):
+            shards.cut(tokens, tmp_path / "cut.h5", 2)
+    shards.cut(tokens, tmp_path / "cut.h5", 2)
+    for k in (1, 2):
+        assert place(tmp_path / "cut.h5", k, 2).read_bytes() == (
+            place(tmp_path / "whole.h5", k, 2).read_bytes()
+        )
+    assert (tmp_path / "cut.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+    assert len(list((tmp_path / "cut.shards").iterdir())) == 4
+
+
+def test_a_cut_never_takes_the_shards_of_another_file_for_its_own(tokens, tmp_path):
+    whole = store.read(tokens)
+    meta = {
+        key: whole.meta[key] for key in (*layout.TEXT_KEYS, *layout.JSON_KEYS) if key in whole.meta
+    }
+    rest = (whole.labels, whole.ids, whole.class_names, meta, whole.blocks, whole.blocks_mean)
+    store.write(tmp_path / "other.h5", whole.features + 1, *rest)
+    shards.cut(tmp_path / "other.h5", tmp_path / "cut.h5", 2)
+    before = {file: file.read_bytes() for file in (tmp_path / "cut.shards").iterdir()}
+    with pytest.raises(ConfigError, match="no shard of this cut"):
+        shards.cut(tokens, tmp_path / "cut.h5", 2)
+    assert {file: file.read_bytes() for file in (tmp_path / "cut.shards").iterdir()} == before

@@ -6,13 +6,16 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 
 from sparcl.base.errors import FeatureFileError
-from sparcl.features import store
+from sparcl.features import layout, store, views
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_what_is_written_is_read_back(feature_file, content):
@@ -52,7 +55,7 @@ def test_what_a_method_reads(feature_file, content):
         "blocks": ("blocks", np.hstack([first, second])),
         "blocks-mean": ("blocks_mean", content["blocks_mean"]),
     }
-    assert expected.keys() == store.KINDS.keys()
+    assert expected.keys() == layout.KINDS.keys()
     for kind, (name, values) in expected.items():
         read = data.using(kind)
         np.testing.assert_array_equal(read.features, values)
@@ -99,7 +102,7 @@ def test_truncated_file(feature_file, share):
 
 def test_no_flipped_byte_of_an_array_goes_unnoticed(feature_file):
     with h5py.File(feature_file) as file:
-        places = {name: file[name].id.get_offset() for name in store.ARRAYS}
+        places = {name: file[name].id.get_offset() for name in layout.ARRAYS}
     whole = feature_file.read_bytes()
     for name, place in places.items():
         changed = bytearray(whole)
@@ -114,7 +117,7 @@ def test_random_damage_never_raises_anything_else(feature_file):
     expected = store.read(feature_file)
     rng = np.random.default_rng(1)
     refused = 0
-    for _ in range(300):
+    for _ in range(60):  # the fuzz tests do many more
         changed = bytearray(whole)
         for place in rng.integers(0, len(whole), 4):
             changed[place] = rng.integers(0, 256)
@@ -202,13 +205,13 @@ def view(tmp_path, content):
     for name, part in parts(content, (0, 7, 7, 12)):
         store.write(path.parent / name, **(part | {"meta": content["meta"] | {"shard": {}}}))
         read.append((name, store.read(path.parent / name)))
-    store.write_view(path, read)
+    views.write(path, read)
     return path
 
 
 def test_a_view_is_read_as_the_file(view, feature_file, tmp_path):
     data, expected = store.read(view), store.read(feature_file)
-    for name in store.ARRAYS:
+    for name in layout.ARRAYS:
         np.testing.assert_array_equal(getattr(data, name), getattr(expected, name))
     assert data.meta == expected.meta and store.header(view) == store.header(feature_file)
     assert view.with_suffix(".json").read_bytes() == feature_file.with_suffix(".json").read_bytes()
@@ -226,7 +229,7 @@ def test_a_view_is_read_while_somebody_locks_its_shards(view, content):
 def test_equal_views_have_equal_bytes(view):
     shards = [f"train.shards/{k}-of-3.h5" for k in (1, 2, 3)]
     before, read = view.read_bytes(), [(name, store.read(view.parent / name)) for name in shards]
-    store.write_view(view, read)
+    views.write(view, read)
     assert view.read_bytes() == before
 
 
@@ -234,7 +237,7 @@ def test_a_view_is_written_of_shards_beside_it_alone(view, tmp_path):
     before, data = view.read_bytes(), store.read(view.parent / "train.shards/1-of-3.h5")
     for name in ("other.h5", "../view/train.shards/1-of-3.h5", str(view)):
         with pytest.raises(FeatureFileError, match="out of reach"):
-            store.write_view(view, [(name, data)])
+            views.write(view, [(name, data)])
     assert view.read_bytes() == before
 
 
@@ -328,7 +331,7 @@ def test_disagreeing_shapes_and_types(feature_file, name, value, message):
 def test_manifest_mismatch_names_the_array(feature_file):
     path = feature_file.with_suffix(".json")
     manifest = json.loads(path.read_text())
-    for name in store.ARRAYS:
+    for name in layout.ARRAYS:
         changed = json.loads(path.read_text())
         changed["arrays"][name]["sha256"] = "f" * 64
         other = path.with_name(f"{name}.json")
@@ -348,7 +351,7 @@ def test_manifest_mismatch_names_the_array(feature_file):
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", store.KINDS.values())
+@pytest.mark.parametrize("name", layout.KINDS.values())
 def test_values_that_are_not_finite_name_the_sample(tmp_path, content, bad, name):
     content[name][7] = bad
     with pytest.raises(FeatureFileError, match=r"first row 7, sample 'train/ä7\.png'.*float32"):
@@ -406,7 +409,7 @@ def test_the_header_says_what_the_file_says(feature_file, content):
 
 def test_a_flipped_byte_is_known_after_the_last_block(feature_file):
     with h5py.File(feature_file) as file:
-        places = {name: file[name].id.get_offset() for name in store.ARRAYS[:3]}
+        places = {name: file[name].id.get_offset() for name in layout.ARRAYS[:3]}
     whole = feature_file.read_bytes()
     for name, place in places.items():
         changed = bytearray(whole)
@@ -464,3 +467,34 @@ def test_a_bad_value_in_a_later_block_names_its_row(feature_file, name, value, m
     next(parts)
     with pytest.raises(FeatureFileError, match=message):
         next(parts)
+
+
+FULL_DISK = """
+import resource, signal, sys
+import numpy as np
+from sparcl.base.errors import OutputError
+from sparcl.features import layout, store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+meta = {key: "x" for key in layout.REQUIRED_KEYS} | {"split": "test", "preprocessing": {"size": 1}}
+n = 3000
+for limit in range(0, 460_000, 23_000):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    try:
+        store.write("out.h5", np.ones((n, 70), "f2"), np.zeros(n), [str(i) for i in range(n)], ["a"], meta)
+    except OutputError as error:
+        assert "ulimit -f" in str(error), error
+    else:
+        sys.exit(f"{limit} bytes hold the file")
+"""
+
+
+def test_a_disk_that_is_full_at_any_byte_is_an_error_and_no_crash(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not list(tmp_path.iterdir())

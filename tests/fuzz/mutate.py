@@ -127,15 +127,15 @@ def read_features_alone(folder: Path) -> object:
 
 
 def write_sums(folder: Path) -> list[str]:
-    from sparcl.app.sums import Sums
+    from sparcl.app.sums_file import SumsFile
 
     write_features(folder)
-    Sums.of_file(folder / "train.h5", sessions=[[2, 0], [1]]).save(folder / "sums.npz")
+    SumsFile.of_file(folder / "train.h5", sessions=[[2, 0], [1]]).save(folder / "sums.npz")
     return ["sums.npz"]
 
 
 def read_sums(folder: Path) -> object:
-    from sparcl.app.sums import merge_saved
+    from sparcl.app.merging import merge_saved
 
     total = merge_saved([folder / "sums.npz"])
     total.complete(folder / "train.h5")
@@ -274,7 +274,7 @@ def write_weights(folder: Path) -> list[str]:
 
 
 def read_weights(folder: Path) -> object:
-    from sparcl.extraction.weights import read_tensors
+    from sparcl.extraction.checkpoints import read_tensors
 
     return [read_tensors(path.name, path.read_bytes()) for path in sorted(folder.glob("*.*"))]
 

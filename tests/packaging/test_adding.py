@@ -1,83 +1,54 @@
 """docs/adding.md, followed to the letter in a copy of the repository."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 import walkthrough
 from copies import ROOT, copy_project
 
-METHOD = """\
-# A method
-
+PAGE = """\
 1. Write it:
 
-   <!-- file: sparcl/methods/half_mean.py -->
+   <!-- file: new/one.py -->
    ```python
-   \"\"\"Nearest class mean under another name.\"\"\"
-
-   from sparcl.methods.ncm import NearestClassMean
-
-
-   def build() -> NearestClassMean:
-       \"\"\"Return a new learner.\"\"\"
-       return NearestClassMean()
+   def one() -> int:
+       return 1
    ```
 
-2. Name it:
+2. Extend a file and try both:
 
-<!-- append: config/methods.yaml -->
+<!-- append: kept -->
 ```yaml
-half-mean:
-  label: Half mean
-  learner: half-mean
-  hyper: {}
+more: 2
 ```
 
-<!-- file: config/suites/half.yaml -->
-```yaml
-datasets: [cub-50]
-backbones: [efficientnet-lite0]
-methods: [half-mean]
-sessions: 5
-base_classes: 0
-normalize: true
-pairs: [[1993, 0]]
+<!-- skip: what it prints -->
 ```
-
-<!-- skip: what the plan shows -->
-```
-rule run_stream: half-mean
+1
 ```
 
 <!-- run -->
 ```sh
-python -c 'from sparcl import methods; print(methods.build("half-mean"))'
-snakemake --dry-run --cores 1 --config suite=half > plan.txt
-grep -q 'method=half-mean' plan.txt
+python -c 'from new.one import one; print(one())' > printed
+cat kept >> printed
 ```
 """
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """Return a copy of the repository with its tests."""
-    folder = copy_project(tmp_path / "repository")
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "tests", folder / "tests", ignore=ignored)
-    return folder
-
-
-def test_the_page_on_adding_something(repository: Path) -> None:
+def test_the_page_on_adding_something(tmp_path: Path) -> None:
+    repository = copy_project(tmp_path / "repository")
     walkthrough.follow(ROOT / "docs/adding.md", repository)
 
 
-def test_a_method_and_a_suite_added_by_a_page(repository: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(METHOD, encoding="utf-8")
-    walkthrough.follow(page, repository)
-    code = (repository / "sparcl/methods/half_mean.py").read_text(encoding="utf-8")
-    assert code.startswith('"""Nearest') and "\n    return NearestClassMean()\n" in code
+def test_steps_are_carried_out_as_written(tmp_path: Path) -> None:
+    folder, page = tmp_path / "copy", tmp_path / "page.md"
+    folder.mkdir()
+    (folder / "kept").write_text("old: 1\n", encoding="utf-8")
+    page.write_text(PAGE, encoding="utf-8")
+    walkthrough.follow(page, folder)
+    code = (folder / "new/one.py").read_text(encoding="utf-8")
+    assert code == "def one() -> int:\n    return 1\n"
+    assert (folder / "printed").read_text(encoding="utf-8") == "1\nold: 1\nmore: 2\n"
 
 
 @pytest.mark.parametrize(

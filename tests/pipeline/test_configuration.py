@@ -12,9 +12,9 @@ from referencing import Registry
 
 from sparcl.base.errors import ConfigError
 from sparcl.extraction.backbones import PRECISIONS
-from sparcl.extraction.datasets import READERS
 from sparcl.extraction.keymaps import KEYMAPS
-from sparcl.features.store import KINDS
+from sparcl.extraction.readers import READERS
+from sparcl.features.layout import KINDS
 from sparcl.pipeline.configuration import SCHEMAS, faults, load, merged
 from sparcl.protocol.stress import KINDS as STRESS
 

@@ -13,10 +13,10 @@ import pytest
 from copies import ROOT
 from tiny_suite import write_split
 
-from sparcl.app.sums import Sums
+from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
-from sparcl.features import shards, store
+from sparcl.features import layout, shards, store
 from sparcl.protocol import stream
 from sparcl.protocol.experiment import Split, run
 from sparcl.protocol.selection import select
@@ -219,7 +219,7 @@ def test_a_method_reads_what_its_block_says(
         given, rng = store.read(features(split)), np.random.default_rng(len(split))
         blocks = given.features[:, None] + rng.standard_normal((len(given.labels), 2, 24))
         blocks = blocks.astype(np.float16)
-        meta = {k: v for k, v in given.meta.items() if k in store.REQUIRED_KEYS}
+        meta = {k: v for k, v in given.meta.items() if k in layout.REQUIRED_KEYS}
         paths[split] = tmp_path / "blocks" / f"{split}.h5"
         arrays = given.labels, given.ids, given.class_names, meta, blocks, blocks[:, 0]
         manifest = store.write(paths[split], given.features, *arrays)
@@ -274,7 +274,7 @@ def test_times(tmp_path: Path, features: Callable[[str], Path]) -> None:
 def test_shards_are_merged(tmp_path: Path, features: Callable[[str], Path]) -> None:
     given = store.read(features("train"))
     ids = [i.decode() for i in given.ids]
-    meta = {k: v for k, v in given.meta.items() if k in store.REQUIRED_KEYS}
+    meta = {k: v for k, v in given.meta.items() if k in layout.REQUIRED_KEYS}
     target = tmp_path / "merged" / "train.h5"
     parts = [target.parent / "train.shards" / f"{k}-of-2.h5" for k in (1, 2)]
     for k, part in enumerate(parts, 1):
@@ -307,7 +307,7 @@ def test_sums_of_shards_and_a_run_from_them(
     manifests = {split: [features(split).with_suffix(".json")] for split in ("train", "test")}
     inputs = Files(sums=saved[::-1], train=view, manifests=manifests["train"])
     call("merge_sums", inputs, [total])
-    assert Sums.load(total).sums.counts.sum() == len(given.ids)
+    assert SumsFile.load(total).sums.counts.sum() == len(given.ids)
     inputs = Files(sums=saved[:1], train=view, manifests=manifests["train"])
     with pytest.raises(InputError, match="are missing and 0 are others"):
         call("merge_sums", inputs, [tmp_path / "part.npz"])

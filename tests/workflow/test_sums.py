@@ -9,7 +9,7 @@ import pytest
 from copies import duplicate, edit_params, snakemake
 
 from sparcl.app.cli import main
-from sparcl.features import store
+from sparcl.features import layout, store
 
 CIFAR = "data/features/cifar-100-150/efficientnet-lite0"
 METHODS = ["acil-paper", "sparcl", "sparcl-paper"]  # fixed settings, and selected ones
@@ -100,7 +100,7 @@ def test_sums_that_lack_a_shard_stop_the_run(cifar: Path) -> None:
     parts[1].unlink()
     shard = cifar / CIFAR / "train.shards/2-of-3.h5"
     data = store.read(shard)
-    meta = {key: data.meta[key] for key in store.TEXT_KEYS + store.JSON_KEYS if key in data.meta}
+    meta = {key: data.meta[key] for key in layout.TEXT_KEYS + layout.JSON_KEYS if key in data.meta}
     store.write(shard, data.features, data.labels[::-1], data.ids, data.class_names, meta)
     done = snakemake(cifar, "--cores", "1", f"{SUMS}/classes.npz", "--config", "suite=toy")
     assert done.returncode != 0

@@ -17,7 +17,7 @@ rule sum_shard:
             )
         ),
         unpack(lambda w: paths.summed_order(w.dataset, w.by)),
-        code=script_code("sum_shard", "sparcl.app.sums"),
+        code=script_code("sum_shard", "sparcl.app.sums_file"),
     output:
         "results/sums/{dataset}/{backbone}/{scale}/{by}/{shard}-of-{shards}.npz",
     log:
@@ -33,7 +33,7 @@ rule merge_sums:
     input:
         unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "train")),
         sums=lambda w: paths.sums_of_shards(config, **w),
-        code=script_code("merge_sums", "sparcl.app.sums"),
+        code=script_code("merge_sums", "sparcl.app.merging"),
     output:
         "results/sums/{dataset}/{backbone}/{scale}/{by}.npz",
     log:
@@ -55,7 +55,7 @@ rule run_from_sums:
             config, w.suite, w.dataset, w.backbone, w.method, w.order
         ),
         code=lambda w: method_code(
-            "run_from_sums", w.method, "sparcl.app.sums", "sparcl.protocol.sweep"
+            "run_from_sums", w.method, "sparcl.app.sums_file", "sparcl.protocol.sweep"
         ),
     output:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",

@@ -1,11 +1,11 @@
 """Add up the sums of all shards, which must be those of all training samples."""
 
-from sparcl.app import sums
+from sparcl.app import merging
 from sparcl.pipeline import adapter
 
 
 def main(snakemake) -> None:
-    total = sums.merge_saved(snakemake.input.sums)
+    total = merging.merge_saved(snakemake.input.sums)
     total.complete(snakemake.input.train, snakemake.input.manifests[0])
     total.save(snakemake.output[0])
 

@@ -1,7 +1,7 @@
 """Run one method over one class order from the sums of the training samples and write the record."""
 
 from sparcl import methods
-from sparcl.app.sums import Sums
+from sparcl.app.sums_file import SumsFile
 from sparcl.base.files import read_json, write_json
 from sparcl.base.rows import prepared
 from sparcl.features import store
@@ -12,7 +12,7 @@ from sparcl.protocol import experiment, sweep
 def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
     order, seed = read_json(snakemake.input.order), int(names["seed"])
-    train, summed = read_json(snakemake.input.train), Sums.load(snakemake.input.sums)
+    train, summed = read_json(snakemake.input.train), SumsFile.load(snakemake.input.sums)
     test = snakemake.input.test, snakemake.input.manifests[0]
     summed.check_test(*test)
     data = store.read(*test)

@@ -1,37 +1,36 @@
-"""Sums of feature files, by class or by session, in npz files that add up: shards of one data set anywhere."""
+"""Sums of feature files, by class or by session, in npz files that add up (`merging`)."""
 
 import json
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.class_sums import ClassSums
+from sparcl.app.counted import Counted, check_once, names_of
 from sparcl.base.errors import InputError
 from sparcl.base.files import replacing
+from sparcl.base.npz import read_npz
 from sparcl.base.rows import NORMALISATION, prepared
-from sparcl.features import store
-from sparcl.learners.learner import read_state
+from sparcl.features import layout, store
 
 KIND = "sums of classes, 1"
 
 
 @dataclass
-class Sums:
-    """What a feature file, or several, come to for a learner that is a sum over samples.
+class SumsFile:
+    """The sums of one or several feature files, all that a learner needs whose state is a sum over samples.
 
     Attributes
     ----------
     sums : labels are positions in ``class_names``
-    terms : what shards must agree in: data set, split, features, normalisation and ``store.SOURCE``
+    terms : what shards must have in common: data set, split, features, normalisation and ``layout.SOURCE``
     class_names : K names
-    ids : (n,) bytes, ascending: every sample counts once
-    parts : ascending, for each file that was summed the hashes of its features, labels and ids
+    ids : (n,) bytes, ascending, each once: no sample counts twice
+    parts : the hashes of features, labels and ids of each file that was summed, ascending
     """
 
     sums: ClassSums
@@ -45,7 +44,7 @@ class Sums:
         cls,
         path: str | Path,
         normalize: bool = True,
-        sessions: Sequence[Sequence[int]] | None = None,
+        sessions: Sequence[Sequence[int] | NDArray[np.integer]] | None = None,
         manifest: str | Path | None = None,
     ) -> Self:
         """Sum one feature file: one pass in blocks of ``store.ROWS``; n d^2 flops at most.
@@ -55,8 +54,9 @@ class Sums:
         Parameters
         ----------
         path : feature file, perhaps a shard
-        normalize : whether rows are divided by their norms first
-        sessions : classes of each session of one class order: second moments are those of sessions then
+        normalize : divide rows by their norms first
+        sessions : classes of each session of one class order, to keep second moments by session; by
+            default they are kept by class
         manifest : of the file; by default the one beside it
 
         Raises
@@ -70,16 +70,23 @@ class Sums:
         classes = len(header.class_names)
         groups = None if sessions is None else _groups(path, classes, sessions)
         sums = ClassSums(header.d, classes, groups)
-        for Phi, y in store.blocks(path, manifest=manifest):
+        for Phi, y in store.blocks(path, manifest_file=manifest):
             sums.accumulate(prepared(Phi, normalize), y)
         parts = [[header.meta[f"{array}_sha256"] for array in ("features", "labels", "ids")]]
         ids = np.sort(store.ids(path, manifest))
         return cls(sums, terms(header, normalize), header.class_names, ids, parts)
 
+    def described(self, path: Path) -> str:
+        """Return one line that says what was saved at `path`."""
+        classes = np.count_nonzero(self.sums.counts)
+        return f"{path}: {len(self.ids)} samples of {classes} classes, {self.sums.d} features"
+
     def save(self, path: str | Path) -> None:
         """Write an npz file, whole or not at all; equal sums give equal bytes."""
         card = {
-            **{"kind": KIND, "terms": self.terms, "class_names": self.class_names},
+            "kind": KIND,
+            "terms": self.terms,
+            "class_names": self.class_names,
             "parts": self.parts,
         }
         content = {"card": json.dumps(card, sort_keys=True), "ids": self.ids} | self.sums.state()
@@ -90,16 +97,26 @@ class Sums:
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote, no pickle; InputError when the file is not that."""
         try:
-            state = read_state(path)
+            state = read_npz(path)
             card = json.loads(str(state["card"]))
             if card["kind"] != KIND:
                 raise ValueError(f"kind {card['kind']!r}")
             sums, ids = ClassSums.from_state(state), state["ids"]
             if len(ids) != sums.counts.sum() or len(card["class_names"]) != sums.classes:
                 raise ValueError("samples, ids and class names differ in number")
+            if extra := state.keys() - sums.state().keys() - {"card", "ids"}:
+                raise ValueError(f"{len(extra)} members too many (first: {min(extra)!r})")
+            numbers = [array for array in state.values() if array.dtype.kind == "f"]
+            if not all(np.isfinite(array).all() for array in numbers):
+                raise ValueError("values that are not finite")
+            if np.min(sums.counts, initial=0) < 0 or not np.all(ids[1:] > ids[:-1]):
+                raise ValueError("counts below zero, or ids out of order")
             return cls(sums, card["terms"], card["class_names"], ids, card["parts"])
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, InputError) as error:
-            raise _foreign(path, error) from error
+        except (
+            *(KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError),
+            InputError,
+        ) as error:
+            raise foreign(path, error) from error
 
     def rows(self, paths: Sequence[str | Path]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return features (n, d), prepared as those summed were, and labels (n,) of feature files.
@@ -110,8 +127,11 @@ class Sums:
             When a file is damaged, :meth:`check_test` refuses it, or a class has no sample.
         """
         normalize = self.terms["normalisation"] == NORMALISATION[True]
+        check_once(paths)
+        counted = Counted()
         for path in paths:
             self.check_test(path)
+            counted.add(names_of(path, store.header(path)), str(path))
         parts = [part for path in paths for part in store.blocks(path)]
         Phi = np.concatenate([prepared(features, normalize) for features, _ in parts])
         y = np.concatenate([labels for _, labels in parts]).astype(np.int64)
@@ -135,7 +155,7 @@ class Sums:
             )
 
     def complete(self, path: str | Path, manifest: str | Path | None = None) -> None:
-        """Raise InputError unless these are the sums of a feature file, or of all shards that a view was made of."""
+        """Raise InputError unless these are the sums of a feature file, or of all shards of a view."""
         names = store.header(path, manifest).class_names
         self.agree(str(path), self._terms_of(path, manifest), names)
         wanted = store.ids(path, manifest)
@@ -179,92 +199,21 @@ class Sums:
             )
 
 
-def terms(header: store.Header, normalize: bool) -> dict[str, Any]:
-    """Return what sums of a feature file must agree in with others, as JSON would give it back."""
+def terms(header: layout.Header, normalize: bool) -> dict[str, Any]:
+    """Return what sums of a feature file must have in common with others, as JSON gives it back."""
     own = {"features": header.d, "normalisation": NORMALISATION[normalize]}
-    keys = ("dataset", "split", *store.SOURCE)
+    keys = ("dataset", "split", *layout.SOURCE)
     return json.loads(json.dumps(own | {key: header.meta[key] for key in keys}))
 
 
-def merge(shards: Iterable[tuple[str, Sums]]) -> Sums:
-    """Add up shards, given with their names, one after the other: one and the total are in memory.
-
-    Cost: that of :meth:`sparcl.algebra.class_sums.ClassSums.merge`, and a sort of all ids so far, for each shard.
-    In another order the last bits differ: :func:`merge_saved` and :func:`merge_files` fix it.
-
-    Raises
-    ------
-    InputError
-        When there is none, one differs in a term, the class list or the groups, or two hold the same
-        sample; the message names the shard and the difference.
-    """
-    total, names = None, []
-    for name, shard in shards:
-        names.append(name)
-        if total is None:
-            sums = ClassSums(shard.sums.d, shard.sums.classes, shard.sums.groups)
-            total = Sums(sums, shard.terms, shard.class_names, shard.ids[:0], [])
-            owner = np.zeros(0, dtype=np.int64)
-        total.agree(name, shard.terms, shard.class_names)
-        ids = np.concatenate([total.ids, shard.ids])
-        owner = np.append(owner, np.full(len(shard.ids), len(names) - 1))
-        ascending = np.argsort(ids, kind="stable")
-        ids, owner = ids[ascending], owner[ascending]
-        twice = np.flatnonzero(ids[1:] == ids[:-1])
-        if len(twice):
-            raise InputError(
-                f"{name}: {len(twice)} samples are in two shards (first: "
-                f"{ids[twice[0]].decode(errors='replace')!r}, in {names[owner[twice[0]]]} too), and would count twice. "
-                "Usual cause: a shard that was given or extracted twice."
-            )
-        try:
-            total.sums.merge(shard.sums)
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from error
-        total.ids, total.parts = ids, sorted(total.parts + shard.parts)
-        del shard  # before the next one is loaded
-    if total is None:
-        raise InputError("No sums to add up: give one file or more.")
-    return total
-
-
-def merge_saved(paths: Sequence[str | Path]) -> Sums:
-    """Add up saved sums in the order of their smallest ids, whatever order they come in.
-
-    So the bytes are the same whichever shard was finished first.  Adding up sums of sums is the same
-    to rounding only: give all shards at once where bits count.  Errors: as :func:`merge`.
-    """
-    return merge((str(path), Sums.load(path)) for path in sorted(paths, key=_least_saved))
-
-
-def merge_files(
-    paths: Sequence[str | Path],
-    normalize: bool = True,
-    sessions: Sequence[Sequence[int]] | None = None,
-) -> Sums:
-    """Sum feature files, as :meth:`Sums.of_file` does each, and add up as :func:`merge_saved` would."""
-    ordered = sorted(paths, key=lambda path: _least(store.ids(path)))
-    return merge((str(path), Sums.of_file(path, normalize, sessions)) for path in ordered)
-
-
-def _least(ids: NDArray[np.bytes_]) -> bytes:
-    """Return the smallest id; an empty shard has none and goes first."""
-    return bytes(np.sort(ids)[0]) if len(ids) else b""
-
-
-def _least_saved(path: str | Path) -> bytes:
-    try:
-        with np.load(path, allow_pickle=False) as state:
-            return _least(state["ids"][:1])
-    except (OSError, EOFError, KeyError, TypeError, ValueError, BadZipFile, zlib.error) as error:
-        raise _foreign(path, error) from error
-
-
-def _foreign(path: str | Path, error: Exception) -> InputError:
+def foreign(path: str | Path, error: Exception) -> InputError:
+    """Return the error for a file that holds no sums."""
     return InputError(f"{path}: no sums that `python -m sparcl sums` wrote ({error}).")
 
 
-def _groups(path: str | Path, classes: int, sessions: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+def _groups(
+    path: str | Path, classes: int, sessions: Sequence[Sequence[int] | NDArray[np.integer]]
+) -> NDArray[np.int64]:
     """Return the session of each class."""
     order = np.array([label for session in sessions for label in session], dtype=np.int64)
     if not np.array_equal(np.sort(order), np.arange(classes)):

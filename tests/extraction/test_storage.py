@@ -4,13 +4,18 @@ import hashlib
 import os
 import re
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import miniatures
 import pytest
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction import datasets, download, sources
+from sparcl.extraction import datasets
+from sparcl.extraction.storage import download
+from sparcl.extraction.storage.archive import TarStorage
+from sparcl.extraction.storage.folder import FolderStorage
+from sparcl.extraction.storage.locate import open_storage
 
 HOST = "127.0.0.1"
 MEMBERS = miniatures.imagenet_r(["n01443537", "n01484850"], 5)
@@ -21,6 +26,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, content: bytes) -> None:
         self.content, self.ranges, self.cut, self.status, self.resumable = content, [], 0, 200, True
+        self.encodings, self.encoding, self.endless, self.shift = [], "", False, 0
         super().__init__((HOST, 0), Handler)
 
     @property
@@ -32,13 +38,23 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         server, wanted = self.server, self.headers.get("Range")
         server.ranges.append(wanted)
+        server.encodings.append(self.headers.get("Accept-Encoding"))
         start = int(wanted[6:-1]) if wanted and server.resumable else 0
         if server.status != 200 or start >= len(server.content):
             self.send_error(416 if server.status == 200 else server.status)
             return
         self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(server.content) - start))
+        last = len(server.content) - 1
+        if start:
+            self.send_header("Content-Range", f"bytes {start + server.shift}-{last}/{last + 1}")
+        if not server.endless:
+            self.send_header("Content-Length", str(last + 1 - start))
+        if server.encoding:
+            self.send_header("Content-Encoding", server.encoding)
         self.end_headers()
+        with suppress(ConnectionError):
+            for _ in range(10_000 if server.endless else 0):
+                self.wfile.write(bytes(100_000))
         self.wfile.write(server.content[start : server.cut or None])
         self.close_connection = True
 
@@ -88,28 +104,26 @@ def test_local_files_come_first(server, block, tmp_path, monkeypatch):
     (tmp_path / "local").mkdir()
     archive = tmp_path / "local" / "imagenet-r.tar"
     archive.write_bytes(server.content)
-    assert isinstance(
-        sources.open_source("mini", block, str(tmp_path / "local")), sources.TarSource
-    )
+    assert isinstance(open_storage("mini", block, str(tmp_path / "local")), TarStorage)
     miniatures.unpack(tmp_path / "local" / "imagenet-r", MEMBERS)
     monkeypatch.setenv("SPARCL_DATA", str(tmp_path / "local"))
-    assert isinstance(sources.open_source("mini", block), sources.FolderSource)
+    assert isinstance(open_storage("mini", block), FolderStorage)
     other = block | {"root": str(tmp_path / "empty")}
-    assert isinstance(
-        sources.open_source("mini", other, str(tmp_path / "local")), sources.TarSource
-    )
+    assert isinstance(open_storage("mini", other, str(tmp_path / "local")), TarStorage)
     assert server.ranges == [None], "only the last one, whose own root is empty, was downloaded"
 
 
 def test_interrupted_and_resumed(server, block, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "BLOCK", 1000)
     server.cut = 5000
-    with pytest.raises(DatasetError, match=r"could not download.*goes on from it"):
-        sources.open_source("mini", block)
+    with pytest.raises(
+        DatasetError, match=r"could not download.*The 5000 bytes .*goes on from there"
+    ):
+        open_storage("mini", block)
     part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
     assert part.stat().st_size == 5000
     server.cut = 0
-    sources.open_source("mini", block)
+    open_storage("mini", block)
     assert server.ranges == [None, "bytes=5000-"]
     assert (part.parent / "imagenet-r.tar").read_bytes() == server.content and not part.exists()
 
@@ -118,7 +132,7 @@ def test_a_part_that_is_already_whole(server, block, tmp_path):
     part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(server.content)
-    sources.open_source("mini", block)
+    open_storage("mini", block)
     assert server.ranges == [f"bytes={len(server.content)}-"]
 
 
@@ -127,7 +141,7 @@ def test_a_server_that_cannot_resume(server, block, tmp_path):
     part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(b"other bytes")
-    sources.open_source("mini", block)
+    open_storage("mini", block)
     assert (part.parent / "imagenet-r.tar").read_bytes() == server.content
 
 
@@ -136,14 +150,14 @@ def test_another_md5_is_never_used(server, block, tmp_path):
     with pytest.raises(
         DatasetError, match=f"gave another file than the one with md5 {'0' * 32}; it was deleted"
     ):
-        sources.open_source("mini", block)
+        open_storage("mini", block)
     assert not [p for p in (tmp_path / "cache" / "data").iterdir() if p.is_file()]
     local = tmp_path / "imagenet-r.tar"
     local.write_bytes(server.content)
     with pytest.raises(
         DatasetError, match=r"imagenet-r\.tar has md5 .* incomplete or another version: delete it"
     ):
-        sources.open_source("mini", block, str(tmp_path))
+        open_storage("mini", block, str(tmp_path))
 
 
 EVERY_WAY = (
@@ -154,12 +168,14 @@ EVERY_WAY = (
 
 def test_without_network_every_way_is_named(server, block, tmp_path):
     server.status = 404
-    with pytest.raises(DatasetError, match=f"could not download.*404.*{EVERY_WAY}"):
-        sources.open_source("mini", block, str(tmp_path))
+    with pytest.raises(
+        DatasetError, match=f"could not download.*404.*Nothing has come.*{EVERY_WAY}"
+    ):
+        open_storage("mini", block, str(tmp_path))
     server.shutdown()
     server.server_close()
     with pytest.raises(DatasetError, match=f"could not download.*ConnectionError.*{EVERY_WAY}"):
-        sources.open_source("mini", block)
+        open_storage("mini", block)
 
 
 def test_a_full_disk(block, monkeypatch):
@@ -168,13 +184,13 @@ def test_a_full_disk(block, monkeypatch):
 
     monkeypatch.setattr(download._Resuming, "__call__", full)
     with pytest.raises(DatasetError, match="No space left on device"):
-        sources.open_source("mini", block)
+        open_storage("mini", block)
 
 
 def test_two_processes_download_once(server, block):
     results = []
     threads = [
-        threading.Thread(target=lambda: results.append(sources.open_source("mini", block)))
+        threading.Thread(target=lambda: results.append(open_storage("mini", block)))
         for _ in range(4)
     ]
     for thread in threads:
@@ -188,15 +204,53 @@ def test_two_processes_download_once(server, block):
 def test_compressed_archives_are_unpacked_once_as_a_tar(tmp_path, block, archive):
     md5 = miniatures.pack(tmp_path / archive, "imagenet-r", MEMBERS)
     block |= {"archive": archive, "md5": md5}
-    found = sources.open_source("mini", block, str(tmp_path))
+    found = open_storage("mini", block, str(tmp_path))
     assert {name: found.read(name) for name in found.names()} == MEMBERS
     unpacked = [p for p in (tmp_path / "cache" / "data").iterdir() if p.is_file()]
     assert len(unpacked) == 1 and re.fullmatch(r"imagenet-r-[0-9a-f]{16}\.tar", unpacked[0].name)
     before = os.stat(unpacked[0]).st_mtime_ns
-    sources.open_source("mini", block, str(tmp_path))
+    open_storage("mini", block, str(tmp_path))
     assert os.stat(unpacked[0]).st_mtime_ns == before
     whole = (tmp_path / archive).read_bytes()
     (tmp_path / archive).write_bytes(whole[: len(whole) // 2])
     del block["md5"], block["url"]
     with pytest.raises(DatasetError, match="cannot be decompressed"):
-        sources.open_source("mini", block, str(tmp_path))
+        open_storage("mini", block, str(tmp_path))
+
+
+def test_a_link_that_breaks_again_and_again_gets_there(server, block, tmp_path):
+    """Each time far less comes than a block of the download holds."""
+    size = len(server.content)
+    assert download.BLOCK > 10_000 < size
+    for reached in range(10_000, size, 10_000):
+        server.cut = reached
+        with pytest.raises(DatasetError, match=f"The {reached} bytes .*goes on"):
+            open_storage("mini", block)
+    server.cut = 0
+    assert open_storage("mini", block).names()
+    assert server.ranges[:3] == [None, "bytes=10000-", "bytes=20000-"]
+
+
+def test_a_compressed_archive_is_stored_as_it_is_sent(server, block, tmp_path):
+    """Servers that call a .tar.gz a tar in the encoding gzip are common."""
+    block |= {"archive": "imagenet-r.tgz"}
+    block["md5"] = miniatures.pack(tmp_path / "imagenet-r.tgz", "imagenet-r", MEMBERS)
+    server.content, server.encoding = (tmp_path / "imagenet-r.tgz").read_bytes(), "gzip"
+    assert open_storage("mini", block).names() == sorted(MEMBERS)
+    assert server.encodings == ["identity"]
+
+
+def test_a_stream_without_an_end_is_refused_at_once(server, block, tmp_path):
+    server.endless = True
+    with pytest.raises(DatasetError, match=r"does not say how large.*Nothing has come"):
+        open_storage("mini", block)
+    assert not list((tmp_path / "cache" / "data").iterdir())
+
+
+def test_another_range_is_never_joined_to_the_part(server, block, tmp_path):
+    server.cut = 5000
+    with pytest.raises(DatasetError, match="The 5000 bytes"):
+        open_storage("mini", block)
+    server.cut, server.shift = 0, 1
+    with pytest.raises(DatasetError, match=r"another range.*The 5000 bytes"):
+        open_storage("mini", block)

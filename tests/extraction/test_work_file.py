@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from sparcl.extraction import resume
-from sparcl.extraction.resume import WorkFile
+from sparcl.base import locks
+from sparcl.base.locks import locked
+from sparcl.extraction.work_file import WorkFile
 
 CHUNKS = [b"first", b"second" * 100, b"third"]
 
@@ -18,14 +19,14 @@ def path(tmp_path):
     work = WorkFile(tmp_path / ".train.work", "abc")
     for chunk in CHUNKS:
         work.append(chunk)
-    work.close(remove=False)
+    work.close()
     return tmp_path / ".train.work"
 
 
 def reopened(path, fingerprint="abc"):
     work = WorkFile(path, fingerprint)
     chunks = list(work.chunks)
-    work.close(remove=False)
+    work.close()
     return chunks
 
 
@@ -52,7 +53,7 @@ def test_work_goes_on_after_a_cut(path):
     work = WorkFile(path, "abc")
     assert work.chunks == CHUNKS[:2]
     work.append(b"another third")
-    work.close(remove=False)
+    work.close()
     assert reopened(path) == [*CHUNKS[:2], b"another third"]
 
 
@@ -70,7 +71,7 @@ def test_another_fingerprint_starts_anew(path):
 
 def test_what_another_extraction_writes_in_between_is_never_taken_for_ones_own(path, monkeypatch):
     """Two machines on a file system that keeps no locks: both work on, and a third goes on after a crash."""
-    monkeypatch.setattr(resume.fcntl, "flock", lambda *_: None)
+    monkeypatch.setattr(locks.fcntl, "flock", lambda *_: None)
     path.unlink()
     for one_is, other_is in (("abc", "abc"), ("abc", "of another library version")):
         one, other = WorkFile(path, one_is), WorkFile(path, other_is)
@@ -88,13 +89,17 @@ def test_what_another_extraction_writes_in_between_is_never_taken_for_ones_own(p
                     break
             else:
                 pytest.fail(f"mixed: {trusted}")
-        one.close(remove=True)
-        other.close(remove=True)
+        one.remove()
+        one.close()
+        other.remove()
+        other.close()
         assert not path.exists()
 
 
 def test_removed_when_done(path):
-    WorkFile(path, "abc").close(remove=True)
+    last = WorkFile(path, "abc")
+    last.remove()
+    last.close()
     assert not path.exists()
 
 
@@ -107,23 +112,24 @@ def test_the_second_of_two_waits_and_then_has_a_file_of_its_own(path, caplog):
     while "waiting" not in caplog.text and time.monotonic() < deadline:
         time.sleep(0.01)
     assert "waiting until it ends" in caplog.text and not opened
-    first.close(remove=True)
+    first.remove()
+    first.close()
     thread.join(10)
     assert opened[0].chunks == [] and path.exists()
     opened[0].append(b"x")
-    opened[0].close(remove=False)
+    opened[0].close()
     assert reopened(path) == [b"x"]
 
 
-@pytest.mark.parametrize("code", resume.NO_LOCKS)
+@pytest.mark.parametrize("code", locks.NO_LOCKS)
 def test_a_file_system_without_locks(path, code, monkeypatch, caplog):
     def refuse(*_):
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(resume.fcntl, "flock", refuse)
+    monkeypatch.setattr(locks.fcntl, "flock", refuse)
     assert reopened(path) == CHUNKS
     assert "without locks" in caplog.text
-    with resume.locked(path.parent / "lock"):
+    with locked(path.parent / "lock"):
         pass
 
 
@@ -131,6 +137,6 @@ def test_a_lock_that_fails_otherwise_is_an_error(path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.EIO, "broken")
 
-    monkeypatch.setattr(resume.fcntl, "flock", refuse)
+    monkeypatch.setattr(locks.fcntl, "flock", refuse)
     with pytest.raises(OSError, match="broken"):
         WorkFile(path, "abc")

@@ -8,9 +8,13 @@ import torch
 from PIL import Image
 
 from sparcl.base.errors import ConfigError, DatasetError, FeatureFileError
-from sparcl.extraction import backbones, datasets, pipeline
+from sparcl.extraction import backbones, datasets, passes
+from sparcl.extraction.batches import Batches
 from sparcl.extraction.extract import extract_split
-from sparcl.extraction.sources import ArraySource
+from sparcl.extraction.images import ImageSplit
+from sparcl.extraction.preprocessing import preprocess
+from sparcl.extraction.resampling import enlarge
+from sparcl.extraction.storage.arrays import ArrayStorage
 from sparcl.features import store
 
 PREPROCESSING = {
@@ -46,7 +50,7 @@ def split_of(root, **more):
 
 
 def batches(images, network, **more):
-    return pipeline.Batches(images, network, range(0, len(images.ids), 4), 4, **more)
+    return Batches(images, network, range(0, len(images.ids), 4), 4, **more)
 
 
 @pytest.mark.parametrize("blocks", [(), (1,)])
@@ -54,9 +58,9 @@ def batches(images, network, **more):
 def test_processes_give_what_threads_give(root, workers, blocks):
     images, network = split_of(root), tiny(blocks)
     dtype = np.dtype("float16")
-    threads = list(pipeline.by_threads(batches(images, network), 2, dtype))
+    threads = list(passes.by_threads(batches(images, network), 2, dtype))
     torch.set_num_threads(1)
-    processes = list(pipeline.by_processes(batches(images, network), workers, dtype))
+    processes = list(passes.by_processes(batches(images, network), workers, dtype))
     assert [used for _, used in threads] == [4, 4, 4, 4, 2]
     for (one, used), (two, _) in zip(threads, processes, strict=True):
         assert len(one) == used * 48 * 2 * (1 + (len(blocks) + 1 if blocks else 0))
@@ -69,7 +73,7 @@ def test_an_unreadable_image_in_a_worker_is_named(root):
     images = split_of(root)
     (root / images.ids[5]).write_bytes(b"")
     with pytest.raises(DatasetError, match=rf"^mine, train: cannot decode image '{images.ids[5]}'"):
-        list(pipeline.by_processes(batches(images, tiny()), 2, np.dtype("float16")))
+        list(passes.by_processes(batches(images, tiny()), 2, np.dtype("float16")))
 
 
 @pytest.mark.parametrize("processes", [True, False])
@@ -78,7 +82,7 @@ def test_unreadable_images_become_rows_of_nan(root, processes):
     for i in (5, 16):
         (root / images.ids[i]).write_bytes(b"no image")
     made = batches(images, tiny(), tolerant=True, small=processes)
-    run = pipeline.by_processes if processes else pipeline.by_threads
+    run = passes.by_processes if processes else passes.by_threads
     rows = b"".join(chunk for chunk, _ in run(made, 2, np.dtype("float32")))
     missing = np.isnan(np.frombuffer(rows, np.float32).reshape(18, 48))
     assert np.flatnonzero(missing.all(axis=1)).tolist() == [5, 16]
@@ -95,10 +99,8 @@ def test_enlarging_on_the_device_is_pillows(shape, interpolation, size, crop):
     noise = rng.integers(0, 2, (3, *shape, 3)) * 255
     smooth = rng.integers(0, 256, (3, *shape, 3))
     for pixels in (noise.astype(np.uint8), smooth.astype(np.uint8)):
-        expected = np.stack(
-            [backbones.preprocess(Image.fromarray(image), settings) for image in pixels]
-        )
-        found = backbones.enlarge(torch.from_numpy(pixels), settings)
+        expected = np.stack([preprocess(Image.fromarray(image), settings) for image in pixels])
+        found = enlarge(torch.from_numpy(pixels), settings)
         assert found.dtype == torch.uint8 and found.shape == expected.shape
         if shape != (size, size):  # those are handed on as they are
             np.testing.assert_array_equal(found, expected)
@@ -107,8 +109,8 @@ def test_enlarging_on_the_device_is_pillows(shape, interpolation, size, crop):
 def test_small_images_are_handed_out_as_they_are(tmp_path):
     pixels = np.random.default_rng(0).integers(0, 256, (5, 20, 24, 3), dtype=np.uint8)
     names = [f"{i}.png" for i in range(5)]
-    source = ArraySource(dict(zip(names, pixels, strict=True)))
-    images = datasets.ImageSplit("s", "train", ["a"], names, names, np.zeros(5, np.int32), source)
+    source = ArrayStorage(dict(zip(names, pixels, strict=True)))
+    images = ImageSplit("s", "train", ["a"], names, names, np.zeros(5, np.int32), source)
     loaded, bad = batches(images, tiny(), small=True).load(4)
     assert loaded.shape == (4, 20, 24, 3) and not bad
     np.testing.assert_array_equal(loaded, np.stack([pixels[4]] * 4))

@@ -1,0 +1,71 @@
+"""Fitting a model on feature files."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.app.model import Model
+from sparcl.app.samples import Files, opened, rows
+from sparcl.base.errors import InputError
+from sparcl.base.types import Array
+
+# From the number of classes that the files name to the classes of each session.
+SessionPlan = Callable[[int], Sequence[NDArray[np.integer]]]
+
+
+def fit(
+    model: Model, paths: Sequence[str | Path], plan: SessionPlan | None = None
+) -> Iterator[tuple[int, int]]:
+    """Learn session after session from feature files; yield samples and classes of each.
+
+    Memory holds a block of rows where the learner's state is a sum over samples, and otherwise
+    the rows of a session.
+
+    Parameters
+    ----------
+    plan : from the number of classes that the files name to the classes of each session, as
+        positions in the files' common class list; by default all classes are one session
+
+    Raises
+    ------
+    SparclError
+        For files that are damaged, of other features, or fitted before.  The model is then
+        half-fitted: throw it away.
+    """
+    files = opened(model, paths)
+    names = dict.fromkeys(name for header in files.values() for name in header.class_names)
+    labels = model.meet(names)
+    for classes in [np.arange(len(labels))] if plan is None else plan(len(labels)):
+        if np.min(classes, initial=0) < 0 or np.max(classes, initial=0) >= len(labels):
+            raise InputError(
+                f"session {model.learner.session + 1}: classes {list(map(int, classes))} reach beyond "
+                f"0..{len(labels) - 1}, the class list of the files. The order belongs to another data set."
+            )
+        yield _fit_session(model, files, labels[classes])
+
+
+def _fit_session(model: Model, files: Files, classes: NDArray[np.integer]) -> tuple[int, int]:
+    for path, header in files.items():
+        mine = np.intersect1d(classes, model.labels_of(header))
+        model.count_once(header.meta["features_sha256"], mine, str(path))
+    summed = model.summed()
+    counts = np.zeros(len(model.class_names), dtype=np.int64)
+    kept: list[tuple[Array, NDArray[np.integer]]] = []
+    for Phi, y in rows(model, files, classes, model.counted):
+        counts += np.bincount(y, minlength=len(counts))
+        if summed is None:
+            kept.append((Phi, y))
+        else:
+            summed.accumulate(Phi, y)
+    if not counts.any():
+        raise InputError(
+            f"session {model.learner.session + 1}: the files have no sample of its {len(classes)} classes."
+        )
+    if summed is None:
+        Phi, y = map(np.concatenate, zip(*kept, strict=True))
+        model.learner.fit_session(Phi, y)
+    else:
+        summed.solve()
+    return int(counts.sum()), int(np.count_nonzero(counts))

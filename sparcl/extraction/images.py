@@ -1,0 +1,116 @@
+"""The images of one split, decoded one by one."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sparcl.base.errors import DatasetError
+from sparcl.extraction.storage.arrays import ArrayStorage
+from sparcl.extraction.storage.protocol import Storage
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+# Of the suffixes that readers take for images. Pillow knows more, and starts Ghostscript on PostScript by any name.
+FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF")
+
+
+@dataclass
+class ImageSplit:
+    """The images of one split.
+
+    Attributes
+    ----------
+    class_names : list of K str
+    ids : list of n str, unique
+    files : list of n str, the name of each image in `storage`
+    labels : (n,) int32 in 0..K-1
+    storage : where `image` reads from
+    upright : turn by EXIF, scale 16 bits to 8 and lay transparency on white; otherwise `image` is as stored, as the
+        field has it for the published sets
+    split_sha256 : hash of the list that splits the data set, empty where the layout itself does
+    skipped : name to reason, of files that are no images of this data set
+    """
+
+    dataset: str
+    split: str
+    class_names: list[str]
+    ids: list[str]
+    files: list[str]
+    labels: np.ndarray
+    storage: Storage
+    upright: bool = False
+    split_sha256: str = ""
+    skipped: dict[str, str] = field(default_factory=dict)
+
+    def image(self, index: int) -> Image.Image:
+        """Decode one image.
+
+        Raises
+        ------
+        DatasetError : the file is damaged or no image
+        """
+        try:
+            return self._decode(index)
+        except Exception as error:  # Pillow's decoders raise many kinds, all with one remedy
+            raise DatasetError(
+                f"{self.dataset}, {self.split}: cannot decode image {self.files[index]!r} ({_reason(error)}). The copy "
+                "of the data set is damaged: fetch it again; or, in a data set of your own, remove the file or set "
+                "`on_bad_image: skip`."
+            ) from error
+
+    def fault(self, index: int) -> str:
+        """Return why an image cannot be decoded; empty if it can."""
+        try:
+            self._decode(index)
+        except Exception as error:
+            return _reason(error)
+        return ""
+
+    def _decode(self, index: int) -> Image.Image:
+        from PIL import Image
+
+        name = self.files[index]
+        if isinstance(self.storage, ArrayStorage):
+            return Image.fromarray(self.storage.pixels[name])
+        content = self.storage.read(name)
+        if not content:
+            raise ValueError("the file is empty")
+        image = Image.open(io.BytesIO(content), formats=FORMATS)
+        image.load()
+        return upright(image) if self.upright else image
+
+    def stamps(self) -> list[tuple[int, int]]:
+        """Return size and modification time of every image."""
+        return [self.storage.stamp(name) for name in self.files]
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def upright(image: Image.Image) -> Image.Image:
+    """Return an image as a viewer shows it: RGB, turned by EXIF, 16 bits scaled to 8, transparency on white.
+
+    Raises
+    ------
+    ValueError : pixels without a known range (floating point, 32 bits)
+    """
+    from PIL import Image, ImageOps
+
+    image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I"):
+        values = np.asarray(image)
+        if values.min() < 0 or values.max() > 65535:
+            raise ValueError("pixels of more than 16 bits, of unknown range")
+        image = Image.fromarray(np.round(values / 257).astype(np.uint8))
+    if image.mode == "F":
+        raise ValueError("floating-point pixels of unknown range")
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        image = Image.alpha_composite(Image.new("RGBA", image.size, "white"), image)
+    return image.convert("RGB")

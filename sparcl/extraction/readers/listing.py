@@ -1,0 +1,62 @@
+"""What a reader finds: classes, samples, and the files that are neither."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from sparcl.extraction.splits import SPLITS
+from sparcl.extraction.storage.protocol import Storage
+
+TRAIN_SHARE = 0.7  # of Sketchy and the digits, whose publishers split nothing
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+
+
+class Sample(NamedTuple):
+    """One image: `file` is its name in the storage; `split` is train, test, or empty where the layout has none."""
+
+    id: str
+    file: str
+    label: int
+    split: str
+
+
+@dataclass
+class Listing:
+    """What a reader finds.
+
+    Attributes
+    ----------
+    class_names : list of str
+    samples : in the order in which features are stored
+    skipped : name to reason, of files that are no images of this data set
+    storage : where the images are, if not in the storage that the reader was given
+    """
+
+    class_names: list[str]
+    samples: list[Sample]
+    skipped: dict[str, str] = field(default_factory=dict)
+    storage: Storage | None = None
+
+
+def images(storage: Storage) -> list[str]:
+    """Return the names that end as images do."""
+    return [name for name in storage.names() if PurePosixPath(name).suffix.lower() in SUFFIXES]
+
+
+def by_class(names: list[str]) -> tuple[list[str], dict[str, list[str]]]:
+    """Return sorted class names, and the files of each in the order of `names`, which are ``<class>/<file>``."""
+    files = defaultdict(list)
+    for name in names:
+        folder, _ = name.split("/")
+        files[folder].append(name)
+    return sorted(files), files
+
+
+def own(classes: list[str], train: list[tuple[str, int]], test: list[tuple[str, int]]) -> Listing:
+    """Return the listing of a layout with its own split, from (file, label) pairs; the file's name is the id."""
+    pairs = {"train": train, "test": test}
+    samples = [Sample(n, n, label, split) for split in SPLITS for n, label in pairs[split]]
+    return Listing(classes, samples)

@@ -1,0 +1,154 @@
+"""Images in a tar archive.
+
+An uncompressed tar is read in place: nothing is unpacked, so no member can leave its folder. A compressed one is
+decompressed once into the cache, still as a tar.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import logging
+import os
+import shutil
+import tarfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from sparcl.base.errors import DatasetError
+from sparcl.base.files import replacing
+from sparcl.base.locks import locked
+from sparcl.extraction.cache import cache_folder
+
+logger = logging.getLogger(__name__)
+
+COMPRESSED = (".tar.gz", ".tgz")
+BLOCK = 1 << 22
+
+
+def open_archive(
+    dataset: str, path: Path, block: dict[str, Any], cache: str, remedy: str
+) -> TarStorage:
+    """Open a tar archive, compressed or not.
+
+    Parameters
+    ----------
+    dataset : its id, for messages
+    path : of the archive
+    block : the block of the data set in params.yaml: `folder`, and `md5` if it is pinned
+    cache : folder of decompressed archives, see `cache.cache_folder`
+    remedy : sentence that says how else to provide the files
+
+    Raises
+    ------
+    DatasetError : another md5, damaged, or an unsafe member
+    """
+    if "md5" in block:
+        _check_md5(dataset, path, block["md5"], remedy)
+    if path.name.endswith(COMPRESSED):
+        path = _decompressed(path, cache)
+    return TarStorage(path, block["folder"])
+
+
+def _check_md5(dataset: str, path: Path, expected: str, remedy: str) -> None:
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "md5").hexdigest()
+    if found != expected:
+        raise DatasetError(
+            f"{dataset}: {path} has md5 {found}, params.yaml states {expected}. The file is incomplete or another "
+            f"version: delete it. {remedy}"
+        )
+
+
+def _decompressed(path: Path, cache: str) -> Path:
+    """Return the uncompressed tar in the cache, whose name hashes path, size and time of the compressed file."""
+    info = path.stat()
+    key = hashlib.sha256(f"{path.resolve()} {info.st_size} {info.st_mtime_ns}".encode()).hexdigest()
+    target = cache_folder(cache) / "data" / f"{path.name.split('.')[0]}-{key[:16]}.tar"
+    if target.is_file():
+        return target
+    with locked(target.with_suffix(".lock")):
+        if not target.is_file():
+            logger.info("Decompressing %s into %s (once).", path, target)
+            try:
+                with (
+                    gzip.open(path) as packed,
+                    replacing(target) as temporary,
+                    temporary.open("wb") as file,
+                ):
+                    shutil.copyfileobj(packed, file, BLOCK)
+            except (OSError, EOFError, zlib.error) as error:
+                raise DatasetError(
+                    f"{path}: cannot be decompressed ({error}). It is truncated or damaged: fetch it again; "
+                    f"or the disk of {target.parent} is full."
+                ) from error
+    return target
+
+
+class TarStorage:
+    """Members below one folder of an uncompressed tar archive, read where they lie.
+
+    Raises
+    ------
+    DatasetError : compressed, truncated, or with a member that is a link, absolute or outside its folder
+    """
+
+    def __init__(self, archive: Path, folder: str) -> None:
+        self.archive = archive
+        self.skipped: dict[str, str] = {}
+        self._members: dict[str, tuple[int, int, int]] = {}  # name: offset, size, mtime
+        size = archive.stat().st_size
+        try:
+            with tarfile.open(archive, "r:") as tar:
+                for member in tar:
+                    self._add(member, folder, size)
+        except tarfile.TarError as error:
+            raise DatasetError(
+                f"{archive}: not an uncompressed tar archive, or truncated ({error}). Fetch it again, or unpack "
+                f"it so that {folder}/ lies beside it."
+            ) from error
+        self._file = os.open(archive, os.O_RDONLY)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            os.close(self._file)
+
+    def _add(self, member: tarfile.TarInfo, folder: str, size: int) -> None:
+        path = PurePosixPath(member.name)
+        if path.is_absolute() or ".." in path.parts or not (member.isreg() or member.isdir()):
+            raise DatasetError(
+                f"{self.archive}: member {member.name!r} is a link, a device or leads out of its folder; refused. "
+                "Fetch the archive from a source you trust."
+            )
+        if member.isdir() or path.parts[:1] != (folder,):
+            return
+        name = PurePosixPath(*path.parts[1:]).as_posix()
+        if (
+            member.sparse is not None
+            or name in self._members
+            or member.offset_data + member.size > size
+        ):
+            raise DatasetError(
+                f"{self.archive}: member {member.name!r} is sparse, occurs twice or is longer than the archive; "
+                "fetch it again."
+            )
+        self._members[name] = (member.offset_data, member.size, int(member.mtime))
+
+    def names(self) -> list[str]:
+        """See `Storage`."""
+        return sorted(self._members)
+
+    def read(self, name: str) -> bytes:
+        """See `Storage`."""
+        if name not in self._members:
+            raise DatasetError(
+                f"{self.archive}: file {name!r} is listed but missing; fetch the archive again."
+            )
+        offset, size, _ = self._members[name]
+        return os.pread(self._file, size, offset)
+
+    def stamp(self, name: str) -> tuple[int, int]:
+        """See `Storage`."""
+        _, size, mtime = self._members[name]
+        return size, mtime

@@ -1,0 +1,71 @@
+"""Images in a folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from sparcl.base.errors import DatasetError
+
+
+class FolderStorage:
+    """Files below a folder. Links to folders are followed, but never back into a folder above.
+
+    Parameters
+    ----------
+    folder : where the files lie
+    classes : names of the folders below train/, val/ and test/ to look into; None for all
+    """
+
+    def __init__(self, folder: Path, classes: list[str] | None = None) -> None:
+        self.folder = folder
+        self.skipped: dict[str, str] = {}
+        self._classes = None if classes is None else set(classes)
+        self._names = sorted(self._walk("", ()))
+
+    def _walk(self, inside: str, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
+        info = os.stat(self.folder / inside)
+        here = (*above, (info.st_dev, info.st_ino))
+        with os.scandir(self.folder / inside) as entries:
+            for entry in entries:
+                name = f"{inside}/{entry.name}" if inside else entry.name
+                if reason := self._odd(entry, here):
+                    self.skipped[name.encode("utf-8", "backslashreplace").decode()] = reason
+                elif entry.is_file():
+                    yield name
+                elif len(above) != 1 or self._classes is None or entry.name in self._classes:
+                    yield from self._walk(name, here)
+
+    def _odd(self, entry: os.DirEntry[str], here: tuple[tuple[int, int], ...]) -> str:
+        """Return why an entry cannot be used, or nothing."""
+        if "\n" in entry.name:
+            return "a line break in its name: rename it"
+        try:
+            entry.name.encode("utf-8")
+            info = entry.stat() if entry.is_symlink() or entry.is_dir() else None
+        except UnicodeEncodeError:
+            return "the name is not UTF-8: rename it"
+        except OSError as error:  # to nowhere, or in a circle
+            return f"a link that leads nowhere ({error.strerror})"
+        if info and entry.is_dir() and (info.st_dev, info.st_ino) in here:
+            return "a link into a folder above it"
+        return "" if entry.is_file() or entry.is_dir() else "neither a file nor a folder"
+
+    def names(self) -> list[str]:
+        """See `Storage`."""
+        return self._names
+
+    def read(self, name: str) -> bytes:
+        """See `Storage`."""
+        path = self.folder / name
+        if ".." in PurePosixPath(name).parts or not path.is_file():
+            raise DatasetError(
+                f"{self.folder}: file {name!r} is listed but missing; fetch the data set again."
+            )
+        return path.read_bytes()
+
+    def stamp(self, name: str) -> tuple[int, int]:
+        """See `Storage`."""
+        info = (self.folder / name).stat()
+        return info.st_size, int(info.st_mtime)

@@ -1,0 +1,75 @@
+"""Find the files of a data set: its local folder, its local archive, else a download."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sparcl.base.errors import DatasetError
+from sparcl.extraction.cache import cache_folder
+from sparcl.extraction.storage.archive import COMPRESSED, open_archive
+from sparcl.extraction.storage.download import fetch
+from sparcl.extraction.storage.folder import FolderStorage
+from sparcl.extraction.storage.protocol import Storage
+
+
+def open_storage(dataset: str, block: dict[str, Any], root: str = "", cache: str = "") -> Storage:
+    """Find the files of a data set: its local folder, its local archive, else a download.
+
+    Parameters
+    ----------
+    dataset : its id
+    block : its block in params.yaml, of which `root`, `folder`, `archive`, `url` and `md5` are read
+    root : folder that holds `folder` or `archive` unless the block has its own; by default $SPARCL_DATA
+    cache : folder of downloads and decompressed archives, see `cache.cache_folder`
+
+    Raises
+    ------
+    DatasetError : nowhere to be found (the message names every way to give the files), another file than the
+        md5 says, or an unsafe archive
+    """
+    base = block.get("root") or root or os.environ.get("SPARCL_DATA", "")
+    folder, archive, url = (block.get(key, "") for key in ("folder", "archive", "url"))
+    remedy = _remedy(dataset, block)
+    if base:
+        place = Path(base).expanduser()
+        if (place / folder).is_dir():
+            return FolderStorage(place / folder, block.get("class_list"))
+        if archive and (place / archive).is_file():
+            return open_archive(dataset, place / archive, block, cache, remedy)
+        found = (
+            f"neither {place / folder} nor {place / archive}" if archive else f"no {place / folder}"
+        )
+        if not url:
+            raise DatasetError(f"{dataset}: {found} exists. {remedy}")
+    if not url:
+        raise DatasetError(f"{dataset}: nothing says where its images are. {remedy}")
+    path = cache_folder(cache) / "data" / archive
+    if not path.is_file():
+        fetch(dataset, url, block["md5"], path, remedy)
+    return open_archive(dataset, path, block, cache, remedy)
+
+
+def _remedy(dataset: str, block: dict[str, Any]) -> str:
+    folder, archive, url = (block.get(key, "") for key in ("folder", "archive", "url"))
+    if not folder:
+        return (
+            f"Correct `root` of datasets.{dataset} in params.yaml: the folder that holds one folder of images a class, "
+            "or train/ and test/ with one each."
+        )
+    ways = [f"{folder}/ (a folder)"]
+    if archive:
+        kind = "as published" if archive.endswith(COMPRESSED) else "an uncompressed tar"
+        ways.append(f"{archive} ({kind})")
+    text = (
+        f"Put {' or '.join(ways)} into one folder and name that folder in the environment variable SPARCL_DATA, in "
+        f"extraction.image_root or in datasets.{dataset}.root of params.yaml"
+    )
+    if url:
+        text += (
+            f"; or download {url} (md5 {block['md5']}) on a machine with network and put it there"
+        )
+    if block.get("features") == "bundle":
+        text += f"; or use the bundled features (datasets.{dataset}.features: bundle)"
+    return text + "."

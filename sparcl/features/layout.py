@@ -1,0 +1,129 @@
+"""Layout of a feature file: one HDF5 file per data set, backbone and split, with a JSON manifest beside it.
+
+=========== ======= ===================== ==========================================================
+dataset     shape   dtype                 meaning
+=========== ======= ===================== ==========================================================
+features    (n, d)  float16 or float32    output of the frozen backbone, not normalised
+labels      (n,)    int32                 0..K-1, the position of the class in ``class_names``
+ids         (n,)    fixed-length bytes    UTF-8, unique, the same at every extraction
+blocks      (n,L,d) as features, optional CLS token after each of L transformer blocks
+blocks_mean (n, d)  as features, optional mean of these tokens before the final norm, through it
+=========== ======= ===================== ==========================================================
+
+Arrays are contiguous, or views of the file's shards (`views`), and carry no timestamps: equal content gives equal
+bytes. The attributes (`TEXT_KEYS`, `JSON_KEYS`, ``class_names``) say how to make the file again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparcl.base.errors import FeatureFileError
+
+FORMAT = "sparcl-features-1"
+SPLITS = ("train", "test")
+TEXT_KEYS = (
+    "dataset",
+    "split",
+    "backbone",
+    "timm_id",
+    "weights_sha256",
+    "torch_version",
+    "timm_version",
+    "split_sha256",
+)
+JSON_KEYS = ("preprocessing", "extraction", "block_indices", "shard")
+REQUIRED_KEYS = ("dataset", "split", "backbone", "timm_id", "weights_sha256", "preprocessing")
+# Features that agree in these may be mixed.
+SOURCE = ("backbone", "timm_id", "weights_sha256", "preprocessing")
+REQUIRED_ARRAYS = ("features", "labels", "ids")
+ARRAYS = (*REQUIRED_ARRAYS, "blocks", "blocks_mean")
+FEATURE_DTYPES = ("float16", "float32")
+# The path of a shard relative to its view; a view opens no other file.
+SHARD = re.compile(r"[\w.-]+\.shards/[0-9]+-of-[0-9]+\.h5", re.ASCII)
+# The features that a method may ask for, and the array that holds each.
+KINDS = {"last": "features", "blocks": "blocks", "blocks-mean": "blocks_mean"}
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass
+class FeatureSet:
+    """The content of one feature file.
+
+    Attributes
+    ----------
+    features : (n, d) float16 or float32
+    labels : (n,) int32 in 0..K-1
+    ids : (n,) fixed-length bytes (UTF-8)
+    class_names : K names
+    meta : the attributes, and ``<array>_sha256`` of the raw C-order bytes of each array
+    blocks : (n, L, d) or None
+    blocks_mean : (n, d) or None
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    ids: np.ndarray
+    class_names: list[str]
+    meta: dict[str, Any] = field(default_factory=dict)
+    blocks: np.ndarray | None = None
+    blocks_mean: np.ndarray | None = None
+
+    def using(self, kind: str) -> FeatureSet:
+        """Return the set with the features that a method reads.
+
+        Parameters
+        ----------
+        kind : ``last``, as they are; ``blocks``, the L blocks side by side (n, L d); ``blocks-mean`` (n, d)
+
+        Returns
+        -------
+        FeatureSet : ``features_sha256`` is the hash of the array that the features come from
+
+        Raises
+        ------
+        FeatureFileError : the kind is unknown, or the backbone kept no blocks
+        """
+        if kind not in KINDS:
+            raise FeatureFileError(f"Features {kind!r} are unknown; allowed: {', '.join(KINDS)}.")
+        array = getattr(self, KINDS[kind])
+        if array is None:
+            raise FeatureFileError(
+                f"{self.meta['dataset']}, {self.meta['split']}: the features of {self.meta['backbone']} hold no "
+                f"{KINDS[kind]}, but the method reads {kind!r}. Name `blocks` in the backbone's block of params.yaml "
+                "and extract again, or run the method on a backbone that keeps them."
+            )
+        sha256 = {"features_sha256": self.meta[f"{KINDS[kind]}_sha256"]}
+        return replace(self, features=array.reshape(len(array), -1), meta=self.meta | sha256)
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a feature file states about its n samples of d features, the arrays left aside (see `FeatureSet`)."""
+
+    n: int
+    d: int
+    class_names: list[str]
+    meta: dict[str, Any]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class View:
+    """An array that lies in shards, one after the other: the file name and the rows of each."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    shards: list[tuple[str, int]]
+
+
+def manifest_path(path: PathLike) -> Path:
+    """Return the path of a feature file's manifest: the same name with the suffix .json."""
+    return Path(path).with_suffix(".json")

@@ -1,0 +1,93 @@
+"""Manifests: what a feature file holds, with the hash of every array, as JSON beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparcl.base.errors import FeatureFileError
+from sparcl.base.files import write_text
+from sparcl.features.layout import FORMAT, JSON_KEYS, TEXT_KEYS, manifest_path
+
+Entry = dict[str, Any]  # dtype, shape and sha256 of an array
+
+
+def sha256(array: np.ndarray) -> str:
+    """Return the hash of an array's raw bytes in C order."""
+    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+
+
+def entry(array: Any, digest: str) -> Entry:
+    """Return what a manifest says about an array (anything with a dtype and a shape)."""
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": digest}
+
+
+def entries(arrays: Mapping[str, np.ndarray]) -> dict[str, Entry]:
+    """Return the entry of every array."""
+    return {name: entry(array, sha256(array)) for name, array in arrays.items()}
+
+
+def build(meta: dict[str, Any], class_names: list[str], arrays: dict[str, Entry]) -> dict[str, Any]:
+    """Return the manifest of a file with these attributes, classes and array entries."""
+    n, d = arrays["features"]["shape"]
+    return {
+        "format": FORMAT,
+        **{key: meta[key] for key in (*TEXT_KEYS, *JSON_KEYS) if key in meta},
+        "class_names": list(class_names),
+        "classes": len(class_names),
+        "n": n,
+        "d": d,
+        "dtype": str(np.dtype(arrays["features"]["dtype"])),
+        "arrays": arrays,
+    }
+
+
+def write(path: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest beside the feature file `path`."""
+    text = json.dumps(manifest, sort_keys=True, indent=2, ensure_ascii=False)
+    write_text(manifest_path(path), text + "\n")
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a manifest.
+
+    Raises
+    ------
+    FeatureFileError : it is missing, or something else than a manifest
+    """
+    if not path.is_file():
+        raise FeatureFileError(
+            f"{path}: the manifest of the feature file is missing. Restore it (git checkout) or extract again."
+        )
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise FeatureFileError(f"{path}: the manifest is no JSON ({error}); restore it.") from error
+    arrays = manifest.get("arrays") if isinstance(manifest, dict) else None
+    if not isinstance(arrays, dict) or not all(isinstance(e, dict) for e in arrays.values()):
+        raise FeatureFileError(f"{path}: not a manifest of a feature file; restore it.")
+    return manifest
+
+
+def compare(path: Path, found: dict[str, Any], stated: dict[str, Any]) -> None:
+    """Raise FeatureFileError, naming every difference, unless the file `path` is what its manifest states."""
+    wrong = [
+        f"array {name}"
+        for name in sorted(found["arrays"].keys() | stated["arrays"].keys())
+        if found["arrays"].get(name) != stated["arrays"].get(name)
+    ]
+    wrong += [
+        f"attribute {key}"
+        for key in sorted((found.keys() | stated.keys()) - {"arrays"})
+        if found.get(key) != stated.get(key)
+    ]
+    if wrong:
+        raise FeatureFileError(
+            f"{path}: does not match its manifest in {', '.join(wrong)}. One of the two was changed alone: "
+            "restore both (git checkout) or extract again."
+        )

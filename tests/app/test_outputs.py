@@ -1,0 +1,216 @@
+"""What may stand behind --out, appending by several processes, and samples that come in two files."""
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparcl.app.cli import main
+from sparcl.app.model import Model
+from sparcl.base import locks
+from sparcl.features import store
+
+ROOT = Path(__file__).resolve().parents[2]
+META = {"dataset": "toy", "split": "train", "backbone": "net", "timm_id": "toy"}
+META |= {"weights_sha256": "0" * 64, "preprocessing": {"size": 224}}
+ACIL = ["--method", "acil", "--set", "ridge=0.1"]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    monkeypatch.chdir(tmp_path)
+
+    def written(name: str, first: int = 0, n: int = 12, split: str = "train") -> str:
+        rng = np.random.default_rng(first)
+        features = rng.standard_normal((n, 4)).astype(np.float32)
+        ids = [str(first + i) for i in range(n)]
+        store.write(name, features, np.arange(n) % 3, ids, ["a", "b", "ü"], META | {"split": split})
+        return name
+
+    return written
+
+
+def snapshot() -> dict[str, object]:
+    return {
+        str(path): path.readlink() if path.is_symlink() else path.is_file() and path.read_bytes()
+        for path in sorted(Path().rglob("*"))
+    }
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """Run a command that must fail with one message and leave everything as it is."""
+    before = snapshot()
+    capsys.readouterr()
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
+    assert snapshot() == before
+    return said.err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["fit", *ACIL, "--features", "x.h5", "--order-file", "order.json", "--out", "{}"],
+        ["evaluate", "x.npz", "--features", "x.h5", "--out", "{}"],
+        ["merge", "x.npz", "y.npz", "--out", "{}"],
+        ["sums", "--features", "x.h5", "--out", "{}"],
+        ["merge-sums", "xs.npz", "ys.npz", "--out", "{}"],
+        ["cut", "x.h5", "--shards", "2", "--out", "{}"],
+        [
+            *("sweep", "xs.npz", "--features", "test.h5", "--method", "acil", "--ridge", "1"),
+            *("--orders", "1", "--sessions", "2", "--out", "{}"),
+        ],
+    ],
+    ids=lambda command: command[0],
+)
+def test_out_that_would_cost_something_is_refused_before_any_work(
+    command: list[str], write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, first in (("x", 0), ("y", 100)):
+        write(f"{name}.h5", first)
+        assert main(["fit", *ACIL, "--features", f"{name}.h5", "--out", f"{name}.npz"]) == 0
+        assert main(["sums", "--features", f"{name}.h5", "--out", f"{name}s.npz"]) == 0
+    write("test.h5", 200, split="test")
+    Path("order.json").write_text('{"sessions": [[0, 1, 2]]}')
+    Path("link").symlink_to("elsewhere")
+    Path("folder").mkdir()
+    os.mkfifo("pipe")
+    Path("hard").hardlink_to("x.h5")
+    inputs = [word for word in command if Path(word).is_file()]
+    manifests = [str(Path(word).with_suffix(".json")) for word in inputs if word.endswith(".h5")]
+    taken = [] if command[0] == "cut" else [*inputs, *manifests, *(f"./{word}" for word in inputs)]
+    for out, reason in [
+        *((name, "is read by this command") for name in taken),
+        ("link", "is a link"),
+        ("folder", "folder or a device"),
+        (".", "folder or a device"),
+        ("pipe", "folder or a device"),
+        ("/dev/null", "folder or a device"),
+        ("x.h5/out", "not a folder"),
+    ]:
+        assert reason in refused(capsys, *(word.format(out) for word in command)), out
+    if "x.h5" in command and command[0] != "cut":
+        said = refused(capsys, *(word.format("hard") for word in command))
+        assert "is read by this command" in said
+
+
+def test_a_part_of_a_file_that_was_fitted_is_refused(
+    write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Neither its features nor its hash are those of the whole; its ids are."""
+    write("whole.h5")
+    assert main(["fit", *ACIL, "--features", "whole.h5", "--out", "whole.npz"]) == 0
+    assert main(["cut", "whole.h5", "--shards", "2", "--out", "view.h5"]) == 0
+    part = "view.shards/2-of-2.h5"
+    assert main(["fit", *ACIL, "--features", part, "--out", "part.npz"]) == 0
+    for command in (
+        ["fit", "--append", "whole.npz", "--features", part, "--out", "c.npz"],
+        ["fit", "--append", "part.npz", "--features", "whole.h5", "--out", "c.npz"],
+        ["fit", *ACIL, "--features", "whole.h5", part, "--out", "c.npz"],
+        ["merge", "whole.npz", "part.npz", "--out", "c.npz"],
+        ["evaluate", "whole.npz", "--features", "whole.h5", part, "--out", "c.json"],
+    ):
+        assert "6 of its samples would count twice (first: '10' of toy, train)" in refused(
+            capsys, *command
+        ), command
+
+
+def test_the_same_file_twice_is_refused(
+    write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("1.h5")
+    write("test.h5", 50, split="test")
+    Path("linked.h5").symlink_to("test.h5")
+    assert main(["fit", *ACIL, "--features", "1.h5", "--out", "1.npz"]) == 0
+    assert main(["sums", "--features", "1.h5", "--out", "sums.npz"]) == 0
+    sweep = ["sweep", "sums.npz", "--method", "acil", "--ridge", "1", "--orders", "1"]
+    for command in (
+        ["fit", *ACIL, "--features", "1.h5", "./1.h5", "--out", "c.npz"],
+        ["evaluate", "1.npz", "--features", "test.h5", "linked.h5", "--out", "c.json"],
+        [*sweep, "--sessions", "2", "--features", "test.h5", "test.h5", "--out", "c.json"],
+    ):
+        assert "given twice" in refused(capsys, *command)
+
+
+def append(name: str, out: str = "model.npz") -> list[str]:
+    return ["fit", "--append", "model.npz", "--features", name, "--out", out]
+
+
+def test_two_processes_that_append_to_one_model_lose_nothing(write: Callable[..., str]) -> None:
+    """Both start while the model's lock is held, so that neither is done before the other begins."""
+    write("0.h5")
+    assert main(["fit", *ACIL, "--features", "0.h5", "--out", "model.npz"]) == 0
+    files = [write(f"{i}.h5", 100 * i) for i in (1, 2)]
+    environment = {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    with locks.locked(Path(".model.npz.lock")):
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-m", "sparcl", *append(name)],
+                env=environment,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            for name in files
+        ]
+        for process in started:
+            assert process.stderr is not None
+            assert "waiting" in process.stderr.readline()
+    assert [process.wait() for process in started] == [0, 0]
+    for process in started:
+        assert process.stderr is not None
+        process.stderr.close()
+    model = Model.load("model.npz")
+    assert model.learner.session == 3 and len(model.counted.names) == 36
+    assert not Path(".model.npz.lock").exists()
+
+
+def test_appending_works_where_the_file_system_keeps_no_locks(
+    write: Callable[..., str], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    write("0.h5")
+    write("1.h5", 100)
+    assert main(["fit", *ACIL, "--features", "0.h5", "--out", "model.npz"]) == 0
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert main(append("1.h5")) == 0
+    assert Model.load("model.npz").learner.session == 2
+    assert "without locks" in caplog.text and "second process" in caplog.text
+
+
+def test_what_the_machine_cannot_do_is_a_message(
+    write: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("1.h5")
+    wide = ["--method", "linear-relu", "--set", "width=1000000000", "--set", "ridge=1"]
+    assert "not enough memory" in refused(
+        capsys, "fit", *wide, "--features", "1.h5", "--out", "c.npz"
+    )
+    Path("order.json").write_text("[" * 200_000)
+    order = ["--order-file", "order.json", "--features", "1.h5", "--out", "c.npz"]
+    assert "order.json" in refused(capsys, "fit", *ACIL, *order)
+    order = ["--order", "4294967296", "--sessions", "2", "--features", "1.h5", "--out", "c.npz"]
+    with pytest.raises(SystemExit):
+        main(["fit", *ACIL, *order])
+    assert "4294967295" in capsys.readouterr().err
+
+
+def test_a_terminal_without_the_letters_of_a_class_name(write: Callable[..., str]) -> None:
+    write("ü.h5")
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        [sys.executable, "-m", "sparcl", "fit", *ACIL, "--features", "ü.h5", "--out", "ü.npz"],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\xfc.npz: acil" in done.stdout

@@ -1,0 +1,103 @@
+"""A saved model or sums that somebody has changed is refused, not believed."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sparcl.app.cli import main
+from sparcl.features import store
+
+META = {"dataset": "toy", "split": "train", "backbone": "net", "timm_id": "toy"}
+META |= {"weights_sha256": "0" * 64, "preprocessing": {"size": 224}}
+State = dict[str, Any]
+
+
+def first(state: State, kind: str) -> str:
+    return next(name for name, array in state.items() if array.dtype.kind == kind and array.size)
+
+
+def not_finite(state: State) -> None:
+    for name, array in state.items():
+        if array.dtype.kind == "f" and array.size:
+            state[name] = np.full_like(array, np.nan)
+
+
+def one_more(state: State) -> None:
+    state["more"] = np.zeros(10)
+
+
+def one_less(state: State) -> None:
+    del state[first(state, "f")]
+
+
+def another_shape(state: State) -> None:
+    name = first(state, "f")
+    state[name] = state[name][..., :-1]
+
+
+def samples_out_of_order(state: State) -> None:
+    name = first(state, "S")
+    state[name] = state[name][::-1]
+
+
+def samples_twice(state: State) -> None:
+    name = first(state, "S")
+    state[name] = np.full_like(state[name], b"x")
+
+
+def card_of_lists(state: State) -> None:
+    state["card"] = np.array("[[]]")
+
+
+def card_that_is_nested_too_deep(state: State) -> None:
+    state["card"] = np.array("[" * 100_000)
+
+
+def names_too_few(state: State) -> None:
+    state["card"] = np.array(str(state["card"]).replace('["a", "b"]', '["a"]'))
+
+
+CHANGES = [
+    *(not_finite, one_more, one_less, another_shape, samples_out_of_order, samples_twice),
+    *(card_of_lists, card_that_is_nested_too_deep, names_too_few),
+]
+
+
+@pytest.mark.parametrize("kind", ["model", "sums"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_saved_file_that_was_changed_is_refused(
+    kind: str,
+    change: Callable[[State], None],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Phi = np.random.default_rng(0).standard_normal((40, 3)).astype(np.float32)
+    for split in ("train", "test"):
+        ids = [f"{split} {i}" for i in range(len(Phi))]
+        store.write(f"{split}.h5", Phi, np.arange(40) % 2, ids, ["a", "b"], META | {"split": split})
+    make = {
+        "model": ["fit", "--method", "acil", "--set", "ridge=0.1"],
+        "sums": ["sums"],
+    }[kind]
+    use = {
+        "model": ["evaluate", "saved.npz", "--features", "test.h5"],
+        "sums": [
+            *("sweep", "saved.npz", "--features", "test.h5", "--method", "acil", "--ridge", "1"),
+            *("--orders", "1", "--sessions", "2"),
+        ],
+    }[kind]
+    assert main([*make, "--features", "train.h5", "--out", "saved.npz"]) == 0
+    with np.load("saved.npz") as file:
+        state = dict(file)
+    np.savez("saved.npz", **state)
+    assert main(use) == 0  # as it was
+    change(state)
+    np.savez("saved.npz", **state)
+    capsys.readouterr()
+    assert main(use) == 2
+    assert "saved.npz: " in capsys.readouterr().err
