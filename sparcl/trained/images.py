@@ -15,8 +15,8 @@ from torchvision.transforms import InterpolationMode, v2
 
 from sparcl.base.checks import check_choice, check_fraction, check_int
 from sparcl.base.errors import InputError
+from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.preprocessing import preprocess
-from sparcl.extraction.datasets import ImageSplit
 
 AUGMENTATIONS = ("resized-crop", "random-crop", "none")
 FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
@@ -68,7 +68,7 @@ class View:
 
     Attributes
     ----------
-    preprocessing : size (px), crop, interpolation, mean and std, as `extraction.backbones` describes them
+    preprocessing : size (px), crop, interpolation, mean and std, as `extraction.preprocessing` describes them
     augmentation : ``resized-crop`` (a random part of the image, resized), ``random-crop`` (short side
         to ``side``, then a random square) or ``none``; the first two flip every other image
     least_area : smallest share of the image's area that ``resized-crop`` takes

@@ -9,9 +9,9 @@ from PIL import Image
 from trained.toys import PREPROCESSING
 
 from sparcl.base.errors import InputError
-from sparcl.extraction.backbones import preprocess
-from sparcl.extraction.datasets import ImageSplit
-from sparcl.extraction.sources import FolderSource
+from sparcl.extraction.images import ImageSplit
+from sparcl.extraction.preprocessing import preprocess
+from sparcl.extraction.storage.folder import FolderStorage
 from sparcl.trained.images import Images, View, check_images, decode
 
 RNG = np.random.default_rng(3)
@@ -22,7 +22,7 @@ def test_the_plain_view_is_the_input_of_feature_extraction(tmp_path: Path) -> No
     for number, photo in enumerate(PHOTOS):
         Image.fromarray(photo).save(tmp_path / f"{number}.png")
     names = ["0.png", "1.png"]
-    split = ImageSplit("toy", "train", ["a"], names, names, np.zeros(2), FolderSource(tmp_path))
+    split = ImageSplit("toy", "train", ["a"], names, names, np.zeros(2), FolderStorage(tmp_path))
     preprocessing = PREPROCESSING | {"crop": 0.8}
     images = decode(split, side=20, interpolation="bilinear")
     assert [p.shape for p in images.pixels] == [(27, 20, 3), (12, 20, 3)]

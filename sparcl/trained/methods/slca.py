@@ -103,10 +103,8 @@ class Slca(Trained):
 
     def gaussians(self) -> Gaussians:
         """Return the stored Gaussians, those of no class before the first session."""
-        gaussians, arrays = (
-            Gaussians(self.width),
-            {k: v.cpu().numpy() for k, v in self.kept.items()},
-        )
+        gaussians = Gaussians(self.width)
+        arrays = {name: tensor.cpu().numpy() for name, tensor in self.kept.items()}
         if arrays:
             gaussians.counts, gaussians.means = arrays["counts"].copy(), arrays["means"].copy()
             gaussians.factors = [arrays[f"factor-{j}"] for j in range(len(gaussians.counts))]
