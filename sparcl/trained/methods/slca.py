@@ -29,7 +29,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparcl.algebra.gaussian import Gaussians
+from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.checks import check_int
 from sparcl.trained import losses
 from sparcl.trained.heads import Heads, normal_linear
@@ -86,7 +86,9 @@ class Slca(Trained):
         gaussians = self.gaussians()
         features = self.scan(self.network, rows).double().numpy()
         gaussians.add(features, self.columns(rows), len(self.classes))
-        self.kept |= {key: torch.from_numpy(value) for key, value in gaussians.state().items()}
+        arrays = {"counts": gaussians.counts, "means": gaussians.means}
+        arrays |= {f"factor-{j}": F for j, F in enumerate(gaussians.factors)}
+        self.kept |= {name: torch.from_numpy(array) for name, array in arrays.items()}
         self.aligned.load_state_dict(self.head.state_dict())
         if self.number > 1 and self.alignment:
             yield Phase(
@@ -101,14 +103,12 @@ class Slca(Trained):
 
     def gaussians(self) -> Gaussians:
         """Return the stored Gaussians, those of no class before the first session."""
-        if "means" not in self.kept:
-            return Gaussians(self.width)
-        return Gaussians.from_state(
-            {
-                name: self.kept[name].cpu().numpy()
-                for name in ("counts", "means", "factors", "ranks")
-            }
-        )
+        gaussians = Gaussians(self.width)
+        arrays = {name: tensor.cpu().numpy() for name, tensor in self.kept.items()}
+        if arrays:
+            gaussians.counts, gaussians.means = arrays["counts"].copy(), arrays["means"].copy()
+            gaussians.factors = [arrays[f"factor-{j}"] for j in range(len(gaussians.counts))]
+        return gaussians
 
     def draws(self, gaussians: Gaussians) -> Callable[[int], Iterator[tuple[Tensor, Tensor]]]:
         """Return epoch to batches of features and columns, drawn from all classes and shuffled."""
