@@ -17,6 +17,7 @@ from sparcl.features.layout import (
     REQUIRED_KEYS,
     SPLITS,
     TEXT_KEYS,
+    Stream,
 )
 
 
@@ -82,7 +83,9 @@ def check_rows(
     """
     ids, labels = arrays["ids"], arrays["labels"]
     for name in KINDS.values():
-        if not isinstance(arrays.get(name), np.ndarray):  # missing, or a view of checked shards
+        if not isinstance(
+            arrays.get(name), np.ndarray
+        ):  # missing, a view of checked shards, or a stream
             continue
         finite = np.isfinite(arrays[name]).all(axis=tuple(range(1, arrays[name].ndim)))
         if not finite.all():
@@ -108,6 +111,8 @@ def check_content(
     """Raise FeatureFileError unless `check_rows` passes, ids are unique and no training class is empty."""
     ids, labels = arrays["ids"], arrays["labels"]
     check_rows(path, arrays, class_names)
+    if isinstance(arrays["features"], Stream):
+        _check_stream(path, arrays["features"], ids, labels, class_names)
     check_class_names(path, class_names)
     if meta["split"] == "train" and "shard" not in meta:
         empty = np.flatnonzero(np.bincount(labels, minlength=len(class_names)) == 0)
@@ -121,6 +126,28 @@ def check_content(
     if unique.size != ids.size:
         raise FeatureFileError(
             f"{path}: sample id {_text(unique[np.argmax(counts)])!r} occurs {counts.max()} times; ids must be unique."
+        )
+
+
+def _check_stream(
+    path: Path, features: Stream, ids: np.ndarray, labels: np.ndarray, class_names: list[str]
+) -> None:
+    """Raise FeatureFileError unless the blocks are of the stated kind and all their rows pass `check_rows`."""
+    first = 0
+    for block in features.blocks():
+        if (block.shape[1:], block.dtype) != (features.shape[1:], features.dtype):
+            raise FeatureFileError(
+                f"{path}: the block of features at row {first} is {block.dtype} of shape {block.shape}, not "
+                f"{features.dtype} of {features.shape[1]} numbers a row. Make all blocks alike."
+            )
+        rows = slice(first, first + len(block))
+        if rows.stop <= len(ids):
+            part = {"features": block, "ids": ids[rows], "labels": labels[rows]}
+            check_rows(path, part, class_names, first)
+        first = rows.stop
+    if first != len(ids):
+        raise FeatureFileError(
+            f"{path}: the blocks of features hold {first} rows, not the {len(ids)} stated. State what they hold."
         )
 
 

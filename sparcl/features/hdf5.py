@@ -5,6 +5,7 @@ The only module that imports h5py.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,50 +17,97 @@ import numpy as np
 from sparcl.base.errors import FeatureFileError
 from sparcl.base.files import replacing
 from sparcl.features.checks import check_shapes
-from sparcl.features.layout import ARRAYS, FORMAT, JSON_KEYS, SHARD, TEXT_KEYS, View
+from sparcl.features.layout import ARRAYS, FORMAT, JSON_KEYS, SHARD, TEXT_KEYS, Stream, View
 
 # What h5py raises for a file that is damaged or of another kind.
 UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, TypeError, UnicodeDecodeError)
 
 
+class _Disk(io.FileIO):
+    """A new file that keeps the system's first error for later: HDF5 may crash where its own writes fail."""
+
+    error: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        left = memoryview(data).cast("B")
+        size = len(left)
+        try:
+            while left and self.error is None:
+                left = left[super().write(left) :]
+        except OSError as error:
+            self.error = error
+        return size
+
+    def truncate(self, size: int | None = None) -> int:
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self.error = self.error or error
+            return self.tell()
+
+
 def write(
     path: Path,
-    arrays: Mapping[str, np.ndarray | View],
+    arrays: Mapping[str, np.ndarray | View | Stream],
     class_names: list[str],
     meta: dict[str, Any],
     parts: list[list[str]] | None = None,
 ) -> None:
     """Write checked arrays and attributes; `parts` are the hashes of a view's shards.
 
-    The file is put together in memory: with the arrays, three times their size at most.
+    Arrays are put together in memory, three times their size at most; streamed features go to the disk block by block.
     """
     import h5py
 
-    # On a full disk or one without locks HDF5 fails while it closes a file, and may crash. It must not touch the disk.
+    # On a full disk or one without locks HDF5 fails while it closes a file, and may crash: it touches no disk itself.
+    if isinstance(arrays["features"], Stream):
+        with replacing(path) as temporary, _Disk(temporary, "x+") as disk:
+            with h5py.File(disk, "w", track_order=False) as file:
+                _fill(file, arrays, class_names, meta, parts)
+            if disk.error is not None:
+                raise disk.error
+        return
     with h5py.File(
         path.name, "w", driver="core", backing_store=False, block_size=1 << 24, track_order=False
     ) as file:
-        for name in ARRAYS:
-            array = arrays.get(name)
-            if isinstance(array, View):
-                file.create_virtual_dataset(name, _virtual(name, array))
-            elif array is not None:
-                file.create_dataset(name, data=array, track_times=False)
-        file.attrs["format"] = FORMAT
-        file.attrs["class_names"] = list(class_names)
-        file.attrs["dtype"] = str(arrays["features"].dtype)
-        for key in TEXT_KEYS:
-            if key in meta:
-                file.attrs[key] = str(meta[key])
-        for key in JSON_KEYS:
-            if key in meta:
-                file.attrs[key] = json.dumps(meta[key], sort_keys=True)
-        if parts is not None:
-            file.attrs["parts"] = json.dumps(parts)
+        _fill(file, arrays, class_names, meta, parts)
         file.flush()
         image = file.id.get_file_image()
     with replacing(path) as temporary:
         temporary.write_bytes(image)
+
+
+def _fill(
+    file: Any,
+    arrays: Mapping[str, np.ndarray | View | Stream],
+    class_names: list[str],
+    meta: dict[str, Any],
+    parts: list[list[str]] | None,
+) -> None:
+    """Put arrays and attributes into an open file."""
+    for name in ARRAYS:
+        array = arrays.get(name)
+        if isinstance(array, View):
+            file.create_virtual_dataset(name, _virtual(name, array))
+        elif isinstance(array, Stream):
+            data = file.create_dataset(name, array.shape, array.dtype, track_times=False)
+            first = 0
+            for block in array.blocks():
+                data[first : first + len(block)] = block
+                first += len(block)
+        elif array is not None:
+            file.create_dataset(name, data=array, track_times=False)
+    file.attrs["format"] = FORMAT
+    file.attrs["class_names"] = list(class_names)
+    file.attrs["dtype"] = str(arrays["features"].dtype)
+    for key in TEXT_KEYS:
+        if key in meta:
+            file.attrs[key] = str(meta[key])
+    for key in JSON_KEYS:
+        if key in meta:
+            file.attrs[key] = json.dumps(meta[key], sort_keys=True)
+    if parts is not None:
+        file.attrs["parts"] = json.dumps(parts)
 
 
 def _virtual(name: str, view: View) -> Any:

@@ -10,14 +10,16 @@ blocks      (n,L,d) as features, optional CLS token after each of L transformer 
 blocks_mean (n, d)  as features, optional mean of these tokens before the final norm, through it
 =========== ======= ===================== ==========================================================
 
-Arrays are contiguous, or views of the file's shards (`views`), and carry no timestamps: equal content gives equal
-bytes. The attributes (`TEXT_KEYS`, `JSON_KEYS`, ``class_names``) say how to make the file again.
+Arrays are contiguous, or views of the file's shards (`views`), and carry no timestamps: equal content written in the
+same way, from arrays or from a `Stream`, gives equal bytes. The attributes (`TEXT_KEYS`, `JSON_KEYS`, ``class_names``)
+say how to make the file again.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -122,6 +124,21 @@ class View:
     shape: tuple[int, ...]
     dtype: np.dtype
     shards: list[tuple[str, int]]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Features that come in blocks of rows and are never in memory as a whole.
+
+    Attributes
+    ----------
+    shape, dtype : of the whole array
+    blocks : each call yields the blocks from the first row on; they are checked, hashed and written in a pass each
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    blocks: Callable[[], Iterator[np.ndarray]]
 
 
 def manifest_path(path: PathLike) -> Path:

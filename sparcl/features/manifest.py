@@ -12,14 +12,17 @@ import numpy as np
 
 from sparcl.base.errors import FeatureFileError
 from sparcl.base.files import write_text
-from sparcl.features.layout import FORMAT, JSON_KEYS, TEXT_KEYS, manifest_path
+from sparcl.features.layout import FORMAT, JSON_KEYS, TEXT_KEYS, Stream, manifest_path
 
 Entry = dict[str, Any]  # dtype, shape and sha256 of an array
 
 
-def sha256(array: np.ndarray) -> str:
+def sha256(array: np.ndarray | Stream) -> str:
     """Return the hash of an array's raw bytes in C order."""
-    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+    found = hashlib.sha256()
+    for block in array.blocks() if isinstance(array, Stream) else [array]:
+        found.update(np.ascontiguousarray(block).data)
+    return found.hexdigest()
 
 
 def entry(array: Any, digest: str) -> Entry:
@@ -27,7 +30,7 @@ def entry(array: Any, digest: str) -> Entry:
     return {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": digest}
 
 
-def entries(arrays: Mapping[str, np.ndarray]) -> dict[str, Entry]:
+def entries(arrays: Mapping[str, np.ndarray | Stream]) -> dict[str, Entry]:
     """Return the entry of every array."""
     return {name: entry(array, sha256(array)) for name, array in arrays.items()}
 

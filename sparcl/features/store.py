@@ -25,6 +25,7 @@ from sparcl.features.layout import (
     FeatureSet,
     Header,
     PathLike,
+    Stream,
     manifest_path,
 )
 
@@ -33,7 +34,7 @@ ROWS = 4096  # samples that `blocks` reads at a time
 
 def write(
     path: PathLike,
-    features: np.ndarray,
+    features: np.ndarray | Stream,
     labels: np.ndarray,
     ids: np.ndarray | list[str],
     class_names: list[str],
@@ -46,7 +47,8 @@ def write(
     Parameters
     ----------
     path : path of the HDF5 file; the manifest gets the same name with the suffix .json
-    features, labels, ids, class_names, blocks, blocks_mean : see `FeatureSet`; ids may be text
+    features, labels, ids, class_names, blocks, blocks_mean : see `FeatureSet`; ids may be text, and features a stream,
+        of which one block is in memory at a time
     meta : dict with `REQUIRED_KEYS` and any other of `TEXT_KEYS` and `JSON_KEYS`; a file with the attribute ``shard``
         (see `shards`) may lack samples of some training classes, or have none at all
 
@@ -60,8 +62,8 @@ def write(
     """
     path = Path(path)
     check_meta(path, meta)
-    arrays = {
-        "features": np.ascontiguousarray(features),
+    arrays: dict[str, Any] = {
+        "features": features if isinstance(features, Stream) else np.ascontiguousarray(features),
         "labels": np.ascontiguousarray(labels, dtype=np.int32),
         "ids": _encode_ids(ids),
     }
@@ -78,6 +80,8 @@ def write(
 
 
 def _encode_ids(ids: np.ndarray | list[str]) -> np.ndarray:
+    if isinstance(ids, np.ndarray) and ids.dtype.kind == "S":
+        return ids.astype(f"S{np.char.str_len(ids).max(initial=1)}")
     encoded = [i if isinstance(i, bytes) else str(i).encode("utf-8") for i in ids]
     return np.array(encoded, dtype=np.bytes_)
 

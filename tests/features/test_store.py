@@ -81,6 +81,46 @@ def test_equal_content_gives_equal_bytes_in_another_process(tmp_path, feature_fi
     assert sorted(p.name for p in copy.parent.iterdir()) == ["train.h5", "train.json"]
 
 
+def in_blocks(features, rows=5):
+    """Return features as a stream."""
+
+    def blocks():
+        return (features[i : i + rows] for i in range(0, len(features), rows))
+
+    return layout.Stream(features.shape, features.dtype, blocks)
+
+
+def test_a_stream_is_read_as_the_array_is(tmp_path, content):
+    content |= {"blocks": None, "blocks_mean": None}
+    store.write(tmp_path / "array.h5", **content)
+    for name in ("one", "two"):
+        streamed = content | {"features": in_blocks(content["features"])}
+        store.write(tmp_path / f"{name}.h5", **streamed)
+    manifests = [(tmp_path / f"{name}.json").read_bytes() for name in ("array", "one")]
+    assert manifests[0] == manifests[1]
+    data = store.read(tmp_path / "one.h5")
+    np.testing.assert_array_equal(data.features, content["features"])
+    assert [i.decode() for i in data.ids] == content["ids"]
+    assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "two.h5").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda x: np.where(np.arange(12)[:, None] == 7, np.nan, x).astype(x.dtype), "first row 7"),
+        (lambda x: x[:-1], "hold 11 rows, not the 12"),
+        (lambda x: np.vstack([x, x]), "hold 24 rows, not the 12"),
+        (lambda x: x.astype(np.float32), "row 0 is float32"),
+    ],
+)
+def test_a_stream_of_other_rows_is_refused(tmp_path, content, change, words):
+    features = content["features"]
+    stream = layout.Stream(features.shape, features.dtype, in_blocks(change(features)).blocks)
+    with pytest.raises(FeatureFileError, match=words):
+        store.write(tmp_path / "a.h5", **content | {"features": stream})
+    assert not list(tmp_path.iterdir())
+
+
 def test_importing_the_store_loads_no_network_library():
     script = (
         "import sys, sparcl.features.store as s;"
@@ -480,7 +520,7 @@ n = 3000
 for limit in range(0, 460_000, 23_000):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     try:
-        store.write("out.h5", np.ones((n, 70), "f2"), np.zeros(n), [str(i) for i in range(n)], ["a"], meta)
+        store.write("out.h5", FEATURES, np.zeros(n), [str(i) for i in range(n)], ["a"], meta)
     except OutputError as error:
         assert "ulimit -f" in str(error), error
     else:
@@ -488,9 +528,17 @@ for limit in range(0, 460_000, 23_000):
 """
 
 
-def test_a_disk_that_is_full_at_any_byte_is_an_error_and_no_crash(tmp_path):
+@pytest.mark.parametrize(
+    "features",
+    [
+        'np.ones((n, 70), "f2")',
+        'layout.Stream((n, 70), np.dtype("f2"), lambda: iter([np.ones((100, 70), "f2")] * 30))',
+    ],
+    ids=["array", "stream"],
+)
+def test_a_disk_that_is_full_at_any_byte_is_an_error_and_no_crash(tmp_path, features):
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK],
+        [sys.executable, "-c", FULL_DISK.replace("FEATURES", features)],
         cwd=tmp_path,
         env={"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
