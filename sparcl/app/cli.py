@@ -1,4 +1,4 @@
-"""The command line: fit, evaluate and merge learners on feature files, cut those, and sweep sums of classes."""
+"""The command line: bring arrays in, fit, evaluate and merge learners on feature files, cut those, and sweep sums."""
 
 import argparse
 import io
@@ -6,11 +6,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sparcl.app.commands import cut, evaluate, fit, merge, merge_sums, sums, sweep
+from sparcl.app.commands import (
+    cut,
+    evaluate,
+    fit,
+    import_arrays,
+    merge,
+    merge_sums,
+    sums,
+    sweep,
+)
 from sparcl.app.outputs import check_out
 from sparcl.base.errors import SparclError
 
-COMMANDS = (fit, evaluate, merge, cut, sums, merge_sums, sweep)
+COMMANDS = (import_arrays, fit, evaluate, merge, cut, sums, merge_sums, sweep)
 BAD_INPUT = 2  # exit code, as argparse's own
 
 
@@ -52,8 +61,8 @@ def _inputs(chosen: argparse.Namespace) -> list[Path]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m sparcl",
-        description="Fit, evaluate and merge learners on cached features, or sweep class orders and settings from "
-        "sums. docs/command-line.md has examples.",
+        description="Import arrays, fit, evaluate and merge learners on cached features, or sweep class orders and "
+        "settings from sums. docs/command-line.md has examples.",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in COMMANDS:
