@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
@@ -128,9 +128,14 @@ def _refuse(faults: Iterator[str] | list[str]) -> None:
 
 def _complete(settings: Settings) -> None:
     """Fill in what may be left out, so that nobody else asks whether it is there."""
-    suites, datasets = settings["suites"], settings["datasets"]
-    if settings["suite"] in datasets and settings["suite"] not in suites and OWN in suites:
-        suites[settings["suite"]] = suites[OWN] | {"datasets": [settings["suite"]]}
+    suites, datasets, suite = settings["suites"], settings["datasets"], settings["suite"]
+    for block in datasets.values():
+        if "path" in block:  # imported features name their network, which needs no weights
+            settings["backbones"].setdefault(PurePath(block["path"]).name, {})
+    if suite in datasets and suite not in suites and OWN in suites:
+        suites[suite] = suites[OWN] | {"datasets": [suite]}
+        if "path" in datasets[suite]:
+            suites[suite]["backbones"] = [PurePath(datasets[suite]["path"]).name]
     settings["suites"] = {name: OPTIONAL | block for name, block in suites.items()}
     for block in settings["suites"].values():
         # what draws the spectrum of R needs one class order traced

@@ -16,21 +16,31 @@ def is_bundled(config: Settings, dataset: str) -> bool:
     return config["datasets"][dataset].get("features") == "bundle"
 
 
+def is_imported(config: Settings, dataset: str) -> bool:
+    """Tell whether a data set's features were brought in as arrays."""
+    return config["datasets"][dataset].get("features") == "file"
+
+
 def is_sharded(config: Settings, dataset: str) -> bool:
     """Tell whether several jobs extract a split."""
     return config["datasets"][dataset]["shards"] > 1
 
 
-def feature_file(config: Settings, dataset: str, backbone: str, split: str) -> str:
-    """Return where the features lie: in the bundle, or among the results of an extraction."""
+def feature_file(
+    config: Settings, dataset: str, backbone: str, split: str, suffix: str = "h5"
+) -> str:
+    """Return where features lie (``suffix``: h5, or json for their manifest): imported, bundled or extracted ones."""
+    if is_imported(config, dataset):
+        return f"{config['datasets'][dataset]['path']}/{split}.{suffix}"
     root = "data/features" if is_bundled(config, dataset) else "results/features"
-    return f"{root}/{dataset}/{backbone}/{split}.h5"
+    return f"{root}/{dataset}/{backbone}/{split}.{suffix}"
 
 
 def manifest(config: Settings, dataset: str, backbone: str, split: str) -> str:
     """Return the manifest that exists once the features are there and were checked."""
-    root = "results/verified" if is_bundled(config, dataset) else "results/features"
-    return f"{root}/{dataset}/{backbone}/{split}.json"
+    if is_bundled(config, dataset) or is_imported(config, dataset):
+        return f"results/verified/{dataset}/{backbone}/{split}.json"
+    return feature_file(config, dataset, backbone, split, "json")
 
 
 def shard_files(

@@ -27,6 +27,20 @@ REFUSED: dict[str, tuple[Change, list[str]]] = {
         lambda c: c["suites"]["toy"].update(backbones=["nonesuch"]),
         ["config/suites/toy.yaml: backbones", "'nonesuch'", "efficientnet-lite0"],
     ),
+    "imported features of another network": (
+        lambda c: (
+            c["datasets"].update(mine={"features": "file", "path": "a/mine/net", "shards": 1}),
+            c["suites"]["toy"].update(datasets=["mine"]),
+        ),
+        ["config/suites/toy.yaml", "'mine' are those of 'net'", "not of 'efficientnet-lite0'"],
+    ),
+    "images for an imported network": (
+        lambda c: (
+            c["backbones"].update(net={"label": "net"}),
+            c["suites"]["toy"].update(datasets=["digits"], backbones=["net"]),
+        ),
+        ["config/suites/toy.yaml", "'net' comes with imported features", "'digits'", "timm_id"],
+    ),
     "method": (
         lambda c: c["suites"]["toy"].update(methods=["nonesuch"]),
         ["config/suites/toy.yaml: methods", "'nonesuch'", "sparcl-paper"],

@@ -191,3 +191,33 @@ def test_one_block_of_own_images_is_a_suite_with_labels() -> None:
     config = load(ROOT, own)
     assert config["suites"]["mybirds"] == config["suites"]["digits"] | {"datasets": ["mybirds"]}
     assert config["datasets"]["mybirds"]["short"] == "mybirds"
+
+
+def test_an_imported_data_set_brings_its_network_and_its_suite(project: Path) -> None:
+    block = {"features": "file", "path": "data/features/mine/my-net"}
+    with (project / "config/datasets.yaml").open("a", encoding="utf-8") as file:
+        yaml.safe_dump({"mine": block}, file)
+    settings = load(project, {"suite": "mine"})
+    assert settings["backbones"]["my-net"]["label"] == "my-net"
+    suite = settings["suites"]["mine"]
+    assert (suite["datasets"], suite["backbones"]) == (["mine"], ["my-net"])
+    assert suite["sessions"] == settings["suites"]["digits"]["sessions"]
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        ({"features": "file"}, "'path' is a required property"),
+        ({"features": "file", "path": "a/My Net"}, "does not match"),
+        ({"features": "file", "path": "a/net", "reader": "folder"}, "'reader' is not one of"),
+        ({"features": "file", "path": "a/net", "shards": 2}, "'shards' is not one of"),
+        ({"features": "bundle", "path": "a/net"}, "features: 'file' was expected"),
+        ({"reader": "folder", "path": "a/net"}, "'features' is a required"),
+    ],
+)
+def test_a_block_of_an_imported_set_states_its_path_alone(
+    project: Path, block: Settings, words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words) as refused:
+        load(project, {"datasets": {"mine": block}})
+    assert "config/datasets.yaml: mine" in str(refused.value)

@@ -1,4 +1,4 @@
-"""Features: bundled ones are verified, others are extracted from images.
+"""Features: bundled and imported ones are verified, others are extracted from images.
 
 The two never write the same file, so a clone without images plans no extraction, and
 `snakemake results/features/cub-50/efficientnet-lite0/train.h5` makes a bundled file again.
@@ -91,8 +91,10 @@ rule list_split:
 rule verify_features:
     input:
         unpack(lambda w: paths.shard_inputs(config, w.dataset, w.backbone, w.split)),
-        features="data/features/{dataset}/{backbone}/{split}.h5",
-        manifest="data/features/{dataset}/{backbone}/{split}.json",
+        features=lambda w: paths.feature_file(config, w.dataset, w.backbone, w.split),
+        manifest=lambda w: paths.feature_file(
+            config, w.dataset, w.backbone, w.split, "json"
+        ),
         code=script_code("verify_features", "sparcl.features.store"),
     output:
         "results/verified/{dataset}/{backbone}/{split}.json",
