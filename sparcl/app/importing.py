@@ -53,7 +53,7 @@ def load(features: Path, labels: Path, ids: Path | None, float32: bool = False) 
     InputError : a file is refused, lengths differ, labels are neither whole numbers nor text, or an id comes twice
     """
     values = np.array(arrays.read(labels, "labels"))
-    if values.dtype.kind not in "iuUST":
+    if values.dtype.kind not in "iuUS":
         raise InputError(
             f"{labels}: labels are {values.dtype}, and may be whole numbers or text. Convert them "
             "(labels.astype(int)); a gap in a table makes floats of whole numbers."
@@ -74,7 +74,7 @@ def load(features: Path, labels: Path, ids: Path | None, float32: bool = False) 
 def _named(ids: Path, features: Path, shape: tuple[int, ...]) -> np.ndarray:
     found = np.array(arrays.read(ids, "ids"))
     _fits(ids, "ids", len(found), features, shape)
-    if found.dtype.kind not in "iuUST":
+    if found.dtype.kind not in "iuUS":
         raise InputError(f"{ids}: ids are {found.dtype}, and may be text or whole numbers.")
     encoded = found if found.dtype.kind == "S" else np.char.encode(found.astype(str), "utf-8")
     unique, counts = np.unique(encoded, return_counts=True)

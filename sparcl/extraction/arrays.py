@@ -60,7 +60,7 @@ def read(path: Path, name: str) -> np.ndarray:
     if array.ndim != dimensions:
         expected = "(n, d), a row a sample" if dimensions == 2 else "(n,), one a sample"
         raise InputError(f"{path}: {name} have shape {array.shape}, expected {expected}. Reshape.")
-    if array.dtype.kind not in "iufUST":
+    if array.dtype.kind not in "iufUS":
         raise InputError(
             f"{path}: {name} are {array.dtype}, and may be numbers or text. Save them as such, without gaps."
         )
