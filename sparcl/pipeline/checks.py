@@ -39,7 +39,7 @@ def _suites(config: Settings) -> Iterator[str]:
         file = f"config/suites/{name}.yaml"
         for kind in ("datasets", "backbones", "methods", "tables", "figures"):
             yield from _unknown(f"{file}: {kind}", suite[kind], kind, config[kind])
-        yield from _features(config, file, suite)
+        yield from _features(config, file, suite["datasets"], suite["backbones"])
         if suite["compare"]:
             compared = [suite["compare"]["of"], *suite["compare"]["against"]]
             yield from _unknown(f"{file}: compare", compared, "suite's methods", suite["methods"])
@@ -55,24 +55,27 @@ def _suites(config: Settings) -> Iterator[str]:
         where = f"config/timings.yaml: {name}"
         yield from _unknown(f"{where}.datasets", block["datasets"], "datasets", config["datasets"])
         yield from _unknown(where, [block["backbone"]], "backbones", config["backbones"])
+        yield from _features(config, where, block["datasets"], [block["backbone"]])
 
 
-def _features(config: Settings, file: str, suite: Settings) -> Iterator[str]:
+def _features(
+    config: Settings, where: str, datasets: Iterable[str], backbones: Iterable[str]
+) -> Iterator[str]:
     """Refuse imported features of another network, and images for a network that has no `timm_id` to make it from."""
-    for dataset, backbone in product(suite["datasets"], suite["backbones"]):
+    for dataset, backbone in product(datasets, backbones):
         block, network = config["datasets"].get(dataset), config["backbones"].get(backbone)
         if block is None or network is None:
             continue
         if "path" in block and PurePath(block["path"]).name != backbone:
             yield (
-                f"{file}: the features of '{dataset}' are those of '{PurePath(block['path']).name}' (`path` in "
+                f"{where}: the features of '{dataset}' are those of '{PurePath(block['path']).name}' (`path` in "
                 f"config/datasets.yaml), not of '{backbone}'. Name that one in "
                 "`backbones`, or import a data set for each network."
             )
         if block.get("features", "images") == "images" and "timm_id" not in network:
             yield (
-                f"{file}: '{backbone}' comes with imported features and cannot extract those of '{dataset}'. Add a "
-                "block with its `timm_id` to config/backbones.yaml, or take one of the two from the suite."
+                f"{where}: '{backbone}' comes with imported features and cannot extract those of '{dataset}'. Add a "
+                "block with its `timm_id` to config/backbones.yaml, or take one of the two out."
             )
 
 

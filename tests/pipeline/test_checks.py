@@ -34,6 +34,13 @@ REFUSED: dict[str, tuple[Change, list[str]]] = {
         ),
         ["config/suites/toy.yaml", "'mine' are those of 'net'", "not of 'efficientnet-lite0'"],
     ),
+    "imported features of another network, timed": (
+        lambda c: (
+            c["datasets"].update(mine={"features": "file", "path": "a/mine/net", "shards": 1}),
+            c["timings"]["refresh"].update(datasets=["mine"]),
+        ),
+        ["config/timings.yaml: refresh", "'mine' are those of 'net'"],
+    ),
     "images for an imported network": (
         lambda c: (
             c["backbones"].update(net={"label": "net"}),
