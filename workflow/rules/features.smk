@@ -93,7 +93,9 @@ rule verify_features:
         unpack(lambda w: paths.shard_inputs(config, w.dataset, w.backbone, w.split)),
         features="data/features/{dataset}/{backbone}/{split}.h5",
         manifest="data/features/{dataset}/{backbone}/{split}.json",
-        code=script_code("verify_features", "sparcl.features.store"),
+        code=script_code(
+            "verify_features", "sparcl.features.matching", "sparcl.features.store"
+        ),
     output:
         "results/verified/{dataset}/{backbone}/{split}.json",
     log:
