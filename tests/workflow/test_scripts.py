@@ -310,11 +310,10 @@ def test_files_of_another_place_are_refused(
     for script, (inputs, given) in jobs.items():
         with pytest.raises(FeatureFileError, match=said):
             call(script, inputs, [tmp_path / "written"], wildcards=names, spec=given)
-    with pytest.raises(
-        FeatureFileError, match="dataset is 'tiny-a', but its path stands for 'tiny-b'"
-    ):
-        cut = {"sessions": 3, "base_classes": 0, "order_rule": "random"}
-        inputs, names = Files(manifest=manifests[0]), {"dataset": "tiny-b"}
+    said = "dataset is 'tiny-a', but its path stands for 'tiny-b'"
+    cut = {"sessions": 3, "base_classes": 0, "order_rule": "random"}
+    inputs, names = Files(manifest=manifests[0]), {"dataset": "tiny-b"}
+    with pytest.raises(FeatureFileError, match=said):
         call("make_order", inputs, [tmp_path / "written"], wildcards=names, spec=cut)
     assert not (tmp_path / "written").exists()
 
