@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sparcl.base.errors import FeatureFileError
-from sparcl.features import matching, store
+from sparcl.features import matching, shards, store
 from sparcl.features.layout import FeatureSet
 
 META = {
@@ -140,3 +140,6 @@ def test_the_manifest_counts_duplicates(tmp_path: Path) -> None:
         store.read(path)
     beside.write_text(json.dumps(stated), encoding="utf-8")
     assert len(store.read(path).ids) == ROWS
+    # and stays as it is where the file is cut
+    shards.cut(path, path, 2)
+    assert json.loads(beside.read_text(encoding="utf-8")) == stated
