@@ -9,6 +9,7 @@ import pandas as pd
 from figures.grid import Origin
 from sparcl.base.errors import ConfigError, InputError
 from sparcl.report import published
+from sparcl.report.reading import read_csv
 
 PUBLISHED = "published"  # quoted numbers, checked by their own reader
 PAIR = ["order", "seed"]  # one repetition of a run
@@ -37,7 +38,7 @@ def read(
         if name in frames:
             raise InputError(f"{path}: a second summary named '{name}'; rename one of them")
         try:
-            frames[name] = published.read(path) if name == PUBLISHED else pd.read_csv(path)
+            frames[name] = published.read(path) if name == PUBLISHED else read_csv(path)
         except (FileNotFoundError, pd.errors.EmptyDataError) as error:
             raise InputError(
                 f"{path}: no summary to read ({error}); run `snakemake summary` first"
@@ -185,7 +186,7 @@ def require(frame: pd.DataFrame, name: str, values: Sequence[str]) -> None:
         A cell is empty; the message names the first by its column and keys.
     """
     for value in values:
-        empty = frame[frame[value].isna()]
+        empty = frame[frame[value].isna() | (frame[value] == "")]
         if not empty.empty:
             keys = [
                 key

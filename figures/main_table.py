@@ -17,6 +17,7 @@ from figures.frames import PAIR, fill, label, measured, origin, require, select
 from figures.grid import Cell, Origin
 from sparcl.base.errors import ConfigError
 from sparcl.report.paired import against_best
+from sparcl.report.reading import read_csv
 
 
 class Measure(NamedTuple):
@@ -251,7 +252,7 @@ def main(arguments: list[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    print(terminal(pd.read_csv(arguments[0])))
+    print(terminal(read_csv(arguments[0])))
     print("\n* best, or not told apart from it by the 95% interval of the paired difference")
     return 0
 
