@@ -11,6 +11,7 @@ from figures.grid import Origin
 from sparcl.base.errors import ConfigError, InputError
 from sparcl.report import published
 from sparcl.report.paired import FEWEST
+from sparcl.report.reading import read_csv
 
 PUBLISHED = "published"  # quoted numbers, checked by their own reader
 PAIR = ["order", "seed"]  # one repetition of a run
@@ -45,7 +46,7 @@ def read(
         if name in frames:
             raise InputError(f"{path}: a second summary named '{name}'; rename one of them")
         try:
-            frames[name] = published.read(path) if name == PUBLISHED else pd.read_csv(path)
+            frames[name] = published.read(path) if name == PUBLISHED else read_csv(path)
         except (FileNotFoundError, pd.errors.EmptyDataError) as error:
             raise InputError(
                 f"{path}: no summary to read ({error}); run `snakemake summary` first"
@@ -196,7 +197,7 @@ def require(frame: pd.DataFrame, name: str, values: Sequence[str]) -> None:
         A cell is empty; the message names the first by its column and keys.
     """
     for value in values:
-        empty = frame[frame[value].isna()]
+        empty = frame[frame[value].isna() | (frame[value] == "")]
         if not empty.empty:
             keys = [
                 key

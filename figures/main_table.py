@@ -17,6 +17,7 @@ from figures.frames import PAIR, fill, label, measured, origin, require, select
 from figures.grid import Cell, Origin
 from sparcl.base.errors import ConfigError
 from sparcl.report.paired import against_best
+from sparcl.report.reading import read_csv
 
 
 class Measure(NamedTuple):
@@ -252,7 +253,7 @@ def main(arguments: list[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    print(terminal(pd.read_csv(arguments[0])))
+    print(terminal(read_csv(arguments[0])))
     print("\n* best mean; † not told apart from it by a paired t-test at the 5% level")
     return 0
 

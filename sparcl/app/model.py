@@ -15,7 +15,7 @@ from sparcl.app.counted import Counted
 from sparcl.base.errors import InputError
 from sparcl.base.npz import read_npz
 from sparcl.base.rows import NORMALISATION
-from sparcl.features import layout
+from sparcl.features import layout, matching
 from sparcl.learners.learner import Learner
 from sparcl.learners.summed import Summed
 
@@ -28,7 +28,7 @@ class Model:
     ----------
     learner : its labels are positions in ``class_names``
     terms : method and all its hyper-parameters, normalisation and, once there are features,
-        :data:`layout.SOURCE`
+        :func:`matching.source`
     class_names : of all files seen, in order of appearance; files are matched by these names
     fitted : labels that were fitted from each file, by the sha256 of its features
     counted : all samples that were fitted; none counts twice
@@ -88,13 +88,13 @@ class Model:
     def agree(self, given: Mapping[str, Any], where: str) -> None:
         """Take over terms that the model lacks; raise InputError where one differs, and name it."""
         self.terms = {**given, **self.terms}
-        mine = _flat(self.terms)
-        for name, value in _flat(given).items():
-            if mine.get(name) != value:
-                raise InputError(
-                    f"{where}: {name} is {value!r}, but {mine.get(name)!r} in the model. Sums add up, and "
-                    "scores make sense, only where both are the same."
-                )
+        asked, mine = _flat(given), _flat(self.terms)
+        if found := matching.difference(asked, {key: mine[key] for key in asked}):
+            name, value, own = found
+            raise InputError(
+                f"{where}: {name} is {value!r}, but {own!r} in the model. Sums add up, and scores make sense, only "
+                "where both are the same."
+            )
 
     def summed(self) -> Summed | None:
         """Return the learner if it takes a session in parts."""

@@ -10,7 +10,7 @@ from sparcl.app.counted import Counted, check_once, names_of
 from sparcl.app.model import Model
 from sparcl.base.rows import NORMALISATION, prepared
 from sparcl.base.types import Array
-from sparcl.features import layout, store
+from sparcl.features import layout, matching, store
 
 Files = Mapping[Path, layout.Header]
 
@@ -20,8 +20,7 @@ def opened(model: Model, paths: Sequence[str | Path]) -> Files:
     check_once(paths)
     files = {Path(path): store.header(path) for path in paths}
     for path, header in files.items():
-        source = {key: header.meta[key] for key in layout.SOURCE}
-        model.agree({"features": header.d} | source, str(path))
+        model.agree(matching.source(header), str(path))
     return files
 
 

@@ -15,7 +15,7 @@ from sparcl.base.errors import InputError
 from sparcl.base.files import replacing
 from sparcl.base.npz import read_npz
 from sparcl.base.rows import NORMALISATION, prepared
-from sparcl.features import layout, store
+from sparcl.features import layout, matching, store
 
 KIND = "sums of classes, 1"
 
@@ -27,7 +27,7 @@ class SumsFile:
     Attributes
     ----------
     sums : labels are positions in ``class_names``
-    terms : what shards must have in common: data set, split, features, normalisation and ``layout.SOURCE``
+    terms : what shards must have in common: split, normalisation and :func:`matching.origin`
     class_names : K names
     ids : (n,) bytes, ascending, each once: no sample counts twice
     parts : the hashes of features, labels and ids of each file that was summed, ascending
@@ -145,13 +145,20 @@ class SumsFile:
 
     def check_test(self, path: str | Path, manifest: str | Path | None = None) -> None:
         """Raise InputError unless a feature file is of this data set and holds no sample that was summed."""
+        header = store.header(path, manifest)
         own = self._terms_of(path, manifest) | {"split": self.terms["split"]}
-        self.agree(str(path), own, store.header(path, manifest).class_names)
+        self.agree(str(path), own, header.class_names)
         known = np.intersect1d(store.ids(path, manifest), self.ids)
         if len(known):
             raise InputError(
                 f"{path}: {len(known)} of its samples are in the sums (first: {known[0].decode(errors='replace')!r}). "
                 "A test on what was learned measures nothing: give the test split."
+            )
+        digest = header.meta["features_sha256"]
+        if digest in (features for features, *_ in self.parts):
+            raise InputError(
+                f"{path}: its features (sha256 {digest[:12]}) are those of a file that was summed, under "
+                "other ids. A test on what was learned measures nothing: give the test split."
             )
 
     def complete(self, path: str | Path, manifest: str | Path | None = None) -> None:
@@ -179,31 +186,19 @@ class SumsFile:
 
     def agree(self, where: str, given: Mapping[str, Any], class_names: Sequence[str]) -> None:
         """Raise InputError, naming the difference, unless terms and class list are these sums'."""
-        for name, value in self.terms.items():
-            if given.get(name) != value:
-                raise InputError(
-                    f"{where}: {name} is {given.get(name)!r}, but {value!r} in the sums before it. "
-                    "Sums add up, and scores make sense, only where both are the same."
-                )
-        mine, its = self.class_names, list(class_names)
-        if mine != its:
-            lengths = f"{len(its)} classes, but {len(mine)}"
-            unlike = [
-                f"class {i} is {b!r}, but {a!r}"
-                for i, (a, b) in enumerate(zip(mine, its, strict=False))
-                if a != b
-            ]
+        its = {name: given.get(name) for name in self.terms} | matching.named(class_names)
+        if found := matching.difference(its, self.terms | matching.named(self.class_names)):
+            name, value, own = found
             raise InputError(
-                f"{where}: {unlike[0] if unlike else lengths} in the sums before it. Shards have one class "
-                "list, in one order: extract them from one data set."
+                f"{where}: {name} is {value!r}, but {own!r} in the sums before it. Sums add up, and scores make sense, "
+                "only where both are the same: extract all from one data set, in one way."
             )
 
 
 def terms(header: layout.Header, normalize: bool) -> dict[str, Any]:
     """Return what sums of a feature file must have in common with others, as JSON gives it back."""
-    own = {"features": header.d, "normalisation": NORMALISATION[normalize]}
-    keys = ("dataset", "split", *layout.SOURCE)
-    return json.loads(json.dumps(own | {key: header.meta[key] for key in keys}))
+    own = {"split": header.meta["split"], "normalisation": NORMALISATION[normalize]}
+    return json.loads(json.dumps(matching.origin(header) | own))
 
 
 def foreign(path: str | Path, error: Exception) -> InputError:

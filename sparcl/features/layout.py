@@ -78,6 +78,16 @@ class FeatureSet:
     blocks: np.ndarray | None = None
     blocks_mean: np.ndarray | None = None
 
+    @property
+    def d(self) -> int:
+        """The number of features of a sample."""
+        return int(self.features.shape[1])
+
+    @property
+    def dtype(self) -> str:
+        """The precision in which the features are stored."""
+        return str(self.features.dtype.name)
+
     def using(self, kind: str) -> FeatureSet:
         """Return the set with the features that a method reads.
 

@@ -35,8 +35,20 @@ def entries(arrays: Mapping[str, np.ndarray | Stream]) -> dict[str, Entry]:
     return {name: entry(array, sha256(array)) for name, array in arrays.items()}
 
 
-def build(meta: dict[str, Any], class_names: list[str], arrays: dict[str, Entry]) -> dict[str, Any]:
-    """Return the manifest of a file with these attributes, classes and array entries."""
+def row_hashes(features: np.ndarray) -> list[bytes]:
+    """Return a hash of every row (d,): samples with equal ones have equal features, to the bit."""
+    rows = np.ascontiguousarray(features)
+    return [hashlib.blake2b(row.data, digest_size=16).digest() for row in rows]
+
+
+def build(
+    meta: dict[str, Any], class_names: list[str], arrays: dict[str, Entry], rows: list[bytes] | None
+) -> dict[str, Any]:
+    """Return the manifest of a file with these attributes, classes and array entries.
+
+    ``rows`` are the hashes of its rows: ``duplicates`` counts the samples whose features an earlier sample has.
+    Without them, where the features are not read, the count is left out.
+    """
     n, d = arrays["features"]["shape"]
     return {
         "format": FORMAT,
@@ -47,6 +59,7 @@ def build(meta: dict[str, Any], class_names: list[str], arrays: dict[str, Entry]
         "d": d,
         "dtype": str(np.dtype(arrays["features"]["dtype"])),
         "arrays": arrays,
+        **({} if rows is None else {"duplicates": len(rows) - len(set(rows))}),
     }
 
 
@@ -78,7 +91,10 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def compare(path: Path, found: dict[str, Any], stated: dict[str, Any]) -> None:
-    """Raise FeatureFileError, naming every difference, unless the file `path` is what its manifest states."""
+    """Raise FeatureFileError, naming every difference, unless the file `path` is what its manifest states.
+
+    Older manifests, those of the bundle among them, count no ``duplicates``; and who reads no features finds none.
+    """
     wrong = [
         f"array {name}"
         for name in sorted(found["arrays"].keys() | stated["arrays"].keys())
@@ -88,6 +104,7 @@ def compare(path: Path, found: dict[str, Any], stated: dict[str, Any]) -> None:
         f"attribute {key}"
         for key in sorted((found.keys() | stated.keys()) - {"arrays"})
         if found.get(key) != stated.get(key)
+        and not (key == "duplicates" and (key not in found or key not in stated))
     ]
     if wrong:
         raise FeatureFileError(

@@ -27,7 +27,7 @@ import numpy as np
 
 from sparcl.base.errors import ConfigError, FeatureFileError
 from sparcl.base.files import write_text
-from sparcl.features import store, views
+from sparcl.features import manifest, store, views
 from sparcl.features.layout import (
     ARRAYS,
     JSON_KEYS,
@@ -98,9 +98,9 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
             )
     _agree(headers)
     files = _in_order(path, {file: header.meta["shard"] for file, header in headers.items()})
-    manifest = views.write(path, _contents(path, files))
+    stated = views.write(path, _contents(path, files))
     _list_skipped(path, files)
-    return manifest
+    return stated
 
 
 def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -> dict[str, Any]:
@@ -126,6 +126,7 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
     FeatureFileError : `source` is damaged, or is itself a shard
     """
     whole, path = store.read(source), Path(path)
+    stated = manifest.load(manifest_path(source))
     folder = path.with_suffix(".shards")
     if "shard" in whole.meta:
         raise FeatureFileError(f"{source}: a shard is not cut again. Cut the view of all of them.")
@@ -144,7 +145,9 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
         ]
         arrays = whole.features[rows], whole.labels[rows], whole.ids[rows], whole.class_names
         store.write(file, *arrays, meta | {"shard": part}, *tokens)
-    return merge(path, files)
+    merge(path, files)
+    manifest.write(path, stated)  # an older one counts no duplicates
+    return stated
 
 
 def _clear_to_cut(

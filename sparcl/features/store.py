@@ -73,7 +73,8 @@ def write(
     if not np.array_equal(labels, arrays["labels"]):
         raise FeatureFileError(f"{path}: labels must be whole numbers that fit int32; got {labels}")
     check_content(path, arrays, class_names, meta)
-    stated = manifest.build(meta, class_names, manifest.entries(arrays))
+    rows = manifest.row_hashes(arrays["features"])
+    stated = manifest.build(meta, class_names, manifest.entries(arrays), rows)
     hdf5.write(path, arrays, class_names, meta)
     manifest.write(path, stated)
     return stated
@@ -106,7 +107,8 @@ def read(path: PathLike, manifest_file: PathLike | None = None, verify: bool = T
         arrays = {name: file[name][()] for name in ARRAYS if name in file}
     check_meta(path, meta)
     check_content(path, arrays, class_names, meta)
-    found = manifest.build(meta, class_names, manifest.entries(arrays))
+    rows = manifest.row_hashes(arrays["features"])
+    found = manifest.build(meta, class_names, manifest.entries(arrays), rows)
     if verify:
         manifest.compare(path, found, _stated(path, manifest_file))
     return FeatureSet(class_names=class_names, meta=meta | _hashes(found), **arrays)
@@ -155,7 +157,7 @@ def blocks(
             yield part["features"], part["labels"]
     for name, found in hashes.items():
         entries[name]["sha256"] = found.hexdigest()
-    manifest.compare(path, manifest.build(meta, class_names, entries), stated)
+    manifest.compare(path, manifest.build(meta, class_names, entries, None), stated)
 
 
 def ids(path: PathLike, manifest_file: PathLike | None = None) -> np.ndarray:
@@ -172,7 +174,7 @@ def ids(path: PathLike, manifest_file: PathLike | None = None) -> np.ndarray:
         # h5py notes its own type in the dtype, which an npz file cannot hold
         found = file["ids"][()].astype(f"S{file['ids'].dtype.itemsize}")
     entries["ids"]["sha256"] = manifest.sha256(found)
-    manifest.compare(path, manifest.build(meta, class_names, entries), stated)
+    manifest.compare(path, manifest.build(meta, class_names, entries, None), stated)
     return found
 
 
@@ -215,5 +217,5 @@ def _checked_entries(
         for name in ARRAYS
         if name in file
     }
-    manifest.compare(path, manifest.build(meta, class_names, entries), stated)
+    manifest.compare(path, manifest.build(meta, class_names, entries, None), stated)
     return entries

@@ -50,6 +50,7 @@ def write(path: PathLike, shards: Iterable[tuple[str, FeatureSet]]) -> dict[str,
     parts: list[list[str]] = []
     labels: list[np.ndarray] = []
     ids: list[np.ndarray] = []
+    row_hashes: list[bytes] = []
     hashes = {name: hashlib.sha256() for name in KINDS.values()}
     for name, part in shards:
         if not SHARD.fullmatch(name):
@@ -61,6 +62,7 @@ def write(path: PathLike, shards: Iterable[tuple[str, FeatureSet]]) -> dict[str,
         parts.append([part.meta[f"{array}_sha256"] for array in REQUIRED_ARRAYS])
         labels.append(part.labels)
         ids.append(part.ids)
+        row_hashes += manifest.row_hashes(part.features)
         found = {kind: array for kind in hashes if (array := getattr(part, kind)) is not None}
         for kind, array in found.items():
             hashes[kind].update(np.ascontiguousarray(array).data)
@@ -77,7 +79,7 @@ def write(path: PathLike, shards: Iterable[tuple[str, FeatureSet]]) -> dict[str,
     entries |= {
         kind: manifest.entry(view, hashes[kind].hexdigest()) for kind, view in views.items()
     }
-    stated = manifest.build(meta, class_names, entries)
+    stated = manifest.build(meta, class_names, entries, row_hashes)
     hdf5.write(path, arrays, class_names, meta, parts)
     manifest.write(path, stated)
     return stated

@@ -259,7 +259,7 @@ def test_as_a_program(written: Callable[..., str]) -> None:
     [
         ({"backbone": "other-net"}, "backbone is 'other-net', but 'toy-net'"),
         ({"weights_sha256": "1" * 64}, "weights_sha256 is '1111"),
-        ({"preprocessing": {"size": 256}}, "preprocessing is {'size': 256}"),
+        ({"preprocessing": {"size": 256}}, "preprocessing.size is 256"),
     ],
 )
 def test_features_of_another_source_are_refused(

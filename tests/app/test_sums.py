@@ -37,11 +37,17 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     monkeypatch.chdir(tmp_path)
 
     def write(
-        name: str, seed: int, n: int = 40, d: int = 12, names: list[str] = NAMES, **meta: Any
+        name: str,
+        seed: int,
+        n: int = 40,
+        d: int = 12,
+        names: list[str] = NAMES,
+        prefix: str = "",
+        **meta: Any,
     ) -> str:
         labels = np.arange(n) % len(names)
         features = np.random.default_rng(seed).standard_normal((n, d)) + 2 * labels[:, None]
-        ids = [f"{seed}/{i}" for i in range(n)]
+        ids = [f"{prefix}{seed}/{i}" for i in range(n)]
         store.write(tmp_path / name, features.astype(np.float16), labels, ids, names, META | meta)
         return name
 
@@ -240,11 +246,11 @@ def test_blocks_are_as_good_as_the_whole(
         ({"weights_sha256": "1" * 64}, "b.h5: weights_sha256 is '1111"),
         ({"dataset": "other"}, "b.h5: dataset is 'other', but 'toy'"),
         ({"split": "test"}, "b.h5: split is 'test', but 'train'"),
-        ({"preprocessing": {"size": 256}}, "b.h5: preprocessing is {'size': 256}"),
+        ({"preprocessing": {"size": 256}}, "b.h5: preprocessing.size is 256"),
         ({"d": 13}, "b.h5: features is 13, but 12"),
         ({"names": ["ant", "bee", "cow"]}, "b.h5: class 2 is 'cow', but 'cat'"),
         ({"names": ["bee", "ant", "cat"]}, "b.h5: class 0 is 'bee', but 'ant'"),
-        ({"names": [*NAMES, "dog"]}, "b.h5: 4 classes, but 3"),
+        ({"names": [*NAMES, "dog"]}, "b.h5: number of classes is 4, but 3"),
     ],
 )
 def test_unlike_shards_are_refused(
@@ -368,10 +374,11 @@ def test_the_commands_are_the_library(
         (["--set", "tau=0.5"], "by --ridge and --tau"),
         (["--ridge", "-1"], "ridge = -1.0"),
         (["--sessions", "9"], "3 classes cannot fill 9 sessions"),
-        (["--features", "raw.h5"], "raw.h5: preprocessing is"),
-        (["--features", "two.h5"], "two.h5: 2 classes, but 3"),
+        (["--features", "raw.h5"], "raw.h5: preprocessing.size is 1, but 224"),
+        (["--features", "two.h5"], "two.h5: number of classes is 2, but 3"),
         (["--features", "few.h5"], "few.h5: class 'cat' has no sample"),
         (["--features", "absent.h5"], "absent.h5"),
+        (["--features", "renamed.h5"], "renamed.h5: its features (sha256 "),
         (["--features", "a.h5"], "a.h5: 40 of its samples are in the sums (first: '1/0')"),
     ],
 )
@@ -384,6 +391,7 @@ def test_bad_sweeps_are_refused(
     assert main(["sums", "--features", written("a.h5", 1), "--out", "a.npz"]) == 0
     written("test.h5", 2, split="test")
     written("raw.h5", 2, split="test", preprocessing={"size": 1})
+    written("renamed.h5", 1, prefix="other", split="test")
     written("two.h5", 2, split="test", names=NAMES[:2])
     written("few.h5", 2, split="test", n=2)
     common = ["--features", "test.h5", "--method", "acil", "--ridge", "1", "--orders", "1"]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sparcl.extraction.readers.sketchy import photo_id
-from sparcl.features import store
+from sparcl.features import manifest, matching, store
 from sparcl.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +79,20 @@ def test_no_sample_is_in_both_splits(dataset, name):
     both = np.concatenate([train.features, test.features])
     assert len(np.unique(train.features, axis=0)) > 0.99 * len(train.features)
     assert np.isfinite(both).all()
+
+
+@pytest.mark.parametrize("dataset", BUNDLED)
+def test_the_card_states_the_duplicates(dataset):
+    """Whatever the backbone, the same images have the same features."""
+    card = (BUNDLE / dataset / "README.md").read_text(encoding="utf-8")
+    for name in (backbone for of, backbone in PLACES if of == dataset):
+        train, test = (data_of(dataset, name, split) for split in ("train", "test"))
+        rows = [manifest.row_hashes(data.features) for data in (train, test)]
+        inside = [len(of_split) - len(set(of_split)) for of_split in rows]
+        across = matching.copies(train, test)
+        counts = " | ".join(map(str, (*inside, len(across))))
+        assert f"\n| {counts} |\n" in card, counts
+        assert all(f"`{own}`" in card and f"`{learned}`" in card for own, learned in across)
 
 
 def test_no_photo_of_sketchy_is_in_both_splits():

@@ -12,6 +12,7 @@ from figures import claims_table
 from sparcl.base.errors import ConfigError, InputError
 from sparcl.pipeline.configuration import load
 from sparcl.report import claims
+from sparcl.report.reading import read_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = yaml.safe_load((ROOT / "docs/claims.yaml").read_text(encoding="utf-8"))
@@ -176,11 +177,11 @@ def test_the_committed_verdicts_follow_from_the_committed_summaries() -> None:
             ROOT / ("timings" if suite == "timings" else f"paper/{suite}/summary") / f"{name}.csv"
         )
         if path.is_file():
-            frames[suite, name] = pd.read_csv(path)
+            frames[suite, name] = read_csv(path)
     bundled = [d for d, block in PARAMS["datasets"].items() if block.get("features") == "bundle"]
     known = {"methods": list(PARAMS["methods"]), "datasets": bundled}
     judged = claims.judge(LEDGER, frames, known)
-    committed = pd.read_csv(ROOT / "paper/claims/claims.csv").drop_duplicates("id")
+    committed = read_csv(ROOT / "paper/claims/claims.csv").drop_duplicates("id")
     verdicts = dict(zip(committed["id"], committed["verdict"], strict=True))
     assert {one.claim["id"]: one.verdict for one in judged} == verdicts
 

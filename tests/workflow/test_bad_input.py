@@ -1,5 +1,6 @@
 """Bad settings and bad files: a clear message on the terminal, nothing lost, nothing half-written."""
 
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,17 @@ def test_a_broken_feature_file(tiny: Path, run_tiny: Run) -> None:
     write_split(tiny, "tiny-a", "train")
     assert run_tiny().returncode == 0
     assert records(tiny) == RECORDS
+
+
+def test_files_of_another_data_set_under_this_name(tiny: Path, run_tiny: Run) -> None:
+    """Same shapes, same classes, and manifests that fit: only the path says otherwise."""
+    folder = (tiny / BROKEN).parent
+    shutil.copytree(tiny / "data/features/tiny-b/efficientnet-lite0", folder, dirs_exist_ok=True)
+    run = run_tiny()
+    assert run.returncode != 0
+    said = f"{BROKEN}: dataset is 'tiny-b', but its path stands for 'tiny-a'"
+    assert f"FeatureFileError: {said}" in run.stdout
+    assert records(tiny) == {name for name in RECORDS if name.startswith("tiny-b/")}
 
 
 def test_a_missing_feature_file_is_named(tiny: Path, run_tiny: Run) -> None:

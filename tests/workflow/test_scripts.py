@@ -14,7 +14,7 @@ from copies import ROOT
 from tiny_suite import write_split
 
 from sparcl.app.sums_file import SumsFile
-from sparcl.base.errors import InputError
+from sparcl.base.errors import FeatureFileError, InputError
 from sparcl.base.rows import unit
 from sparcl.features import layout, shards, store
 from sparcl.protocol import stream
@@ -90,7 +90,12 @@ def test_from_features_to_figures(
     train, test = features("train"), features("test")
     verified = tmp_path / "verified.json"
     manifest = train.with_suffix(".json")
-    call("verify_features", Files(features=train, manifest=manifest), [verified])
+    call(
+        "verify_features",
+        Files(features=train, manifest=manifest),
+        [verified],
+        wildcards={"split": "train"},
+    )
     assert verified.read_bytes() == manifest.read_bytes()
     # jobs read the manifests that they wait for, and need no other
     verified_both = [verified, Path(shutil.copy(test.with_suffix(".json"), tmp_path / "test.json"))]
@@ -170,7 +175,8 @@ def test_from_features_to_figures(
         Files(csv=[summary["runs"]]),
         table,
         wildcards={"table": "main"},
-        options={"blocks": [["A_bar", "A_last"]], "caption": "Suite {suite}"} | labels,
+        options={"id": "main", "blocks": [["A_bar", "A_last"]], "caption": "Suite {suite}"}
+        | labels,
     )
     assert "ncm" in table[1].read_text(encoding="utf-8")
     figure = [tmp_path / f"sessions{suffix}" for suffix in (".pdf", ".png")]
@@ -269,6 +275,66 @@ def test_times(tmp_path: Path, features: Callable[[str], Path]) -> None:
     call("measure_memory", inputs, [tmp_path / "memory.csv"], spec=spec)
     rows = (tmp_path / "memory.csv").read_text(encoding="utf-8").splitlines()
     assert len(rows) == 3 and rows[1].startswith("tiny-a,1993,acil")
+
+
+def test_files_of_another_place_are_refused(
+    tmp_path: Path, features: Callable[[str], Path]
+) -> None:
+    """Every job compares its files with the data set, backbone and split that its path names; none writes."""
+    train, test = features("train"), features("test")
+    manifests = [path.with_suffix(".json") for path in (train, test)]
+    order, sums = tmp_path / "order.json", tmp_path / "sums.npz"
+    sessions = np.arange(12).reshape(3, 4).tolist()
+    order.write_text(json.dumps({"order": 1993, "sessions": sessions, "sha256": "0"}))
+    SumsFile.of_file(train).save(sums)
+    one = Files(train=train, manifests=manifests[:1], order=order)
+    both = Files(train=train, test=test, manifests=manifests, order=order, selection=[])
+    summed = Files(
+        train=manifests[0], test=test, manifests=manifests[1:], order=order, selection=[], sums=sums
+    )
+    spec = SPARCL | UNTOUCHED | {"selection": {}}
+    timed = {"datasets": ["tiny-a"], "backbone": "other", "order": 1, "sessions": 3, "repeats": 1}
+    timed |= {"variants": {"ncm": {"learner": "ncm", "hyper": {}}}}
+    jobs: dict[str, tuple[Files, dict[str, Any]]] = {
+        "verify_features": (Files(features=train, manifest=manifests[0]), {}),
+        "select_hyper": (one, spec),
+        "trace_spectrum": (one, TRACED | UNTOUCHED),
+        "run_method": (both, spec),
+        "run_from_sums": (summed, spec),
+        "sum_shard": (Files(features=train, manifest=manifests[0]), {}),
+        "time_methods": (Files(**{"tiny-a": train}), timed),
+        "measure_memory": (Files(**{"tiny-a": train}), timed),
+    }
+    said = "backbone is 'efficientnet-lite0', but its path stands for 'other'"
+    names = {"backbone": "other", "split": "train", "scale": "unit", "method": "sparcl"}
+    for script, (inputs, given) in jobs.items():
+        with pytest.raises(FeatureFileError, match=said):
+            call(script, inputs, [tmp_path / "written"], wildcards=names, spec=given)
+    said = "dataset is 'tiny-a', but its path stands for 'tiny-b'"
+    cut = {"sessions": 3, "base_classes": 0, "order_rule": "random"}
+    inputs, names = Files(manifest=manifests[0]), {"dataset": "tiny-b"}
+    with pytest.raises(FeatureFileError, match=said):
+        call("make_order", inputs, [tmp_path / "written"], wildcards=names, spec=cut)
+    assert not (tmp_path / "written").exists()
+
+
+def test_a_run_refuses_files_that_do_not_belong_together(
+    tmp_path: Path, features: Callable[[str], Path]
+) -> None:
+    paths = {split: features(split) for split in ("train", "test")}
+    data = store.read(paths["test"])
+    meta = {k: v for k, v in data.meta.items() if k in layout.REQUIRED_KEYS}
+    meta |= {"weights_sha256": "1" * 64}
+    store.write(paths["test"], data.features, data.labels, data.ids, data.class_names, meta)
+    manifests = [path.with_suffix(".json") for path in paths.values()]
+    order, record = tmp_path / "order.json", tmp_path / "run.json"
+    order.write_text(json.dumps({"order": 1, "sessions": [[*range(12)]], "sha256": "0"}))
+    inputs = Files(**paths, manifests=manifests, order=order, selection=[])
+    with pytest.raises(
+        FeatureFileError, match=r"train\.h5 and .*test\.h5 .*weights_sha256 is '000"
+    ):
+        call("run_method", inputs, [record], spec=SPARCL | UNTOUCHED)
+    assert not record.exists()
 
 
 def test_shards_are_merged(tmp_path: Path, features: Callable[[str], Path]) -> None:

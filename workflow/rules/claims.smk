@@ -57,7 +57,12 @@ rule judge_claims:
         csv=[path for path in CLAIMED if not path.startswith("timings/")],
         timings=ancient([path for path in CLAIMED if path.startswith("timings/")]),
         ledger=LEDGER,
-        code=script_code("judge_claims", "sparcl.report.claims", "figures.claims_table"),
+        code=script_code(
+            "judge_claims",
+            "sparcl.report.claims",
+            "sparcl.report.reading",
+            "figures.claims_table",
+        ),
     output:
         multiext("paper/claims/claims", ".tex", ".md", ".csv"),
     log:

@@ -95,7 +95,9 @@ rule verify_features:
         manifest=lambda w: paths.feature_file(
             config, w.dataset, w.backbone, w.split, "json"
         ),
-        code=script_code("verify_features", "sparcl.features.store"),
+        code=script_code(
+            "verify_features", "sparcl.features.matching", "sparcl.features.store"
+        ),
     output:
         "results/verified/{dataset}/{backbone}/{split}.json",
     log:

@@ -2,20 +2,19 @@
 
 from pathlib import Path
 
-import pandas as pd
-
 from figures import claims_table
 from sparcl.base.files import write_text
 from sparcl.pipeline import adapter
 from sparcl.report import claims
+from sparcl.report.reading import read_csv
 
 
 def main(snakemake) -> None:
     # paper/<suite>/summary/<frame>.csv and timings/<frame>.csv
     paths = [Path(path) for path in snakemake.input.csv]
-    frames = {(path.parts[1], path.stem): pd.read_csv(path) for path in paths}
+    frames = {(path.parts[1], path.stem): read_csv(path) for path in paths}
     for path in map(Path, snakemake.input.timings):
-        frames["timings", path.stem] = pd.read_csv(path)
+        frames["timings", path.stem] = read_csv(path)
     judged = claims.judge(snakemake.params.ledger, frames, snakemake.params.known)
     texts = claims_table.texts(claims_table.rows(judged, snakemake.params.labels))
     for path in snakemake.output:

@@ -4,16 +4,17 @@ import hashlib
 
 from sparcl.base.files import read_json, write_json
 from sparcl.base.rows import prepared
-from sparcl.features import store
+from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.protocol import orders, stream
 
 
 def main(snakemake) -> None:
-    classes = read_json(snakemake.input.manifest)["classes"]
-    number, spec = int(snakemake.wildcards.order), snakemake.params.spec
+    stated, names = read_json(snakemake.input.manifest), dict(snakemake.wildcards)
+    matching.check_path(snakemake.input.manifest, stated, names, "train")
+    number, spec = int(names["order"]), snakemake.params.spec
     cut = {key: spec[key] for key in ("sessions", "base_classes")}
-    parts = stream.split_sessions(stream.class_order(number, classes), **cut)
+    parts = stream.split_sessions(stream.class_order(number, stated["classes"]), **cut)
     if spec["order_rule"] != "random":
         data = store.read(snakemake.input.train, snakemake.input.manifest)
         features = prepared(data.features, spec["normalize"])

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.report import memory, summary
 
@@ -9,9 +10,11 @@ from sparcl.report import memory, summary
 def main(snakemake) -> None:
     spec, rows = snakemake.params.spec, []
     for dataset in spec["datasets"]:
+        path = snakemake.input[dataset]
+        matching.check_path(path, store.header(path).meta, spec | {"dataset": dataset}, "train")
         stream = {key: spec[key] for key in ("order", "sessions")}
         for name, variant in spec["variants"].items():
-            sizes = memory.apart(features=snakemake.input[dataset], variant=variant, **stream)
+            sizes = memory.apart(features=path, variant=variant, **stream)
             rows.append({"dataset": dataset, "order": spec["order"], "method": name, **sizes})
     summary.write_csv(pd.DataFrame(rows), snakemake.output[0])
 

@@ -4,7 +4,7 @@ from sparcl import methods
 from sparcl.app.sums_file import SumsFile
 from sparcl.base.files import read_json, write_json
 from sparcl.base.rows import prepared
-from sparcl.features import store
+from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.protocol import experiment, sweep
 
@@ -13,9 +13,11 @@ def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
     order, seed = read_json(snakemake.input.order), int(names["seed"])
     train, summed = read_json(snakemake.input.train), SumsFile.load(snakemake.input.sums)
+    matching.check_path(snakemake.input.train, train, names, "train")
     test = snakemake.input.test, snakemake.input.manifests[0]
-    summed.check_test(*test)
     data = store.read(*test)
+    matching.check_path(test[0], data.meta, names, "test")
+    summed.check_test(*test)
     test = experiment.Split(prepared(data.features, spec["normalize"]), data.labels)
     chosen = read_json(snakemake.input.selection)["chosen"] if snakemake.input.selection else {}
     hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)

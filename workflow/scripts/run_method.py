@@ -2,7 +2,7 @@
 
 from sparcl import methods
 from sparcl.base.files import read_json, write_json
-from sparcl.features import store
+from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.protocol import experiment, stress
 
@@ -10,9 +10,15 @@ from sparcl.protocol import experiment, stress
 def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
     order, seed = read_json(snakemake.input.order), int(names["seed"])
-    kind = spec.get("features", "last")
-    splits = zip(("train", "test"), snakemake.input.manifests, strict=True)
-    data = {s: store.read(snakemake.input[s], manifest).using(kind) for s, manifest in splits}
+    paths = {split: snakemake.input[split] for split in ("train", "test")}
+    data = {
+        split: store.read(path, manifest)
+        for (split, path), manifest in zip(paths.items(), snakemake.input.manifests, strict=True)
+    }
+    for split, path in paths.items():
+        matching.check_path(path, data[split].meta, names, split)
+    matching.check_pair(paths["train"], data["train"], paths["test"], data["test"])
+    data = {split: read.using(spec.get("features", "last")) for split, read in data.items()}
     train, test = stress.splits(spec, order["sessions"], data["train"], data["test"])
     chosen = read_json(snakemake.input.selection)["chosen"] if snakemake.input.selection else {}
     hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)

@@ -2,16 +2,17 @@
 
 from sparcl import methods
 from sparcl.base.files import read_json, write_json
-from sparcl.features import store
+from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.protocol import selection, stress
 
 
 def main(snakemake) -> None:
     spec, rule = snakemake.params.spec, snakemake.params.spec["selection"]
-    data = store.read(snakemake.input.train, snakemake.input.manifests[0]).using(
-        spec.get("features", "last")
-    )
+    names, path = dict(snakemake.wildcards), snakemake.input.train
+    data = store.read(path, snakemake.input.manifests[0])
+    matching.check_path(path, data.meta, names, "train")
+    data = data.using(spec.get("features", "last"))
     sessions = read_json(snakemake.input.order)["sessions"]
     hyper = methods.with_seed(spec["learner"], spec["hyper"], int(snakemake.wildcards.seed))
     chosen = selection.select(

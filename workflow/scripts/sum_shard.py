@@ -2,13 +2,16 @@
 
 from sparcl.app.sums_file import SumsFile
 from sparcl.base.files import read_json
+from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 
 
 def main(snakemake) -> None:
-    given, normalize = snakemake.input, snakemake.wildcards.scale == "unit"
+    given, names = snakemake.input, dict(snakemake.wildcards)
+    stated = store.header(given.features, given.manifest).meta
+    matching.check_path(given.features, stated, names, "train")
     sessions = read_json(given.order)["sessions"] if given.get("order") else None
-    summed = SumsFile.of_file(given.features, normalize, sessions, given.manifest)
+    summed = SumsFile.of_file(given.features, names["scale"] == "unit", sessions, given.manifest)
     summed.save(snakemake.output[0])
 
 

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from sparcl.features import store
+from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.protocol import stream, stress
 from sparcl.report import summary, timing
@@ -11,7 +11,9 @@ from sparcl.report import summary, timing
 def main(snakemake) -> None:
     spec, rows = snakemake.params.spec, []
     for dataset in spec["datasets"]:
-        data = store.read(snakemake.input[dataset])
+        path = snakemake.input[dataset]
+        data = store.read(path)
+        matching.check_path(path, data.meta, spec | {"dataset": dataset}, "train")
         order = stream.class_order(spec["order"], len(data.class_names))
         sessions = stream.split_sessions(order, spec["sessions"])
         (train,) = stress.splits({"normalize": True, "stress": {}}, sessions, data)

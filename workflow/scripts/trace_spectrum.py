@@ -1,14 +1,16 @@
 """Measure, over one class order, what depends on the sums R and C only."""
 
 from sparcl.base.files import read_json, write_json
-from sparcl.features import store
+from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.protocol import diagnostics, stress
 
 
 def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
-    data = store.read(snakemake.input.train, snakemake.input.manifests[0])
+    path = snakemake.input.train
+    data = store.read(path, snakemake.input.manifests[0])
+    matching.check_path(path, data.meta, names, "train")
     order = read_json(snakemake.input.order)["sessions"]
     (train,) = stress.splits(spec, order, data)
     parts = [train.rows(classes) for classes in order]

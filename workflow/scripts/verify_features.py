@@ -1,13 +1,15 @@
-"""Check a bundled feature file against its manifest, and vouch for it with a copy of the manifest."""
+"""Check a bundled feature file against its manifest and its path, and vouch for it with a copy of the manifest."""
 
 import shutil
 
-from sparcl.features import store
+from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 
 
 def main(snakemake) -> None:
-    store.verify(snakemake.input.features, snakemake.input.manifest)
+    path, names = snakemake.input.features, dict(snakemake.wildcards)
+    stated = store.verify(path, snakemake.input.manifest)
+    matching.check_path(path, stated, names, names["split"])
     shutil.copyfile(snakemake.input.manifest, snakemake.output[0])
 
 

@@ -1,0 +1,100 @@
+"""An id stays the text that it is from a run's record through the summary to tables and figures."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from reference.streams import synthetic_stream
+
+import figures
+from figures import frames, main_table
+from sparcl.base.errors import ConfigError, InputError
+from sparcl.pipeline import configuration
+from sparcl.protocol import experiment
+from sparcl.report import summary
+from sparcl.report.reading import read_csv
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITE, BACKBONE = "007", "1e2"
+# what a reader of CSV files takes for numbers, infinity, truth or nothing
+DATASETS, METHODS = ["2019", "1e3", "inf", "nan"], ["ncm", "null", "true"]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """The summary of a stream that every method runs on every data set."""
+    blocks = synthetic_stream(seed=6, sessions=2, classes=3, samples=16)
+    Phi, y = (np.concatenate([b[i] for b in blocks]) for i in (0, 1))
+    split = experiment.Split(Phi, y)
+    record = experiment.run(split, split, [np.arange(3), np.arange(3, 6)], "ncm", {})
+    record |= {"suite": SUITE, "backbone": BACKBONE, "learner": "ncm", "order": 1, "seed": 0}
+    record |= dict.fromkeys(summary.SHA, "0" * 64)
+    paths = []
+    for dataset in DATASETS:
+        for method in METHODS:
+            paths.append(tmp_path / f"{dataset}-{method}.json")
+            names = {"dataset": dataset, "method": method}
+            paths[-1].write_text(json.dumps(record | names), encoding="utf-8")
+    for name, frame in summary.summarise(paths).items():
+        summary.write_csv(frame, tmp_path / f"{name}.csv")
+    return tmp_path / "runs.csv"
+
+
+def test_ids_reach_tables_and_figures(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    named = {key: {"label": key, "short": key} for key in (*DATASETS, *METHODS, BACKBONE)}
+    options: dict[str, Any] = {
+        "datasets": {key: named[key] for key in DATASETS},
+        "methods": {key: named[key] for key in METHODS},
+        "backbones": {BACKBONE: named[BACKBONE]},
+        "suite": SUITE,
+        "sessions": 2,
+        "id": "main",
+        "blocks": [["A_bar", "A_last"]],
+        "caption": "Suite {suite}, {backbone}",
+    }
+    outputs = [runs.with_name(f"main{suffix}") for suffix in (".md", ".tex", ".csv")]
+    figures.render("table", "main", [runs], options, outputs)
+    table = read_csv(outputs[2])
+    for column, ids in (("dataset", DATASETS), ("method", METHODS), ("dataset_label", DATASETS)):
+        assert list(table[column].unique()) == ids
+    assert set(table["suite"]) == {SUITE} and set(table["backbone"]) == {BACKBONE}
+    markdown = outputs[0].read_text(encoding="utf-8")
+    assert all(key in markdown for key in (*DATASETS, *METHODS, f"Suite {SUITE}, {BACKBONE}"))
+    # of a single repetition, so that a cell looks like a number too
+    assert main_table.main([str(outputs[2])]) == 0
+    printed = capsys.readouterr().out.split()
+    assert set(DATASETS) | set(METHODS) <= set(printed)
+    drawn = [runs.with_name(f"sessions{suffix}") for suffix in (".pdf", ".png")]
+    figures.render("figure", "sessions", [runs.with_name("sessions.csv")], options, drawn)
+    assert drawn[0].read_bytes().startswith(b"%PDF")
+
+
+def test_names_are_text_and_numbers_are_numbers(runs: Path) -> None:
+    frame = frames.read([runs])["runs"]
+    assert list(frame["dataset"].unique()) == sorted(DATASETS)
+    assert set(frame["order_sha256"]) == {"0" * 64}
+    assert frame["A_bar"].dtype == float and frame["order"].dtype == int
+
+
+def test_an_empty_name_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "claims.csv"
+    path.write_text("id,judge\n,above 1\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"claims\.csv: id is empty"):
+        frames.require(read_csv(path), "claims", ["id"])
+
+
+@pytest.mark.parametrize("name", [2019, 1.5, True, None, "1E3", "a_b", ""])
+def test_an_id_that_is_no_such_text_is_refused(name: Any) -> None:
+    """YAML reads 2019, true and null without quotes as something else than text."""
+    block = configuration.load(ROOT)["datasets"]["cub-50"]
+    keep = {key: block[key] for key in block if key != "shards"}
+    with pytest.raises(ConfigError, match=r"config/datasets\.yaml"):
+        configuration.load(ROOT, {"datasets": {name: keep}})
+
+
+def test_an_id_of_digits_is_kept() -> None:
+    block = configuration.load(ROOT)["datasets"]["cub-50"]
+    found = configuration.load(ROOT, {"datasets": {"2019": block, "1e3": block}})
+    assert {"2019", "1e3"} <= set(found["datasets"])
