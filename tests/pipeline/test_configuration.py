@@ -149,6 +149,43 @@ def test_what_becomes_a_path_or_a_command_has_one_form(
         assert len(found) == 1 and repr(value) in found[0], value
 
 
+SHOWN = [
+    *[f"{kind}/{key}" for kind in ("methods/ncm", "datasets/cub-50") for key in ("label", "short")],
+    "backbones/vit-s14-focus/label",
+    "figures/drift/caption",
+    "figures/peers/groups",
+    *[f"tables/main/{key}" for key in ("caption", "blocks/0/0", "notes/0/text", "groups")],
+    *[f"tables/published/{key}" for key in ("place/source", "place/place", "quoted", "quoted_as")],
+    "tables/orders/columns",
+]
+
+
+@pytest.mark.parametrize("place", SHOWN)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "</script><script>x()</script>",
+        ":raw-html:`x`",
+        "x\n\n.. raw:: html\n\n   x",
+        "javascript:x()",
+    ],
+)
+def test_text_of_a_page_is_one_line_without_markup(
+    config: Settings, schemas: Registry, place: str, text: str
+) -> None:
+    """Snakemake writes labels and captions into report.html without escaping them."""
+    *above, key = [int(name) if name.isdigit() else name for name in place.split("/")]
+    changed: Any = config
+    for name in above:
+        changed = changed[name]
+    before = [*faults(config, schemas)]
+    titles = {text: ["ncm"]}
+    mappings = {"groups": titles, "quoted": titles, "quoted_as": {"ncm": text}}
+    changed[key] = (mappings | {"columns": {"toy/runs": text}}).get(str(key), text)
+    found = [fault for fault in faults(config, schemas) if fault not in before]
+    assert len(found) == 1 and f"{text!r} is not one line of plain text" in found[0]
+
+
 def patterns(schema: Any) -> Iterator[str]:
     """Yield every pattern of a schema."""
     if isinstance(schema, dict) and isinstance(schema.get("pattern"), str):
