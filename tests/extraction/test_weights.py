@@ -106,12 +106,12 @@ def test_wrong_member_hash_and_damaged_cache(tmp_path, block):
 @pytest.mark.parametrize(
     "change",
     [
-        {"package": "/srv/evil"},
-        {"package": "evil @ file:///srv/evil #"},
+        {"package": "/data/evil"},
+        {"package": "evil @ file:///data/evil #"},
         {"package": "--pre tiny-weights"},
-        {"version": "1.0\n--extra-index-url https://example.org/simple\ntiny-weights==1.0"},
+        {"version": "1.0\n--extra-index-url https://doi.org/simple\ntiny-weights==1.0"},
         {"version": "1.*"},
-        {"wheel_sha256": "0" * 64 + "\n/srv/evil"},
+        {"wheel_sha256": "0" * 64 + "\n/data/evil"},
         {"sha256": "../" * 21 + "a"},
     ],
 )

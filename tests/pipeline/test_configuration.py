@@ -114,7 +114,7 @@ def test_values_out_of_range(config: Settings, schemas: Registry, path: str, val
     assert len(found) == 1 and key in found[0]
 
 
-INDEX = "1.0\n--extra-index-url https://example.org/simple"
+INDEX = "1.0\n--extra-index-url https://doi.org/simple"
 
 
 @pytest.mark.parametrize(
@@ -124,12 +124,12 @@ INDEX = "1.0\n--extra-index-url https://example.org/simple"
         "figures/drift/module": ["../drift", "drift\n"],
         "figures/drift/frames/0": ["runs\n", "../toy/runs", "timings/../runs"],
         "figures/drift/show/0": ["ncm\n"],
-        "datasets/cub-200/folder": ["..", "../CUB", "/srv/CUB", "a/../../CUB", "a/..", "CUB\n", "a\\b", "C:/CUB"],
-        "datasets/cub-200/archive": ["../a.tar", "/srv/a.tar", "a/b.tar", "..", "a.tar\n", "C:a.tar"],
-        "datasets/cub-200/url": ["file:///srv/a.tar", "https://example.org/a\n", "https://a b"],
+        "datasets/cub-200/folder": ["..", "../CUB", "/data/CUB", "a/../../CUB", "a/..", "CUB\n", "a\\b", "C:/CUB"],
+        "datasets/cub-200/archive": ["../a.tar", "/data/a.tar", "a/b.tar", "..", "a.tar\n", "C:a.tar"],
+        "datasets/cub-200/url": ["file:///data/a.tar", "https://doi.org/a\n", "https://doi.org/a b"],
         "datasets/cub-200/md5": ["9" * 32 + "\n"],
-        "backbones/vit-s14-focus/timm_id": ["local-dir:/srv/net", "hf-hub:someone/net", "vit\n"],
-        "backbones/vit-s14-focus/weights/package": ["/srv/evil", "a @ file:///srv/evil", "--pre", "a\n/srv", "a[b]"],
+        "backbones/vit-s14-focus/timm_id": ["local-dir:/data/net", "hf-hub:someone/net", "vit\n"],
+        "backbones/vit-s14-focus/weights/package": ["/data/evil", "a @ file:///data/evil", "--pre", "a\n/data", "a[b]"],
         "backbones/vit-s14-focus/weights/version": ["1.*", "1.0\n", INDEX, "1.0,<2", "1.0 ; x", "v1", ""],
         "backbones/vit-s14-focus/weights/member": ["../a.pth", "/a.pth", "a/..", "a.pth\n"],
         "backbones/vit-s14-focus/weights/sha256": ["0" * 64 + "\n"],
