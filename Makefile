@@ -23,7 +23,7 @@ RUN := $(VENV)/bin/python -m
 SNAKEMAKE := $(RUN) snakemake --cores $(CORES)
 INSTALL := $(RUN) pip install --disable-pip-version-check --quiet
 COMPILE := "$(or $(UV),uv)" pip compile --universal --fork-strategy fewest --python-version 3.11 \
-  --no-header --no-annotate --constraints requirements/bounds.in pyproject.toml
+  --generate-hashes --no-header --no-annotate --constraints requirements/bounds.in pyproject.toml
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 # What shows times and memory: rules take those as they are, however new.
@@ -107,13 +107,13 @@ $(VENV)/core: requirements/core.txt pyproject.toml
 	@$(RUN) pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv $(VENV) || { \
 	  echo "$(PYTHON) could not make $(VENV). On Debian and Ubuntu the package python3-venv is missing." >&2; exit 1; }
 	@echo "Installing requirements/core.txt into $(VENV) ..."
-	@$(INSTALL) -r requirements/core.txt
+	@$(INSTALL) --require-hashes -r requirements/core.txt
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/all: requirements/all.txt $(VENV)/core
 	@echo "Installing requirements/all.txt into $(VENV) (PyTorch: about 6 GB) ..."
-	@$(INSTALL) -r requirements/all.txt
+	@$(INSTALL) --require-hashes -r requirements/all.txt
 	@touch $@
 
 # Renews the lock files from pyproject.toml; needs uv (UV=path/to/uv). Look at the difference, then run `make test`.
