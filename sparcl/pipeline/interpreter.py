@@ -1,4 +1,4 @@
-"""Whether Snakemake can start jobs with an interpreter, judged by its path.
+"""Whether Snakemake can start jobs, judged by the paths of the interpreter and of the project.
 
 The Makefile asks before it installs anything, so this file needs no package:
 ``python -m sparcl.pipeline.interpreter PATH`` ends with the reason, if there is one.
@@ -30,6 +30,21 @@ def check(path: str) -> None:
             f"{path!r}: Snakemake starts jobs with this interpreter and writes its path into commands without quotes, "
             f"but the path contains {', '.join(map(repr, found))}. Nothing has run. Move the project, or its "
             "environment, to a folder without these characters and install it there again."
+        )
+
+
+def check_folder(path: str) -> None:
+    """Refuse a project folder with braces in its path, which Snakemake takes for names to fill in.
+
+    Raises
+    ------
+    ConfigError
+        For a path with { or }.
+    """
+    if set(path) & set("{}"):
+        raise ConfigError(
+            f"{path!r}: Snakemake takes the braces in this folder's path for names to fill in, and no job starts. "
+            "Nothing has run. Move the project to a folder without { and }."
         )
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from copies import ROOT, environment
+from copies import ROOT, environment, snakemake
 
 ODD = ["a b", "a'b", "a {x}", "a\tb", "a`touch P`", "x $(touch P)", "a;touch P"]
 TOUCHED = "P"
@@ -29,6 +29,14 @@ def test_snakemake_is_refused(clone: Path, tmp_path: Path, name: str) -> None:
     assert "without quotes" in run.stderr and repr(name)[1:-1] in run.stderr
     assert "Traceback" not in run.stderr
     assert not list(tmp_path.rglob(TOUCHED)) and not (clone / "results").exists()
+
+
+def test_braces_are_refused_wherever_the_interpreter_lies(clone: Path) -> None:
+    folder = clone.rename(clone.parent / "a {x}")
+    run = snakemake(folder, "--cores", "1", "summary")
+    assert run.returncode != 0
+    assert "a {x}" in run.stdout and "for names to fill in" in run.stdout
+    assert "Traceback" not in run.stdout and not (folder / "results").exists()
 
 
 @pytest.mark.parametrize("name", ODD)

@@ -19,6 +19,7 @@ def ask(function, *arguments, **names):
 
 
 ask(interpreter.check, sys.executable)
+ask(interpreter.check_folder, str(Path.cwd()))
 
 # Until here config holds what --config and --configfile say; from here on, everything (scripts too).
 config.update(ask(configuration.load, Path(workflow.basedir), config))
