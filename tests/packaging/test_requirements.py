@@ -15,11 +15,16 @@ CONDA_NAMES = {"torch": "pytorch", "snakemake": "snakemake-minimal"}
 TORCH = {"onnx", "timm", "torch", "torchvision"}
 
 
+def locked_lines(name: str) -> list[tuple[str, list[str]]]:
+    """Return each line of a lock file, continued lines joined, with its hashes apart."""
+    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
+    lines = text.replace("\\\n", "").splitlines()
+    return [(line.split(" --hash=")[0].strip(), line.split(" --hash=")[1:]) for line in lines]
+
+
 def lock(name: str) -> dict[str, str]:
     """Package -> locked line."""
-    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    return {Requirement(line).name: line for line in lines}
+    return {Requirement(line).name: line for line, _ in locked_lines(name)}
 
 
 def declared(*extras: str) -> list[Requirement]:
@@ -44,13 +49,31 @@ def conda_file(path: str) -> set[str]:
 
 @pytest.mark.parametrize("name", LOCKS)
 def test_lock_holds_exact_versions_and_nothing_else(name: str) -> None:
-    text = (ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8")
-    for line in text.splitlines():
+    for line, _ in locked_lines(name):
         requirement = Requirement(line)
         assert requirement.url is None, line
         assert re.fullmatch(r"==[\w.]+", str(requirement.specifier)), line
         assert line.startswith(requirement.name), line
-    assert len(lock(name)) == len(text.splitlines()), "a package is locked twice"
+    assert len(lock(name)) == len(locked_lines(name)), "a package is locked twice"
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_file_that_is_installed_has_its_hash(name: str) -> None:
+    for line, hashes in locked_lines(name):
+        assert hashes, line
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64} *", text) for text in hashes), line
+
+
+def test_whoever_installs_a_lock_asks_for_its_hashes() -> None:
+    """A lock whose hashes are left out by accident would otherwise install like any list."""
+    installs = [
+        line
+        for page in ("Makefile", "README.md", *(p for p in (ROOT / "docs").glob("*.md")))
+        for line in (ROOT / page).read_text(encoding="utf-8").splitlines()
+        if re.search(r"(pip install|INSTALL\)) .*requirements/", line)
+    ]
+    assert len(installs) > 2
+    assert [line for line in installs if " --require-hashes " not in line] == []
 
 
 def test_core_lock_is_part_of_the_full_lock() -> None:

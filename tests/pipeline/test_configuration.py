@@ -114,6 +114,98 @@ def test_values_out_of_range(config: Settings, schemas: Registry, path: str, val
     assert len(found) == 1 and key in found[0]
 
 
+INDEX = "1.0\n--extra-index-url https://doi.org/simple"
+
+
+@pytest.mark.parametrize(
+    ("place", "values"),
+    {
+        "suite": ["toy\n", "../toy"],
+        "figures/drift/module": ["../drift", "drift\n"],
+        "figures/drift/frames/0": ["runs\n", "../toy/runs", "timings/../runs"],
+        "figures/drift/show/0": ["ncm\n"],
+        "datasets/cub-200/folder": ["..", "../CUB", "/data/CUB", "a/../../CUB", "a/..", "CUB\n", "a\\b", "C:/CUB"],
+        "datasets/cub-200/archive": ["../a.tar", "/data/a.tar", "a/b.tar", "..", "a.tar\n", "C:a.tar"],
+        "datasets/cub-200/url": ["file:///data/a.tar", "https://doi.org/a\n", "https://doi.org/a b"],
+        "datasets/cub-200/md5": ["9" * 32 + "\n"],
+        "backbones/vit-s14-focus/timm_id": ["local-dir:/data/net", "hf-hub:someone/net", "vit\n"],
+        "backbones/vit-s14-focus/weights/package": ["/data/evil", "a @ file:///data/evil", "--pre", "a\n/data", "a[b]"],
+        "backbones/vit-s14-focus/weights/version": ["1.*", "1.0\n", INDEX, "1.0,<2", "1.0 ; x", "v1", ""],
+        "backbones/vit-s14-focus/weights/member": ["../a.pth", "/a.pth", "a/..", "a.pth\n"],
+        "backbones/vit-s14-focus/weights/sha256": ["0" * 64 + "\n"],
+    }.items(),
+)  # fmt: skip
+def test_what_becomes_a_path_or_a_command_has_one_form(
+    config: Settings, schemas: Registry, place: str, values: list[str]
+) -> None:
+    *above, key = [int(name) if name.isdigit() else name for name in place.split("/")]
+    changed: Any = config
+    for name in above:
+        changed = changed[name]
+    before = [*faults(config, schemas)]
+    for value in values:
+        changed[key] = value
+        found = [fault for fault in faults(config, schemas) if fault not in before]
+        assert len(found) == 1 and repr(value) in found[0], value
+
+
+SHOWN = [
+    *[f"{kind}/{key}" for kind in ("methods/ncm", "datasets/cub-50") for key in ("label", "short")],
+    "backbones/vit-s14-focus/label",
+    "figures/drift/caption",
+    "figures/peers/groups",
+    *[f"tables/main/{key}" for key in ("caption", "blocks/0/0", "notes/0/text", "groups")],
+    *[f"tables/published/{key}" for key in ("place/source", "place/place", "quoted", "quoted_as")],
+    "tables/orders/columns",
+]
+
+
+@pytest.mark.parametrize("place", SHOWN)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "</script><script>x()</script>",
+        ":raw-html:`x`",
+        "x\n\n.. raw:: html\n\n   x",
+        "javascript:x()",
+    ],
+)
+def test_text_of_a_page_is_one_line_without_markup(
+    config: Settings, schemas: Registry, place: str, text: str
+) -> None:
+    """Snakemake writes labels and captions into report.html without escaping them."""
+    *above, key = [int(name) if name.isdigit() else name for name in place.split("/")]
+    changed: Any = config
+    for name in above:
+        changed = changed[name]
+    before = [*faults(config, schemas)]
+    titles = {text: ["ncm"]}
+    mappings = {"groups": titles, "quoted": titles, "quoted_as": {"ncm": text}}
+    changed[key] = (mappings | {"columns": {"toy/runs": text}}).get(str(key), text)
+    found = [fault for fault in faults(config, schemas) if fault not in before]
+    assert len(found) == 1 and f"{text!r} is not one line of plain text" in found[0]
+
+
+def patterns(schema: Any) -> Iterator[str]:
+    """Yield every pattern of a schema."""
+    if isinstance(schema, dict) and isinstance(schema.get("pattern"), str):
+        yield schema["pattern"]
+    for below in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(below, dict | list):
+            yield from patterns(below)
+
+
+def test_no_pattern_lets_a_line_break_pass_at_its_end() -> None:
+    """In Python `$` also stands before a last line break."""
+    found = [
+        pattern
+        for file in (ROOT / SCHEMAS).glob("*.yaml")
+        for pattern in patterns(yaml.safe_load(file.read_text(encoding="utf-8")))
+    ]
+    assert len(found) > 10
+    assert [p for p in found if not (p.startswith("^") and p.endswith(r"\Z"))] == []
+
+
 def test_parts_of_a_composition_have_settings(config: Settings, schemas: Registry) -> None:
     hyper = {"map": {"relu": {"width": 2000, "grid": "wide"}}, "core": None, "ridge": [0.1, 1.0]}
     config["methods"]["mine"] = {"label": "Mine", "learner": "compose", "hyper": hyper}

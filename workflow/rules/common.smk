@@ -1,11 +1,12 @@
 """Settings, wildcards, and what ties sparcl/pipeline to rules."""
 
-from figures import module_name
+import sys
+
 from figures import module_name
 from sparcl import methods
 from sparcl.base.errors import SparclError
 from sparcl.extraction.datasets import folder_stamp
-from sparcl.pipeline import configuration, displays, paths, plan, specs
+from sparcl.pipeline import configuration, displays, interpreter, paths, plan, specs
 from sparcl.pipeline.provenance import order_modules, script_code
 
 
@@ -16,6 +17,9 @@ def ask(function, *arguments, **names):
     except SparclError as error:
         raise WorkflowError(str(error)) from None
 
+
+ask(interpreter.check, sys.executable)
+ask(interpreter.check_folder, str(Path.cwd()))
 
 # Until here config holds what --config and --configfile say; from here on, everything (scripts too).
 config.update(ask(configuration.load, Path(workflow.basedir), config))

@@ -1,0 +1,32 @@
+"""Paths of interpreters: those that a shell takes as they are pass."""
+
+import subprocess
+
+import pytest
+
+from sparcl.base.errors import ConfigError
+from sparcl.pipeline.interpreter import check
+
+
+@pytest.mark.parametrize("character", [chr(code) for code in range(1, 127)])
+def test_what_bash_takes_for_something_else_is_refused(character: str) -> None:
+    path = f"/x{character}y"
+    said = subprocess.run(
+        ["bash", "-c", f"printf '%s.' {path}"], capture_output=True, text=True, check=False
+    )
+    try:
+        check(path)
+    except ConfigError:
+        return
+    assert said.stdout == f"{path}."
+
+
+@pytest.mark.parametrize("name", ["ü-é", "a=b", "a,b", "a@b+1.0~2", "a#b", "a!b", "a%b"])
+def test_unusual_names_pass(name: str) -> None:
+    check(f"/{name}/bin/python3.12")
+
+
+@pytest.mark.parametrize("name", ["a b", "a'b", "{x}", "x $(touch P)", "a*", "[a]", "a\nb"])
+def test_the_character_is_named(name: str) -> None:
+    with pytest.raises(ConfigError, match="without quotes, but the path contains"):
+        check(f"/{name}/bin/python3.12")
