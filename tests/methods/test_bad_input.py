@@ -121,11 +121,11 @@ def test_no_rows_are_no_mistake_when_scoring(
 def test_a_system_beyond_the_precision_is_an_error_not_a_guess(
     name: str, stream: list[Session], probe: np.ndarray
 ) -> None:
-    # Eight rows of length 1e4 in 16 dimensions: float32 cannot tell R + 1e-3 I from singular R.
+    # Eight rows of length 1e3 in 16 dimensions: float32 cannot tell R + 1e-3 I from singular R.
     learner = build(name, **{**METHODS[name], "ridge": 1e-3}, dtype="float32")
-    learner.fit_session(stream[0][0][:2] * 1e-2, stream[0][1][:2])
+    learner.fit_session(stream[0][0][:2], stream[0][1][:2])
     logits, classes = learner.logits(probe), list(learner.classes)
-    huge = (1e4 * stream[1][0][:8], stream[1][1][:8])
+    huge = (1e3 * stream[1][0][:8], stream[1][1][:8])
     with pytest.raises(NumericalError, match=r"(?s)(?=.*session 2)(?=.*ridge)(?=.*float64)"):
         learner.fit_session(*huge)
     assert np.array_equal(learner.logits(probe), logits)
