@@ -295,8 +295,25 @@ def record() -> dict[str, Any]:
     } | dict.fromkeys(SHA, "0" * 64)  # fmt: skip
 
 
+RUN, TRACE = "toy/mine/net/sparcl/1993-0.json", "toy/mine/net/1993.json"
+
+
+def resealed(path: Path) -> Path:
+    """Seal a damaged file again, where it still is one: what a forger would do."""
+    from sparcl.base.sealed import write_sealed
+
+    try:
+        content = json.loads(path.read_bytes())
+        write_sealed(path, {key: content[key] for key in content if key != "seal"})
+    except (RecursionError, TypeError, ValueError):
+        pass
+    return path
+
+
 def write_records(folder: Path) -> list[str]:
-    (folder / "run.json").write_text(json.dumps(record()), encoding="utf-8")
+    from sparcl.base.sealed import write_sealed
+
+    write_sealed(folder / RUN, record())
     names = {"suite": "toy", "dataset": "mine", "backbone": "net", "order": 1993}
     rows = [
         {"session": 1, "mode": m, "eigenvalue": 1.0 / m, "old_eigenvalue": None} for m in (1, 2)
@@ -304,15 +321,15 @@ def write_records(folder: Path) -> list[str]:
     rows = [row | dict.fromkeys(("overlap", "shrink_exact", "shrink_bound")) for row in rows]
     trace = {"names": names, "modes": rows, "sessions": [{"kappa": 2.0}, {"kappa": 3.0}]}
     trace |= {"recommended": {"advice": "plain", "overlap": 0.1, "drift": 0.2, "cosine": 0.3}}
-    (folder / "trace.json").write_text(json.dumps(trace), encoding="utf-8")
-    return ["run.json", "trace.json"]
+    write_sealed(folder / TRACE, trace)
+    return [RUN, TRACE]
 
 
 def read_records(folder: Path) -> object:
     from sparcl.report import summary
 
-    traces = [folder / "trace.json"]
-    frames = summary.summarise([folder / "run.json"], traces)
+    traces = [resealed(folder / TRACE)]
+    frames = summary.summarise([resealed(folder / RUN)], traces)
     for frame in (*frames.values(), summary.spectra(traces), summary.recommendations(traces)):
         summary.write_csv(frame, folder / "out.csv")
     return summary.headline(frames["runs"])
@@ -322,8 +339,8 @@ def write_summaries(folder: Path) -> list[str]:
     from sparcl.report import summary
 
     write_records(folder)
-    traces = [folder / "trace.json"]
-    frames = summary.summarise([folder / "run.json"], traces)
+    traces = [folder / TRACE]
+    frames = summary.summarise([folder / RUN], traces)
     frames |= {"spectrum": summary.spectra(traces)}
     frames |= {"recommendations": summary.recommendations(traces)}
     for name, frame in frames.items():
