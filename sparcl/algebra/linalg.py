@@ -27,6 +27,7 @@ from scipy.linalg import (
 )
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from sparcl.base.checks import check_memory
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
 from sparcl.base.types import Array
@@ -62,6 +63,7 @@ class Gram:
     """
 
     def __init__(self, d: int, dtype: DTypeLike = np.float64) -> None:
+        check_memory("R", (d, d), dtype)
         self._array = np.zeros((d, d), dtype=dtype, order="F")
         self._whole = True
 

@@ -17,8 +17,8 @@ TRACE = "{names[suite]}/{names[dataset]}/{names[backbone]}/{names[order]}"
 
 def write_sealed(path: str | Path, content: Mapping[str, Any]) -> None:
     """Write a mapping of plain values as JSON, with the hash of all of it as ``seal``."""
-    content = json.loads(json.dumps(content))  # as it is read again
-    write_json(path, content | {"seal": seal(content)})
+    written = json.loads(json.dumps(content))  # as it is read again
+    write_json(path, {**written, "seal": seal(written)})
 
 
 def read_sealed(path: str | Path, place: str) -> dict[str, Any]:

@@ -209,6 +209,16 @@ def test_a_setting_of_a_head_outside_its_range(name: str, key: str) -> None:
         build(name, **{key: OUTSIDE[name][key]})
 
 
+@pytest.mark.parametrize("name", ["ranpac", "acil-rhl", "dsal", "klda", "loranpac", "sparcl-plus"])
+def test_a_width_that_no_machine_holds_says_how_much_it_takes(
+    name: str, stream: list[Session]
+) -> None:
+    with pytest.raises(
+        InputError, match=r"takes [\d,]+ GiB of memory, and this machine has [\d,]+:"
+    ):
+        build(name, width=10**10).fit_session(*stream[0])
+
+
 def test_a_core_larger_than_the_features_is_refused_at_once(stream: list[Session]) -> None:
     learner = build("sparcl", k=17)
     with pytest.raises(InputError, match="session 1: k = 17 exceeds the 16 feature dimensions"):
