@@ -1,6 +1,7 @@
 """Read summaries and refuse incomplete ones: no figure or table shows less than it claims to."""
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,16 @@ import pandas as pd
 from figures.grid import Origin
 from sparcl.base.errors import ConfigError, InputError
 from sparcl.report import published
+from sparcl.report.paired import FEWEST
 
 PUBLISHED = "published"  # quoted numbers, checked by their own reader
 PAIR = ["order", "seed"]  # one repetition of a run
+# What a caption's field {emphasis} says of the marks of `sparcl.report.paired.against_best`.
+TESTED = (
+    "Bold: the best mean. †: not told apart from it by a paired t-test over class orders "
+    "at the 5% level."
+)
+UNTESTED = "Bold: the best mean; fewer than five class orders, so no test tells the others apart."
 
 
 def read(
@@ -68,7 +76,8 @@ def fill(options: Mapping[str, Any], rows: pd.DataFrame, **values: object) -> st
         ``caption``; ``suite`` and ``sessions``, unless ``values`` have them.
     rows : DataFrame
         What the table shows: its ``backbone`` is named, and its pairs of class order and seed are
-        counted for ``{orders}``, unless ``values`` have a count.
+        counted for ``{orders}``, unless ``values`` have a count. ``{emphasis}`` explains the marks
+        that this many orders allow.
     values
         Further fields.
 
@@ -85,6 +94,8 @@ def fill(options: Mapping[str, Any], rows: pd.DataFrame, **values: object) -> st
     if set(PAIR) <= set(rows):
         known["orders"] = len(rows[PAIR].drop_duplicates())
     known |= values
+    if isinstance(orders := known.get("orders"), Integral):
+        known["emphasis"] = TESTED if int(orders) >= FEWEST else UNTESTED
     try:
         return options["caption"].format(**known)
     except KeyError as error:

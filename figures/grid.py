@@ -11,6 +11,7 @@ from figures.markup import escape, latex_table, markdown_table
 from sparcl.base.errors import InputError
 
 NOTHING = "–"  # a cell that cannot have a number
+DAGGER = "†"
 ABSENT = "no block features"  # the cell of a method that the backbone has no features for
 MANY = 20  # a dense table with more rows in a part takes smaller type to fit the page
 BROKEN = 2  # a dense part with more titles over its columns breaks them into lines
@@ -38,8 +39,9 @@ class Cell:
         Title over rows, and the name of the row.
     over, head : str
         Title over columns, and the name of the column.
-    best, underlined, quoted : bool
-        Set in bold; underlined; greyed, because the number is not this project's.
+    best, tied, underlined, quoted : bool
+        Set in bold; with a dagger, because a test does not tell it from the best; underlined;
+        greyed, because the number is not this project's.
     origin : Origin, optional
         Required of every cell with a number.
     """
@@ -51,6 +53,7 @@ class Cell:
     over: str = ""
     head: str = ""
     best: bool = False
+    tied: bool = False
     underlined: bool = False
     quoted: bool = False
     origin: Origin | None = None
@@ -154,7 +157,7 @@ def _csv(cells: Sequence[Cell]) -> str:
         row = asdict(cell) | (cell.origin or Origin("", "", ""))._asdict()
         rows.append({key: int(v) if isinstance(v, bool) else v for key, v in row.items()})
     place = ["part", "group", "label", "over", "head"]
-    columns = [*place, "printed", "best", "underlined", "quoted", *Origin._fields]
+    columns = [*place, "printed", "best", "tied", "underlined", "quoted", *Origin._fields]
     return pd.DataFrame(rows, columns=columns).to_csv(index=False, lineterminator="\n")
 
 
@@ -198,6 +201,7 @@ def _plain(cell: Cell | None) -> str:
     value, sign, spread = cell.printed.partition(" ± ")
     value = f"**{value}**" if cell.best else value
     value = f"<ins>{value}</ins>" if cell.underlined else value
+    value += DAGGER if cell.tied else ""
     return f"<sub>{value}{sign}{spread}</sub>" if cell.quoted else value + sign + spread
 
 
@@ -252,6 +256,8 @@ def _column(cells: Sequence[Cell | None]) -> list[str]:
             missing = "0" * (widest - len(spread))
             pad = rf"\phantom{{{missing}}}" if missing else ""
             text += rf" {{\scriptsize$\pm$\,{pad}{spread}}}"
+        if cell and cell.tied:
+            text += rf"\rlap{{{escape(DAGGER)}}}"  # no width: numbers stay aligned
         shown.append(rf"\textcolor{{gray}}{{{text}}}" if cell and cell.quoted else text)
     return shown
 

@@ -52,7 +52,7 @@ MEASURES = {
     ),
 }
 REST = "Other methods"
-MARKS = ["best", "underlined"]
+MARKS = ["best", "tied", "underlined"]
 NO_ORIGIN = Origin("", "", "")
 
 
@@ -64,10 +64,9 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     frames : mapping
         ``runs``: one row per run; or the frames that ``columns`` names.
     options : mapping
-        What `rows` reads, and ``caption`` with ``{suite}``, ``{backbone}``, ``{sessions}`` and
-        ``{orders}``; ``notes``: sentences after it (``text``), each if one of its methods (``of``)
-        has a row; ``blocks``: measures side by side, block under block (default: one per block);
-        ``id``: the table's id.
+        What `rows` reads; ``caption`` with the fields of `figures.frames.fill`; ``notes``:
+        sentences after it (``text``), each if one of its methods (``of``) has a row; ``blocks``:
+        measures side by side, block under block (default: one per block); ``id`` of the table.
 
     Raises
     ------
@@ -190,7 +189,7 @@ def _compared(
     if among:
         of_class = against_best(values[among], higher)
         underlined = set(of_class.index[of_class["best"]])
-    absent = dict.fromkeys(compared.columns, np.nan) | {"n": 0, "best": False}
+    absent = dict.fromkeys(compared.columns, np.nan) | {"n": 0, "best": False, "tied": False}
     numbers = {str(method): dict(row) for method, row in compared.to_dict("index").items()}
     found: dict[str, dict[str, Any]] = {}
     for method in methods:
@@ -218,6 +217,7 @@ def _cell(row: Mapping[Any, Any], short: bool) -> Cell:
         over=measure.title if short else "",
         head=row["dataset_label"],
         best=row["best"],
+        tied=row["tied"],
         underlined=row["underlined"],
         origin=Origin(row["file"], row["row"], row["column"]) if row["n"] else None,
     )
@@ -230,8 +230,9 @@ def _ordered(methods: list[str], groups: Mapping[str, list[str]]) -> dict[str, s
 
 
 def terminal(table: pd.DataFrame) -> str:
-    """Return the table that a CSV file holds for a terminal of 100 columns, its best marked ``*``."""
-    marked = table.assign(shown=table["best"].map({0: "", 1: "*"}) + table["printed"])
+    """Return the table that a CSV file holds for a terminal of 100 columns, with marks before a number."""
+    marks = table["best"].map({0: "", 1: "*"}) + table["tied"].map({0: "", 1: grid.DAGGER})
+    marked = table.assign(shown=marks + table["printed"])
     methods, datasets = (list(marked[key].unique()) for key in ("label", "dataset_label"))
     parts = []
     for measure, described in MEASURES.items():
@@ -252,7 +253,7 @@ def main(arguments: list[str]) -> int:
         )
         return 2
     print(terminal(pd.read_csv(arguments[0])))
-    print("\n* best, or not told apart from it by the 95% interval of the paired difference")
+    print("\n* best mean; † not told apart from it by a paired t-test at the 5% level")
     return 0
 
 

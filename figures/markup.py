@@ -15,6 +15,7 @@ SPECIAL = {c: "\\" + c for c in "&%$#_{}"} | {
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
     "–": "--",
+    "†": r"$^{\dagger}$",
 }
 
 

@@ -20,8 +20,8 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     frames : mapping
         ``sessions``: one row per run and session, accuracies in percent.
     options : mapping
-        ``datasets``, ``methods``, ``backbones``, ``absent``; ``caption`` with ``{suite}``,
-        ``{backbone}``, ``{sessions}`` and ``{orders}``; ``id``.
+        ``datasets``, ``methods``, ``backbones``, ``absent``; ``caption`` with the fields
+        of `figures.frames.fill`; ``id``.
 
     Raises
     ------
@@ -46,6 +46,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
                     label=label(options, "methods", str(method), short=True),
                     head=str(session),
                     best=row["best"],
+                    tied=row["tied"],
                     origin=origin(
                         options, "sessions", MEASURE, **where, method=method, session=session
                     ),

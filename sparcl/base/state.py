@@ -161,8 +161,13 @@ def _array(left: dict[str, Any], key: str, shape: Shape | None, scope: _Scope) -
 
 
 def renewed(node: Kind, **settings: Any) -> Kind:
-    """Return a new object with the same settings, but for those given, which has kept nothing yet."""
-    return type(node)(**(_fields(node) | settings))
+    """Return a new object with the same settings, but for those given, which has kept nothing yet.
+
+    Settings that are such objects themselves are renewed with it.
+    """
+    fields = _fields(node) | settings
+    alike = {k: v for k, v in fields.items() if k not in settings and isinstance(v, Stateful)}
+    return type(node)(**(fields | {name: renewed(value) for name, value in alike.items()}))
 
 
 def copied(state: Mapping[str, Any]) -> dict[str, Any]:

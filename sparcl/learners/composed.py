@@ -100,7 +100,7 @@ class Composed(Summed):
 
     def twin(self, rule: Rule, d: int) -> Self:
         """Return a new learner of d features, of the same composition and map, with another rule."""
-        twin = renewed(self, rule=rule, core=renewed(self.core), head=renewed(self.head))
+        twin = renewed(self, rule=rule, map=self.map)
         twin._begin_sums(d)
         return twin
 

@@ -7,7 +7,7 @@ Source: paper eq. 2, "ACIL-style" statistics.  The same solution as ACIL's recur
 from collections.abc import Sequence
 
 from sparcl.learners.composed import Composed
-from sparcl.parts.core import Core
+from sparcl.parts.core import spectral_core
 from sparcl.parts.rules import HoldOut, named
 
 
@@ -19,4 +19,4 @@ def build(*, ridge: float | Sequence[float] = 1.0, dtype: str = "float64") -> Co
     ridge : lambda (the paper's is 1), or several that are fitted at once
     dtype : float64 or float32
     """
-    return Composed(core=Core(k=0), rule=named(ridge, (), HoldOut()), dtype=dtype)
+    return Composed(core=spectral_core(k=0), rule=named(ridge, (), HoldOut()), dtype=dtype)

@@ -10,31 +10,32 @@ from sparcl.algebra.partition import Partition, embedded
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import NumericalError
 from sparcl.base.types import Array
+from sparcl.parts.basis import SpectralBasis
 from sparcl.parts.rules.rule import Point
 
 
 @dataclass(frozen=True)
-class Cores:
-    """What a core constrains: partitions and random directions of each threshold, and how.
+class Constraint:
+    """Which columns a core constrains in a session, and how.
 
     Attributes
     ----------
+    held : (c,) whether a column is held; known : columns that are not new
     exact : with the coupling of core and residual; residual_only : new columns have no core coordinates
     """
 
-    partitions: list[Partition]
-    Qs: list[Array]
+    held: NDArray[np.bool_]
+    known: int
     exact: bool
     residual_only: bool
 
 
 def constrained_weights(
-    cores: Cores,
+    basis: SpectralBasis,
+    constraint: Constraint,
     sums: Sums,
     points: list[Point],
     previous: list[Array],
-    held: NDArray[np.bool_],
-    known: int,
     *,
     drop: bool = False,
 ) -> list[Array]:
@@ -47,7 +48,6 @@ def constrained_weights(
     ----------
     sums : the session's among them
     previous : weights (D, c_old) of every point before the session, empty before the first
-    held : (c,) whether a column is held; known : columns that are not new
     drop : leave a point without a solution in this precision unsolved, (D, 0)
     """
     weights: dict[Point, Array] = {}
@@ -55,14 +55,14 @@ def constrained_weights(
     unsolved = sums.C[:, :0]
     for value in dict.fromkeys(point.value for point in points):
         alike = [point for point in points if point.value == value]
-        for group in [[point] for point in alike] if cores.Qs else [alike]:
+        for group in [[point] for point in alike] if basis.Qs else [alike]:
             # Features [P_res f ; Q^T f] with penalty ridge are the residual with penalty
             # ridge (I + Q Q^T)^-1 = ridge (I - Q Q^T / 2): it is halved along span(Q).
-            downdate = (value / 2, cores.Qs[group[0].j]) if cores.Qs else None
+            downdate = (value / 2, basis.Qs[group[0].j]) if basis.Qs else None
             try:
                 with sums.gram.factored(value, downdate=downdate) as A:
                     W_free = A.solve(sums.C)
-                    V = _core_solutions(cores, A, sums.D, {point.j for point in group})
+                    V = _core_solutions(basis, A, sums.D, {point.j for point in group})
             except NumericalError:
                 if not drop:
                     raise
@@ -70,46 +70,46 @@ def constrained_weights(
                 continue
             for point in group:
                 W = before.get(point)
-                if held.any() and W is not None and W.shape[1] == 0:
+                if constraint.held.any() and W is not None and W.shape[1] == 0:
                     weights[point] = unsolved  # nothing is there to be held
                 else:
-                    weights[point] = _constrained(cores, point.j, V, W_free, W, held, known)
+                    weights[point] = _constrained(
+                        constraint, basis.partitions[point.j], V, W_free, W
+                    )
     return [weights[point] for point in points]
 
 
 def _core_solutions(
-    cores: Cores, A: linalg.Factor, D: int, numbers: set[int]
+    basis: SpectralBasis, A: linalg.Factor, D: int, numbers: set[int]
 ) -> dict[tuple[int, int], Array]:
     """Return ``A^-1 U_core`` of the widest core of each decomposition, by its origin."""
     widest: dict[tuple[int, int], Partition] = {}
     for j in sorted(numbers):
-        part = cores.partitions[j]
+        part = basis.partitions[j]
         if part.origin not in widest or widest[part.origin].k < part.k:
             widest[part.origin] = part
     return {origin: A.solve(embedded(part.U_core, D)) for origin, part in widest.items()}
 
 
 def _constrained(
-    cores: Cores,
-    j: int,
+    constraint: Constraint,
+    part: Partition,
     V: dict[tuple[int, int], Array],
     W_free: Array,
     before: Array | None,
-    held: NDArray[np.bool_],
-    known: int,
 ) -> Array:
     """Hold the old columns at the core coordinates that they had ``before``."""
-    W, part = W_free.copy(), cores.partitions[j]
+    W = W_free.copy()
     if part.k == 0:
         return W
     # cores of one decomposition are nested: the first k columns of the widest one
     U, V_core = embedded(part.U_core, len(W)), V[part.origin][:, : part.k]
-    old = np.flatnonzero(held)
+    old = np.flatnonzero(constraint.held)
     if len(old) and before is not None:
         G = linalg.product(U.T, before[:, old])
-        W[:, old] = ridge.constrained(U, V_core, W_free[:, old], G, coupling=cores.exact)
-    new = np.arange(known, W.shape[1])
-    if cores.residual_only and len(new):
+        W[:, old] = ridge.constrained(U, V_core, W_free[:, old], G, coupling=constraint.exact)
+    new = np.arange(constraint.known, W.shape[1])
+    if constraint.residual_only and len(new):
         nothing = np.zeros((part.k, len(new)), dtype=W.dtype)
         W[:, new] = ridge.constrained(U, V_core, W_free[:, new], nothing)
     return W

@@ -7,31 +7,26 @@ core gives the joint ridge.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sparcl.algebra import linalg
 from sparcl.algebra.partition import (
-    Partition,
-    Rule,
-    Spectrum,
     embedded,
-    empty,
-    residual_directions,
 )
 from sparcl.algebra.recursive import ResidualInverse
 from sparcl.algebra.sums import Sums
-from sparcl.base.checks import check_choice, check_flag, check_int
-from sparcl.base.errors import InputError, NumericalError
-from sparcl.base.randomness import generator
+from sparcl.base.checks import check_choice, check_flag
+from sparcl.base.errors import NumericalError
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
+from sparcl.parts.basis import SpectralBasis
 from sparcl.parts.batch import Arrival, Batch
-from sparcl.parts.constraint import Cores, constrained_weights
+from sparcl.parts.constraint import Constraint, constrained_weights
 from sparcl.parts.heads.head import Head, Solution
-from sparcl.parts.refresh import Periodic, Policy, policy
+from sparcl.parts.refresh import policy
 from sparcl.parts.rules.rule import Point
 
 
@@ -92,44 +87,25 @@ class Core(Unheld):
 
     Parameters
     ----------
-    taus : energy thresholds, each a candidate; k : rank in place of them, 0 for an empty core
-    policy : when the core is renewed (:mod:`sparcl.parts.refresh`)
+    basis : of the core, or of several among which a rule chooses
     freeze : hold the old classes' core coordinates
     reappearing : ``frozen`` or ``free``: whether an old class with new samples is held as well
     new_classes : ``full`` ridge columns, or ``residual`` coordinates only (Algorithm 1)
     coupling : ``exact``, or ``dropped`` as Algorithm 1 prints it
     project : learn from rows projected into the null space of the previous sessions' R, which the
         paper tried and rejected
-    directions : m random residual directions, drawn anew with each partition (paper's linear
-        expansion); they halve the ridge along their span
     update : ``direct``, ``woodbury`` (:mod:`sparcl.algebra.recursive`), or ``auto``, by the number of
         new rows
-    seed : of the random directions
-
-    Attributes
-    ----------
-    partitions : of each threshold; chosen : number of the one that was chosen last
-    Qs : (d, m) random directions of each threshold, empty before the first partition
     """
 
-    taus: tuple[float, ...] = ()
-    k: int | None = None
-    policy: Policy = field(default_factory=Periodic)
+    basis: SpectralBasis
     freeze: bool = True
     reappearing: str = "frozen"
     new_classes: str = "full"
     coupling: str = "exact"
     project: bool = False
-    directions: int = 0
     update: str = "auto"
-    seed: int = 0
-    kept: ClassVar[dict[str, Shape | None]] = {
-        "partitions": None,
-        "chosen": None,
-        "Qs": (None, None),
-        "inverse": None,
-        "measured": None,
-    }
+    kept: ClassVar[dict[str, Shape | None]] = {"inverse": None}
 
     def __post_init__(self) -> None:
         check_choice("reappearing", self.reappearing, ("frozen", "free"))
@@ -138,37 +114,23 @@ class Core(Unheld):
         check_choice("update", self.update, ("auto", "direct", "woodbury"))
         check_flag("freeze", self.freeze)
         check_flag("project", self.project)
-        check_int("m", self.directions, least=0)
-        check_int("seed", self.seed, least=0)
-        if not self.rules():
-            raise InputError("A core needs an energy threshold tau or a rank k: give one.")
-        self.partitions: list[Partition] = []
-        self.chosen = 0
-        self.Qs: list[Array] = []
         self.inverse: ResidualInverse | None = None
-        self.measured: dict[str, Any] = {"renewed": False}
-
-    def rules(self) -> list[Rule]:
-        """Return the core rules, one for each threshold."""
-        return [Rule(k=self.k)] if self.k is not None else [Rule(tau=tau) for tau in self.taus]
 
     @property
     def candidates(self) -> int:
         """Cores among which to choose."""
-        return len(self.rules())
+        return len(self.basis.rules())
 
     @property
     def U_core(self) -> Array:
         """Basis (p, k) of the core that was chosen last."""
-        return self.partitions[self.chosen].U_core
+        return self.basis.U_core
 
     # --- one session -------------------------------------------------------------------------
 
     def begin(self, p: int, dtype: str) -> None:
         """Start with an empty core in the first p coordinates: R_0 = 0."""
-        if self.k is not None and self.k > p:
-            raise InputError(f"k = {self.k} exceeds the {p} feature dimensions that can be split.")
-        self.partitions = [empty(p, dtype) for _ in self.rules()]
+        self.basis.begin(p, dtype)
 
     def open(self, batch: Batch, sums: Sums, value: float, single: bool) -> None:
         """Renew the core from the sums of the previous sessions, and prepare the recursive update.
@@ -181,7 +143,7 @@ class Core(Unheld):
         if self.project:
             batch.H = _outside(batch.H, sums)
         pays = self.update == "woodbury" or ResidualInverse.pays(len(batch), sums.D)
-        fresh = self.measured["renewed"] or batch.session == 0
+        fresh = self.basis.measured["renewed"] or batch.session == 0
         if not (single and self.recursive and self.update != "direct" and pays) or fresh:
             self.inverse = None
         elif self.inverse is None:
@@ -189,26 +151,8 @@ class Core(Unheld):
             self.inverse.factor(sums.gram)
 
     def renew(self, sums: Sums, session: int, value: float) -> None:
-        """Split the space by R of the previous sessions, where the policy says so."""
-        spectrum = Spectrum(sums.gram, session, len(self.U_core))
-        rules, partitions, renewed = self.rules(), list(self.partitions), False
-        measured: dict[str, Any] = {}
-        # the largest threshold first: the others take part of its decomposition
-        for j in sorted(range(len(rules)), key=lambda j: -(rules[j].tau or 0)):
-            if rules[j].k == 0:  # an empty core is the same in every session
-                continue
-            due, found = self.policy.renews(session, spectrum, value, partitions[j])
-            measured = found if j == 0 else measured
-            if due:
-                partitions[j], renewed = spectrum.split(rules[j]), True
-        if renewed and self.directions:
-            rng = generator("residual-directions", self.seed, session)
-            self.Qs = [
-                residual_directions(part.U_core, self.directions, rng).astype(sums.dtype)
-                for part in partitions
-            ]
-        self.partitions = partitions
-        self.measured = measured | {"renewed": renewed}
+        """Renew the basis from the sums of the previous sessions, where its policy says so."""
+        self.basis.renew(sums, session, value)
 
     def solve(
         self,
@@ -234,8 +178,8 @@ class Core(Unheld):
         else:
             solved = self._solved_directly(head, sums, points, previous, arrival, drop)
             self.inverse = None  # one that is there belongs to the sums before
-        self.chosen = points[0].j
-        self.measured |= {"update": "direct" if self.inverse is None else "woodbury"}
+        self.basis.chosen = points[0].j
+        self.basis.measured |= {"update": "direct" if self.inverse is None else "woodbury"}
         return solved
 
     def _solved_directly(
@@ -247,34 +191,27 @@ class Core(Unheld):
         arrival: Arrival,
         drop: bool,
     ) -> list[Solution]:
-        if self.k == 0:
+        if self.basis.k == 0:
             return super().solve(head, sums, points, previous, arrival, drop)
         held = np.arange(arrival.classes) < (arrival.old if self.freeze else 0)
         if self.reappearing == "free":
             held[np.unique(arrival.columns)] = False
-        cores = Cores(
-            self.partitions, self.Qs, self.coupling == "exact", self.new_classes == "residual"
+        constraint = Constraint(
+            held, arrival.old, self.coupling == "exact", self.new_classes == "residual"
         )
-        solved = constrained_weights(cores, sums, points, previous, held, arrival.old, drop=drop)
+        solved = constrained_weights(self.basis, constraint, sums, points, previous, drop=drop)
         return [(W, None) for W in solved]
 
     def report(self) -> dict[str, Any]:
         """Return size and energies of the chosen core, and what the policy decided."""
-        part = self.partitions[self.chosen]
-        return self.measured | {
-            "tau": self.rules()[self.chosen].tau,
-            "k": part.k,
-            "r": part.r,
-            "energy": part.energy,
-            "energy_before": part.energy_before,
-        }
+        return self.basis.report()
 
     # --- what it needs -----------------------------------------------------------------------
 
     @property
     def whole_session(self) -> str:  # type: ignore[override]
         """Why a session must come whole; empty for an empty core."""
-        if self.k != 0:
+        if self.basis.k != 0:
             return "its core holds weights of earlier sessions (k = 0 has none)"
         return "project measures the session first" if self.project else ""
 
@@ -283,7 +220,7 @@ class Core(Unheld):
         """Why sums of a session do not suffice; empty where they do."""
         if self.project:
             return "project measures each session's samples"
-        if self.directions:
+        if self.basis.directions:
             # their basis is that of the residual, which turns with the sign of an eigenvector
             return "random residual directions differ with the last bits of R"
         if self.update == "woodbury":
@@ -298,7 +235,7 @@ class Core(Unheld):
             and self.freeze
             and (self.coupling, self.new_classes) == ("exact", "full")
             and self.reappearing == "frozen"
-            and not self.directions
+            and not self.basis.directions
         )
 
 
@@ -342,5 +279,11 @@ def spectral_core(
         trust_degrees=trust_degrees,
     )
     return Core(
-        taus, k, when, freeze, reappearing, new_classes, coupling, project, directions, update, seed
+        SpectralBasis(taus, k, when, directions, seed),
+        freeze=freeze,
+        reappearing=reappearing,
+        new_classes=new_classes,
+        coupling=coupling,
+        project=project,
+        update=update,
     )

@@ -6,10 +6,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr
 
 from sparcl.base.errors import InputError
-from sparcl.report.paired import LEVEL
+from sparcl.report.paired import FEWEST, LEVEL
 
 PAIR = ["order", "seed"]
-FEWEST = 5  # repetitions below which no test is made: a t-test of fewer has next to no power
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:

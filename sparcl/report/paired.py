@@ -8,6 +8,7 @@ from scipy.special import stdtrit
 from sparcl.base.errors import InputError
 
 LEVEL = 0.95
+FEWEST = 5  # repetitions below which no test is made: with fewer, a t-test has hardly any power
 
 
 def interval(differences: ArrayLike) -> tuple[NDArray, NDArray, NDArray]:
@@ -47,8 +48,9 @@ def against_best(values: pd.DataFrame, higher_is_better: bool) -> pd.DataFrame:
     DataFrame
         A row per method: ``n``; ``mean`` and ``std`` (n - 1 in the denominator, nan for n = 1);
         ``gap``, ``gap_low`` and ``gap_high``, by how much the method is worse than the best one
-        with the `interval` of this difference; ``best``, whether that interval contains zero, or
-        for n = 1 whether the values are equal.
+        with the `interval` of this difference; ``best``, whether its mean is the best one; and
+        ``tied``, whether the paired t-test at the 5% level does not tell another method from the
+        best one, which with fewer than five repetitions is never said.
 
     Raises
     ------
@@ -73,7 +75,8 @@ def against_best(values: pd.DataFrame, higher_is_better: bool) -> pd.DataFrame:
             "gap": gap,
             "gap_low": low,
             "gap_high": high,
-            "best": low <= 0 if len(values) > 1 else gap == 0,
+            "best": gap == 0,
+            "tied": (gap != 0) & (low <= 0) & (len(values) >= FEWEST),
         },
         index=values.columns,
     )

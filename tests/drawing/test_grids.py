@@ -46,7 +46,7 @@ class TestGrid:
         cell("one", "a", "9.5 ± 10.0", over="measured", best=True),
         cell("one", "b", "8.0 ± 1.0", over="measured", underlined=True),
         cell("one", "c & d", "77.10", over="published", quoted=True),
-        cell("two", "a", "8.5 ± 2.0", over="measured", group="apart"),
+        cell("two", "a", "8.5 ± 2.0", over="measured", group="apart", tied=True),
     )
 
     def test_latex(self):
@@ -58,7 +58,10 @@ class TestGrid:
         first = r"one & \textbf{9.5} {\scriptsize$\pm$\,10.0} & \underline{8.0} "
         assert first + r"{\scriptsize$\pm$\,1.0} & \textcolor{gray}{77.10} \\" in tex
         assert r"\multicolumn{4}{l}{\emph{apart}} \\" in tex
-        assert r"\quad two & 8.5 {\scriptsize$\pm$\,\phantom{0}2.0} & -- & -- \\" in tex
+        assert (
+            r"\quad two & 8.5 {\scriptsize$\pm$\,\phantom{0}2.0}\rlap{$^{\dagger}$} & -- & -- \\"
+            in tex
+        )
         assert r"\multicolumn{1}{c}{c \& d}" in tex
         assert tex.count("{") == tex.count("}") and tex.count(r"\begin{") == tex.count(r"\end{")
 
@@ -67,7 +70,7 @@ class TestGrid:
         rows = lines(text)
         assert "|  | a (measured) | b (measured) | c & d (published) |" in text
         assert rows["one"] == ["**9.5** ± 10.0", "<ins>8.0</ins> ± 1.0", "<sub>77.10</sub>"]
-        assert rows["two"] == ["8.5 ± 2.0", "–", "–"]
+        assert rows["two"] == ["8.5† ± 2.0", "–", "–"]
 
     def test_dense_blocks(self):
         """Titles stand block below block, and neighbours without features share the words."""

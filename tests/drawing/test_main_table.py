@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from figures import main_table
+from figures.frames import TESTED, UNTESTED
 from figures.markup import escape
 from sparcl.base.errors import ConfigError, InputError
 
@@ -72,8 +73,7 @@ def test_latex(frames, settings):
     cell = r"\textbf{83.0} {\scriptsize$\pm$\,\phantom{0}0.0}"
     last = r"\textbf{73.0} {\scriptsize$\pm$\,0.0}"
     assert first == rf"\quad SPARCL-PAPER & {cell} & {cell} & {last} & {last} \\"
-    # not told apart from 83 with a deviation of 11
-    assert r"\quad ACIL & \textbf{81.0} {\scriptsize$\pm$\,11.0}" in tex
+    assert r"\quad ACIL & 81.0 {\scriptsize$\pm$\,11.0} & " in tex
     drift = [line for line in tex.splitlines() if line.startswith(r"\quad SPARCL &")][1]
     assert drift.endswith(r"2.0 {\scriptsize$\pm$\,0.0} \\")  # 0.02 printed in percent
     columns = {line.count("&") for line in tex.splitlines() if line.startswith(r"\quad")}
@@ -92,30 +92,38 @@ def test_markdown(frames, settings):
     assert {line.count("|") for line in body} == {4}
 
 
-class TestUnderline:
-    """The best of a class is marked among the class alone, by the rule of the best of all."""
+class TestEmphasis:
+    """The best mean in bold, that of a class underlined, and daggers from five orders on."""
 
     @pytest.fixture
-    def texts(self, frames, settings):
+    def many(self, frames, settings):
+        """Five orders: acil moves by up to 2 from its mean on set one, ncm and acil tie on set two."""
         runs = frames["runs"]
-        # ncm - acil: -1, 0, 1 on set one (a tie); constantly -1 on set two (no tie)
-        acil = runs["method"].eq("acil") & runs["dataset"].eq("one")
-        runs.loc[acil, "A_bar"] = [80.0, 81, 82]
-        settings |= {"underline": ["ncm", "acil", "absent"]}
-        return main_table.texts(frames, settings)
+        runs = pd.concat([runs, runs.assign(order=runs["order"] + 10)], ignore_index=True)
+        runs = runs[runs["order"] != 2005]
+        acil, one = runs["method"].eq("acil"), runs["dataset"].eq("one")
+        runs.loc[acil & one, "A_bar"] = [80.0, 84, 79, 83, 84]  # mean 82, s.d. 2.3
+        runs.loc[acil & ~one, "A_bar"] = 80.0
+        return {"runs": runs}, settings | {"underline": ["ncm", "acil", "absent"]}
 
-    def test_markdown(self, texts):
-        # 2, with half width 2.48, from the best of all: both marks
-        assert "| the acil | <ins>**81.0**</ins> ± 1.0 | <ins>81.0</ins> ± 0.0 |" in texts[".md"]
-        assert "| the ncm | <ins>80.0</ins> ± 0.0 | 80.0 ± 0.0 |" in texts[".md"]
-        assert "| the sparcl-paper | **83.0** ± 0.0 | **83.0** ± 0.0 |" in texts[".md"]
+    def test_markdown(self, many):
+        text = main_table.texts(*many)[".md"]
+        assert "| the acil | <ins>82.0</ins>† ± 2.3 | <ins>80.0</ins> ± 0.0 |" in text
+        assert "| the ncm | 80.0 ± 0.0 | <ins>80.0</ins> ± 0.0 |" in text
+        assert "| the sparcl | 82.0 ± 0.0 | 82.0 ± 0.0 |" in text
+        assert "| the sparcl-paper | **83.0** ± 0.0 | **83.0** ± 0.0 |" in text
 
-    def test_latex(self, texts):
-        (acil,) = [r for r in texts[".tex"].splitlines() if r.startswith(r"\quad ACIL & \und")][:1]
-        spread = r" {\scriptsize$\pm$\,%s}"
-        first = rf"\underline{{\textbf{{81.0}}}}{spread % '1.0'}"
-        second = rf"\underline{{81.0}}{spread % '0.0'}"
-        assert acil.startswith(rf"\quad ACIL & {first} & {second} & ")
+    def test_latex(self, many):
+        tex = main_table.texts(*many)[".tex"]
+        spread = r"{\scriptsize$\pm$\,2.3}\rlap{$^{\dagger}$}"
+        assert rf"\quad ACIL & \underline{{82.0}} {spread} & " in tex
+
+    def test_the_caption_says_what_the_marks_mean(self, many, frames):
+        _, settings = many
+        settings |= {"caption": "{orders} orders. {emphasis}"}
+        assert main_table.texts(*many)[".md"].startswith(f"5 orders. {TESTED}")
+        few = main_table.texts(frames, settings)[".md"]
+        assert few.startswith(f"3 orders. {UNTESTED}") and "†" not in few
 
     def test_what_is_in_bold_does_not_depend_on_it(self, frames, settings):
         plain = main_table.rows(frames, settings)

@@ -117,7 +117,9 @@ def body(markdown: str) -> Counter[str]:
     lines = markdown.splitlines()
     for above, line in itertools.pairwise(lines):
         if line.startswith("| ") and above.startswith("|"):
-            cells = [re.sub(r"\*\*|</?ins>|</?sub>", "", c.strip()) for c in line.split("|")[2:-1]]
+            cells = [
+                re.sub(r"\*\*|</?ins>|</?sub>|†", "", c.strip()) for c in line.split("|")[2:-1]
+            ]
             shown.update(c for c in cells if c)
     return shown
 

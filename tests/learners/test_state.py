@@ -16,7 +16,7 @@ from sparcl.base.state import Stateful
 from sparcl.learners.composed import Composed
 from sparcl.methods import build
 from sparcl.methods.ncm import NearestClassMean
-from sparcl.parts.core import Core
+from sparcl.parts.core import spectral_core
 from sparcl.parts.maps import Map
 from sparcl.parts.rules import WIDE
 
@@ -146,7 +146,7 @@ class Centred(Map):
 
 
 def test_a_new_part_is_kept_without_code(sessions: list[Session], tmp_path: Path) -> None:
-    learner = fit(Composed(map=Centred(2.0), core=Core(taus=(0.5,))), sessions[:2])
+    learner = fit(Composed(map=Centred(2.0), core=spectral_core(tau=0.5)), sessions[:2])
     learner.save(tmp_path / "learner.npz")
     again = Composed.load(tmp_path / "learner.npz")
     assert again.map.scale == 2.0
@@ -207,7 +207,7 @@ def test_shapes_that_do_not_fit_the_rest_are_refused(key: str, cut: object, stat
         Composed.from_state(state | {key: state[key][cut]})
 
 
-@pytest.mark.parametrize("key", ["header", "sums/header", "rule/fitted/core/policy/header"])
+@pytest.mark.parametrize("key", ["header", "sums/header", "rule/fitted/core/basis/policy/header"])
 def test_an_unknown_or_another_kind_is_refused(key: str, state: dict) -> None:
     header = json.loads(state[key])
     with pytest.raises(InputError, match="Nothing"):

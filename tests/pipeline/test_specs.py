@@ -43,14 +43,9 @@ def test_names_of_grids_become_lists_in_parts_too(config: Settings) -> None:
     assert specs.timing(config, "methods")["variants"]["flycl"]["hyper"]["grid"][0] == 1e-8
 
 
-def test_the_validation_share_goes_to_methods_that_take_it(
-    config: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taking = {"ranpac": ("ridge", "width", "validation_share")}
-    known = provenance.hyperparameters
-    monkeypatch.setattr(specs, "hyperparameters", lambda name: taking.get(name) or known(name))
+def test_the_validation_share_goes_to_methods_that_take_it(config: Settings) -> None:
     config["validation"]["share"] = 0.3
-    assert specs.method(config, "ranpac")["hyper"] == {"validation_share": 0.3, "width": 2000}
+    assert specs.method(config, "ranpac")["hyper"]["validation_share"] == 0.3
     config["methods"]["ranpac"]["hyper"]["validation_share"] = 0.1
     assert specs.method(config, "ranpac")["hyper"]["validation_share"] == 0.1
     assert "validation_share" not in specs.method(config, "ncm")["hyper"]
@@ -64,10 +59,11 @@ def test_a_selection_has_candidates_of_what_is_selected_and_the_value_of_what_is
     config["methods"]["sparcl"] |= {"hyper": {"tau": 0.5, "refresh": 1}, "select": ["ridge"]}
     spec = specs.selection(config, "sparcl")
     assert spec["selection"]["grid"] == {"ridge": grid["ridge"], "tau": [0.5]}
-    assert spec["hyper"] == {"refresh": 1}
-    assert specs.method(config, "sparcl")["hyper"] == {"tau": 0.5, "refresh": 1}
+    share = {"validation_share": config["validation"]["share"]}
+    assert spec["hyper"] == share | {"refresh": 1}
+    assert specs.method(config, "sparcl")["hyper"] == share | {"tau": 0.5, "refresh": 1}
     config["methods"]["sparcl"]["hyper"] = {"tau": None, "k": 0}
-    assert specs.selection(config, "sparcl")["hyper"] == {"tau": None, "k": 0}
+    assert specs.selection(config, "sparcl")["hyper"] == share | {"tau": None, "k": 0}
 
 
 def test_a_selection_with_a_fixed_tau_runs(config: Settings) -> None:

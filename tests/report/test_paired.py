@@ -21,34 +21,46 @@ def test_one_difference_has_no_interval() -> None:
     assert mean == 2 and np.isnan([low, high]).all()
 
 
+FIVE = [10.0] * 5  # the best method's values
+
+
 @pytest.mark.parametrize(
     ("other", "higher", "tied"),
     [
-        # d = 1, 2, 3: mean 2, half width 4.3027 / sqrt(3) = 2.4842
-        ([9.0, 8.0, 7.0], True, True),
-        # d = 2, 3, 4
-        ([8.0, 7.0, 6.0], True, False),
-        ([12.0, 13.0, 14.0], False, False),
+        # d = 1, 2, 3, 4, 5: mean 3, half width 2.7764 * 1.5811 / sqrt(5) = 1.9632
+        ([9.0, 8.0, 7.0, 6.0, 5.0], True, False),
+        ([11.0, 12.0, 13.0, 14.0, 15.0], False, False),
+        # d = -1, 0, 1, 2, 3: mean 1, same width
+        ([11.0, 10.0, 9.0, 8.0, 7.0], True, True),
     ],
 )
 def test_a_method_is_tied_with_the_best_if_the_interval_contains_zero(
     other: list[float], higher: bool, tied: bool
 ) -> None:
-    values = pd.DataFrame({"a": [10.0, 10.0, 10.0], "b": other})
-    compared = paired.against_best(values, higher)
-    assert compared["best"].tolist() == [True, tied]
+    compared = paired.against_best(pd.DataFrame({"a": FIVE, "b": other}), higher)
+    assert compared["best"].tolist() == [True, False]
+    assert compared["tied"].tolist() == [False, tied]
     gap = abs(10 - np.mean(other))
-    expected = [3, np.mean(other), 1, gap, gap - 2.4842, gap + 2.4842]
+    expected = [5, np.mean(other), np.sqrt(2.5), gap, gap - 1.9632, gap + 1.9632]
     columns = ["n", "mean", "std", "gap", "gap_low", "gap_high"]
     assert compared.loc["b", columns].tolist() == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_constant_lead_is_one_however_wide_the_spread() -> None:
-    values = pd.DataFrame({"a": [50.0, 60.0, 70.0], "b": [49.9, 59.9, 69.9]})
-    assert paired.against_best(values, True)["best"].tolist() == [True, False]
+    values = pd.DataFrame({"a": [50.0, 60.0, 70.0, 80.0, 90.0]})
+    values["b"] = values["a"] - 0.1
+    assert not paired.against_best(values, True)["tied"].any()
 
 
-def test_one_repetition_marks_equal_values_alone() -> None:
+def test_fewer_than_five_repetitions_are_not_tested() -> None:
+    values = pd.DataFrame({"a": FIVE, "b": [11.0, 10.0, 9.0, 8.0, 7.0]})
+    assert paired.against_best(values, True)["tied"].any()
+    for n in (1, 2, 4):
+        few = paired.against_best(values[::-1][:n], True)
+        assert few["best"].tolist() == [True, False] and not few["tied"].any()
+
+
+def test_equal_means_are_both_the_best() -> None:
     values = pd.DataFrame({"a": [1.0], "b": [1.0001], "c": [1.0001]})
     compared = paired.against_best(values, True)
     assert compared["best"].tolist() == [False, True, True]

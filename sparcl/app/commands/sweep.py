@@ -66,7 +66,7 @@ def run(chosen: argparse.Namespace) -> None:
         for (i, j), correct in sweep.correct(summed.sums, Phi, y, sessions, fitted).items():
             A_t = metrics.session_accuracy(correct, counts, session)
             ridge = fitted.rule.grid[i]
-            tau = core.rules()[j].tau if isinstance(core, Core) else None
+            tau = core.basis.rules()[j].tau if isinstance(core, Core) else None
             print(
                 f"{number:>6}  {ridge:>8g}  {'-' if tau is None else f'{tau:g}':>6}  {A_t.mean():>7.2f}  "
                 f"{A_t[-1]:>7.2f}"
