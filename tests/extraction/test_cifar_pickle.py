@@ -50,7 +50,7 @@ def test_pixels_come_back(order):
         b"",
         b"cos\nsystem\n(U\x04truetR.",
     ],
-    ids=range(14),
+    ids=range(15),
 )
 def test_anything_else_is_refused(content):
     with pytest.raises(pickle.UnpicklingError):
