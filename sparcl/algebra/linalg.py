@@ -27,11 +27,13 @@ from scipy.linalg import (
 )
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from sparcl.base.checks import check_memory
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
 from sparcl.base.types import Array
 
 MIRROR_BLOCK = 128
+ROUNDING = 4  # a pivot below so many units in the last place of its diagonal entry is no number
 UPPER = np.triu(np.ones((MIRROR_BLOCK, MIRROR_BLOCK), dtype=bool), 1)
 # A truncated eigendecomposition is tried with these ranks while the rank is below d / TRUNCATED:
 # measured at d = 384 to 2,048, Lanczos is faster than the dense driver up to about there.
@@ -61,6 +63,7 @@ class Gram:
     """
 
     def __init__(self, d: int, dtype: DTypeLike = np.float64) -> None:
+        check_memory("R", (d, d), dtype)
         self._array = np.zeros((d, d), dtype=dtype, order="F")
         self._whole = True
 
@@ -88,6 +91,11 @@ class Gram:
     def dtype(self) -> np.dtype:
         """Working precision."""
         return self._array.dtype
+
+    @property
+    def diagonal(self) -> Array:
+        """The diagonal (d,); do not write into it."""
+        return self._array.diagonal()
 
     @property
     def full(self) -> Array:
@@ -141,6 +149,10 @@ class Gram:
                 syrk(-weight, np.asfortranarray(Q), beta=1.0, c=R, lower=0, overwrite_c=1)
             R.flat[:: len(R) + 1] += R.dtype.type(shift)
             _, info = potrf(R, lower=0, clean=0, overwrite_a=1)
+            if not info:
+                # a pivot that is only what rounding left of its diagonal entry
+                lost = R.diagonal() ** 2 <= ROUNDING * np.finfo(R.dtype).eps * (diagonal + shift)
+                info = int(np.argmax(lost)) + 1 if lost.any() else 0
             if info:
                 raise NumericalError(
                     f"R + {shift:g} I is not positive definite (d = {len(R)}, {R.dtype}, leading "

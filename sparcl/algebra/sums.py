@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
-from sparcl.base.errors import InputError
+from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape, Stateful
+from sparcl.base.types import Array
 
 ROWS = 4096  # rows converted to the working precision at a time
 
@@ -49,6 +50,11 @@ class Sums(Stateful):
     def n(self) -> int:
         """Samples seen."""
         return int(self.counts.sum())
+
+    @property
+    def mean_square(self) -> float:
+        """Mean squared length of the rows seen; 0 before the first."""
+        return float(self.gram.diagonal.sum()) / max(self.n, 1)
 
     def grow(self, classes: int) -> None:
         """Append zero columns until there are ``classes`` of them."""
@@ -104,6 +110,8 @@ class Sums(Stateful):
         ------
         InputError
             When the dimensions differ, or a column does not exist or is named twice.
+        NumericalError
+            When one side vanishes beside the other (:func:`check_lengths`).
         """
         columns = np.asarray(columns, dtype=np.int64)
         if len(other.gram) != len(self.gram):
@@ -117,6 +125,31 @@ class Sums(Stateful):
                 f"Cannot merge {len(other.counts)} class columns as {columns.tolist()} into "
                 f"{len(self.counts)}: grow() first and name a column of its own for each class."
             )
+        check_lengths(np.array([other.mean_square], dtype=self.dtype), self.mean_square)
         self.gram.merge(other.gram)
         self.C[:, columns] += other.C
         self.counts[columns] += other.counts
+
+
+def check_lengths(squares: Array, before: float) -> None:
+    """Raise NumericalError where some rows are so long that others vanish beside them in a sum of squares.
+
+    Parameters
+    ----------
+    squares : (n,) squared lengths of rows, in the precision of the sum
+    before : mean of those of earlier rows, 0 without any
+    """
+    typical = [float(np.median(part)) for part in (squares[squares > 0],) if len(part)]
+    typical += [before] * (before > 0)
+    longest, least = max(squares.max(initial=0), before), min(typical, default=np.inf)
+    if longest * float(np.finfo(squares.dtype).eps) >= least:
+        raise NumericalError(
+            f"rows differ too much in length: the longest has {longest**0.5:.3g}, and others, typically of "
+            f"{least**0.5:.3g}, vanish beside it in {squares.dtype}. Usual cause: a damaged row, or sessions of "
+            "different scales; divide each row by its norm."
+        )
+
+
+def squared_lengths(H: Array) -> Array:
+    """Return the squared length (n,) of each row of H (n, D): 2 n D flops."""
+    return np.einsum("nd,nd->n", H, H)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
 from sparcl.base.files import read_json
+from sparcl.protocol.stream import order_hash
 
 
 def assignment(text: str) -> tuple[str, Any]:
@@ -37,7 +38,7 @@ def sessions(path: Path) -> list[NDArray[np.int64]]:
     Raises
     ------
     InputError
-        When the file holds something else.
+        When the file holds something else, or other sessions than its hash says.
     """
     content = read_json(path)
     found = content.get("sessions") if isinstance(content, dict) else None
@@ -45,6 +46,11 @@ def sessions(path: Path) -> list[NDArray[np.int64]]:
         raise InputError(
             f'{path}: not a class order. Expected {{"sessions": [[3, 1], [0, 2]]}}, whole numbers from 0 '
             "that are positions in the files' class list."
+        )
+    if content.get("sha256", own := order_hash(found)) != own:
+        raise InputError(
+            f"{path}: its sessions are not those of its sha256. Usual cause: it was edited by hand; take the "
+            "key sha256 out of an order of your own."
         )
     return [np.array(part, dtype=np.int64) for part in found]
 

@@ -1,8 +1,11 @@
 """Checks of single hyper-parameters; each failure names the parameter and what it may be."""
 
+import math
+import os
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from sparcl.base.errors import InputError
 
@@ -50,6 +53,17 @@ def check_dtype(value: Any) -> np.dtype:
     if value not in DTYPES:
         raise InputError(f"dtype = {value!r}: the working precision is {' or '.join(DTYPES)}.")
     return np.dtype(value)
+
+
+def check_memory(what: str, shape: tuple[int, ...], dtype: DTypeLike) -> None:
+    """Raise InputError when an array of this shape takes more memory than the machine has."""
+    takes = math.prod(shape) * np.dtype(dtype).itemsize
+    has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if takes > has:
+        raise InputError(
+            f"{what} of shape {shape} takes {takes / 2**30:,.0f} GiB of memory, and this machine has "
+            f"{has / 2**30:,.0f}: lower width, or use a machine with more."
+        )
 
 
 def _is_real(value: Any) -> bool:

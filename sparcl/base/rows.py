@@ -3,13 +3,20 @@
 import numpy as np
 from numpy.typing import NDArray
 
+SQUARES = (1e-140, 1e140)  # norms whose squares float64 holds, those of a row's small parts too
 NORMALISATION = {True: "unit norm", False: "none"}  # whether rows are divided by their norms
 
 
 def unit(Phi: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the rows of Phi (n, d) over their Euclidean norm; a zero row stays zero."""
     Phi = np.asarray(Phi, dtype=np.float64)
-    norm = np.linalg.norm(Phi, axis=1, keepdims=True)
+    with np.errstate(over="ignore"):
+        norm = np.linalg.norm(Phi, axis=1, keepdims=True)
+    squares_fit = (norm > SQUARES[0]) & (norm < SQUARES[1])
+    if not squares_fit.all():
+        largest = np.abs(Phi).max(axis=1, keepdims=True, initial=0)
+        Phi = np.where(squares_fit | (largest == 0), Phi, Phi / np.where(largest > 0, largest, 1))
+        norm = np.linalg.norm(Phi, axis=1, keepdims=True)
     return Phi / np.where(norm > 0, norm, 1)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
-from sparcl.algebra.sums import Sums
+from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_dtype
 from sparcl.base.errors import InputError
 from sparcl.base.state import Shape, renewed
@@ -76,7 +76,7 @@ class Composed(Summed):
         order, cut = self.rule.arrange(columns, self.session)
         Phi = self._transformed(Phi)
         self.begin(Phi)
-        batch = Batch(columns, old, classes, self.session, Phi, self.map, weights)
+        batch = Batch(columns, old, classes, self.session, Phi, self._mapped, weights)
         self.learn(batch if order is None else batch.take(order), cut)
 
     def learn(self, batch: Batch, cut: int) -> None:
@@ -148,7 +148,9 @@ class Composed(Summed):
     def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
         Phi = self._transformed(Phi)
         self.begin(Phi)
-        Batch(columns, len(self.classes), classes, self.session, Phi, self.map).add_to(self.total)
+        Batch(columns, len(self.classes), classes, self.session, Phi, self._mapped).add_to(
+            self.total
+        )
 
     def _add_sums(self, other: Self, columns: NDArray[np.integer], classes: int) -> None:
         if self.sums is None:
@@ -184,6 +186,12 @@ class Composed(Summed):
 
     def _transformed(self, Phi: Array) -> Array:
         return self.transform(np.asarray(Phi, dtype=self.dtype))
+
+    def _mapped(self, Phi: Array) -> Array:
+        """Map transformed rows that are to be summed; NumericalError where some would vanish in R."""
+        H = self.map(Phi)
+        check_lengths(squared_lengths(H), self.total.mean_square)
+        return H
 
     def _begin_sums(self, d: int) -> None:
         D = self.map.output

@@ -26,7 +26,7 @@ def learn_sums(
         When the composition reads samples, a class was learned before or has no sample, or the
         features differ.
     NumericalError
-        When the ridge system is not positive definite.
+        When the ridge system is not positive definite, or scores are not finite or all the same.
     """
     learner.check_usable()
     needed = needs_rows(learner)
@@ -57,6 +57,7 @@ def learn_sums(
         learner.failure = str(error)
         raise NumericalError(f"{where}: {error}") from error
     learner.classes, learner.d = np.concatenate([learner.classes, labels]), sums.d
+    learner.try_scores()
     learner.session += 1
 
 

@@ -13,7 +13,13 @@ from sparcl.base.files import replacing
 from sparcl.base.npz import read_npz
 from sparcl.base.state import Shape, Stateful, copied, pack, unpack
 from sparcl.base.types import Array
-from sparcl.learners.checks import checked_rows, checked_session
+from sparcl.learners.checks import (
+    check_learned,
+    check_scores,
+    checked_rows,
+    checked_session,
+    probes,
+)
 
 
 class Learner(Stateful, ABC):
@@ -32,10 +38,12 @@ class Learner(Stateful, ABC):
     d : features of a row, 0 before the first session
     failure : why a session could not be learned to its end, which makes the learner unusable
     open : labels that are new in a session that comes in parts; None between sessions
+    dtype : working precision
     keeps_samples : whether samples themselves are kept, by design of the method
     """
 
     keeps_samples: ClassVar[bool] = False
+    dtype = "float64"  # a setting of some learners
     kept: ClassVar[dict[str, Shape | None]] = {
         "classes": ("seen",),
         "session": None,
@@ -65,18 +73,21 @@ class Learner(Stateful, ABC):
             For wrong shapes, no samples, non-finite features, non-integer labels, or a feature
             dimension that differs from earlier sessions; the message names the session.
         NumericalError
-            When the ridge system is not positive definite.
+            When the ridge system is not positive definite, features are too large or too small for the
+            working precision, or the session's scores are not finite or all the same.
         """
         self.check_usable()
         if self.open is not None:
             raise InputError(
                 f"session {self.session + 1} was begun in parts: end it with solve() before the next."
             )
-        Phi, y = checked_session(Phi, y, self.d, self.session)
+        Phi, y = checked_session(Phi, y, self.d, self.session, self.dtype)
         classes, columns = self._columns(y)
         old = len(self.classes)
         try:
             self._fit(Phi, columns, old, len(classes))
+            few = Phi[probes(len(Phi))]
+            check_learned(self._logits(few), few)
         except InputError as error:
             raise InputError(f"session {self.session + 1}: {error}") from error
         except NumericalError as error:
@@ -87,14 +98,22 @@ class Learner(Stateful, ABC):
         self.session += 1
 
     def logits(self, Phi: Array) -> Array:
-        """Return scores (n, c) of Phi (n, d); columns in the order of :attr:`classes`."""
+        """Return scores (n, c) of Phi (n, d); columns in the order of :attr:`classes`.
+
+        Raises
+        ------
+        InputError
+            Before the first session, inside one, and for features of another shape or not finite.
+        NumericalError
+            When features are too large or too small for the working precision, or a score is not finite.
+        """
         if not self.d:
             raise InputError("No session was fitted yet: call fit_session before logits.")
         if self.open is not None:
             raise InputError(
                 f"session {self.session + 1} is in progress: end it with solve() before logits."
             )
-        return self._logits(checked_rows(Phi, self.d))
+        return check_scores(self._logits(checked_rows(Phi, self.d, self.dtype)))
 
     def predict(self, Phi: Array) -> NDArray[np.int64]:
         """Return the label (n,) with the highest score among the classes seen."""
@@ -169,6 +188,17 @@ class Learner(Stateful, ABC):
         known = np.concatenate([self._known, np.setdiff1d(y, self._known)])
         sorter = np.argsort(known, kind="stable")
         return known, sorter[np.searchsorted(known, y, sorter=sorter)]
+
+    def try_scores(self) -> None:
+        """Raise NumericalError, and make the learner unusable, where scores after a session are no numbers."""
+        few = np.stack(
+            [np.ones(self.d), np.zeros(self.d)]
+        )  # in place of rows: ones meet every weight
+        try:
+            check_learned(self._logits(few), few)
+        except NumericalError as error:
+            self.failure = str(error)
+            raise NumericalError(f"session {self.session + 1}: {error}") from error
 
     def check_usable(self) -> None:
         """Raise NumericalError after a session that could not be learned to its end."""

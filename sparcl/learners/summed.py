@@ -30,7 +30,7 @@ class Summed(Learner):
             As :meth:`fit_session`, and where the method must see a session whole.
         """
         self._check_divisible()
-        Phi, y = checked_session(Phi, y, self.d, self.session)
+        Phi, y = checked_session(Phi, y, self.d, self.session, self.dtype)
         known, columns = self._columns(y)
         self._add_samples(Phi, columns, len(known))
         self.open, self.d = known[len(self.classes) :], Phi.shape[1]
@@ -76,7 +76,8 @@ class Summed(Learner):
         InputError
             When nothing was accumulated or merged since the last session.
         NumericalError
-            When the ridge system is not positive definite; the session stays in progress.
+            When the ridge system is not positive definite; the session stays in progress.  When scores
+            are not finite or all the same; the learner is then unusable.
         """
         self._check_divisible()
         where = f"session {self.session + 1}"
@@ -91,6 +92,7 @@ class Summed(Learner):
         except NumericalError as error:
             raise NumericalError(f"{where}: {error}") from error
         self.classes, self.open = known[order], None
+        self.try_scores()
         self.session += 1
 
     @abstractmethod

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg, ridge
-from sparcl.algebra.sums import Sums
+from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_choice, check_dtype, check_positive
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
@@ -109,6 +109,7 @@ class DualStream(Learner):
         first = self._chosen(0, lambda rows: np.maximum(self._inner(Phi[rows]), 0), Y)
         self.sums.grow(classes)
         for rows, a, _ in self._streams(Phi):
+            check_lengths(squared_lengths(a), self.sums.mean_square)
             self.sums.accumulate(a, columns[rows])
         with self.sums.gram.factored(first) as A:
             self.weights = A.solve(self.sums.C)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
-from sparcl.algebra.sums import Sums
+from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_choice, check_dtype, check_fraction, check_int
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
@@ -89,6 +89,7 @@ class TruncatedLeastSquares(Learner):
         for start in range(0, len(Phi), BLOCK):
             rows = slice(start, start + BLOCK)
             H = self.expand(Phi[rows])
+            check_lengths(squared_lengths(H), float(np.sum(self.s**2)) / max(self.n, 1))
             self.n += len(H)
             if self.sums is None:
                 self.C += H.T @ (columns[rows, None] == np.arange(classes)).astype(self.dtype)

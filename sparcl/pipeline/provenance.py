@@ -63,7 +63,7 @@ def script_code(script: str, *modules: str) -> list[str]:
 
 def order_modules(order_rule: str) -> list[str]:
     """Return the modules that class orders rest on; those of features too, where the rule looks at them."""
-    modules = ["sparcl.protocol.stream", "sparcl.base.files", "sparcl.features.matching"]
+    modules = ["sparcl.protocol.stream", "sparcl.base.sealed", "sparcl.features.matching"]
     if order_rule != "random":
         modules += ["sparcl.protocol.orders", "sparcl.protocol.experiment", "sparcl.features.store"]
     return modules

@@ -1,5 +1,7 @@
 """Class orders, sessions, and the pseudo-stream inside a base session."""
 
+import hashlib
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,6 +40,11 @@ def split_sessions(order: Ints, sessions: int, base_classes: int = 0) -> list[In
         )
     first = [order[:base_classes]] if base_classes else []
     return first + (np.array_split(order[base_classes:], rest) if rest else [])
+
+
+def order_hash(sessions: list[list[int]]) -> str:
+    """Return the sha256 of the classes of each session, which records of runs quote."""
+    return hashlib.sha256(repr(sessions).encode()).hexdigest()
 
 
 def rows_of(labels: Ints, classes: Ints) -> NDArray[np.intp]:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
-from sparcl.base.files import read_json, write_text
+from sparcl.base.files import write_text
+from sparcl.base.sealed import RUN, TRACE, read_sealed
 from sparcl.protocol import metrics
 
 if TYPE_CHECKING:
@@ -79,11 +80,11 @@ def summarise(
     streams: dict[Any, list[dict[str, Any]]] = {}
     for path in traces:
         with _naming(path):
-            trace = read_json(path)
+            trace = read_sealed(path, TRACE)
             streams[_stream(trace["names"])] = trace["sessions"]
     for path in records:
         with _naming(path):
-            record = read_json(path)
+            record = read_sealed(path, RUN)
             rows = _session_rows(record)
             sessions += rows
             runs.append(_run_row(record, rows))
@@ -120,7 +121,7 @@ def spectra(traces: Iterable[str | Path]) -> "pd.DataFrame":
     rows: list[dict[str, Any]] = []
     for path in traces:
         with _naming(path):
-            trace = read_json(path)
+            trace = read_sealed(path, TRACE)
             rows += [trace["names"] | row for row in trace["modes"]]
     return frame(rows, [*keys, *values, "shrink_bound"])
 
@@ -130,7 +131,7 @@ def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
     rows: list[dict[str, Any]] = []
     for path in traces:
         with _naming(path):
-            trace = read_json(path)
+            trace = read_sealed(path, TRACE)
             rows.append(trace["names"] | trace["recommended"])
     keys = ["suite", "dataset", "backbone", "order"]
     return frame(rows, [*keys, "advice", "overlap", "drift", "cosine"])

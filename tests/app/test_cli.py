@@ -341,6 +341,7 @@ def test_samples_that_would_count_twice_are_refused(
     [
         ("[[0, 1]]", "not a class order"),
         ('{"sessions": [[0, 1], []]}', "not a class order"),
+        ('{"sessions": [[0, 1], [2]], "sha256": "0"}', "edited by hand; take the key sha256 out"),
         ('{"sessions": [[0, 1.5]]}', "not a class order"),
         ('{"sessions": [[0, true]]}', "not a class order"),
         ('{"sessions": [[0, 6]]}', r"session 1.*reach beyond 0\.\.5"),

@@ -36,6 +36,7 @@ def test_pixels_come_back(order):
     [
         held(KIND + b"K\x04\x85\x85R"),  # ndarray((4,)): memory that nobody has written
         held(KIND + b"K\x04\x85U\x01O\x86R"),  # the same as pointers
+        held(ARRAY),  # an array that is never filled
         held(ARRAY + b"K\x01b"),
         held(ARRAY + state(b"J\xff\xff\xff\x7f", U1, b"U\x0412341234"[:6])),
         held(ARRAY + state(b"K\x01", OBJECT, b"U\x041234")),
@@ -49,7 +50,7 @@ def test_pixels_come_back(order):
         b"",
         b"cos\nsystem\n(U\x04truetR.",
     ],
-    ids=range(14),
+    ids=range(15),
 )
 def test_anything_else_is_refused(content):
     with pytest.raises(pickle.UnpicklingError):

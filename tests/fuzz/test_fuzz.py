@@ -23,6 +23,11 @@ TARGETS = (
     "weights",
     "records",
     "summaries",
+    "orders",
+    "model",
+    "pickle",
+    "formats",
+    "download",
     "published",
 )
 EACH = 84
@@ -35,7 +40,8 @@ COUNTS = [
 def mutate(target: str, count: int, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-W", "ignore", str(MUTATE), target, str(count), str(folder)],
-        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        env=os.environ
+        | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=1200,

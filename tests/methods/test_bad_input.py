@@ -121,11 +121,11 @@ def test_no_rows_are_no_mistake_when_scoring(
 def test_a_system_beyond_the_precision_is_an_error_not_a_guess(
     name: str, stream: list[Session], probe: np.ndarray
 ) -> None:
-    # Eight rows of length 1e4 in 16 dimensions: float32 cannot tell R + 1e-3 I from singular R.
+    # Eight rows of length 1e3 in 16 dimensions: float32 cannot tell R + 1e-3 I from singular R.
     learner = build(name, **{**METHODS[name], "ridge": 1e-3}, dtype="float32")
-    learner.fit_session(stream[0][0][:2] * 1e-2, stream[0][1][:2])
+    learner.fit_session(stream[0][0][:2], stream[0][1][:2])
     logits, classes = learner.logits(probe), list(learner.classes)
-    huge = (1e4 * stream[1][0][:8], stream[1][1][:8])
+    huge = (1e3 * stream[1][0][:8], stream[1][1][:8])
     with pytest.raises(NumericalError, match=r"(?s)(?=.*session 2)(?=.*ridge)(?=.*float64)"):
         learner.fit_session(*huge)
     assert np.array_equal(learner.logits(probe), logits)
@@ -207,6 +207,16 @@ OUTSIDE = {
 def test_a_setting_of_a_head_outside_its_range(name: str, key: str) -> None:
     with pytest.raises(InputError, match=rf"\b{key}\b"):
         build(name, **{key: OUTSIDE[name][key]})
+
+
+@pytest.mark.parametrize("name", ["ranpac", "acil-rhl", "dsal", "klda", "loranpac", "sparcl-plus"])
+def test_a_width_that_no_machine_holds_says_how_much_it_takes(
+    name: str, stream: list[Session]
+) -> None:
+    with pytest.raises(
+        InputError, match=r"takes [\d,]+ GiB of memory, and this machine has [\d,]+:"
+    ):
+        build(name, width=10**10).fit_session(*stream[0])
 
 
 def test_a_core_larger_than_the_features_is_refused_at_once(stream: list[Session]) -> None:

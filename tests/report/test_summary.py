@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from reference.streams import synthetic_stream
 
+from sparcl.base.errors import InputError
+from sparcl.base.sealed import write_sealed
 from sparcl.protocol import diagnostics, experiment
 from sparcl.protocol.hits import from_text
 from sparcl.report import summary
@@ -30,13 +32,13 @@ def files(tmp_path: Path) -> tuple[list[Path], list[Path]]:
             record = experiment.run(train, test, sessions, method, hyper) | keys
             record |= {"method": method, "learner": method, "order": order, "seed": 0}
             record |= dict.fromkeys(summary.SHA, "0")
-            records.append(tmp_path / f"{method}-{order}.json")
-            records[-1].write_text(json.dumps(record))
+            records.append(tmp_path / f"toy/one/net/{method}/{order}-0.json")
+            write_sealed(records[-1], record)
     parts = [train.rows(part) for part in groups]
     traced = diagnostics.trace([(p.features, p.labels) for p in parts], 1.0, 0.8, 5)
     advice = {"advice": "both", "overlap": 0.5, "drift": 0.1, "cosine": 0.6}
-    traces.append(tmp_path / "trace.json")
-    traces[0].write_text(json.dumps(traced | {"names": keys | {"order": 7}, "recommended": advice}))
+    traces.append(tmp_path / "toy/one/net/7.json")
+    write_sealed(traces[0], traced | {"names": keys | {"order": 7}, "recommended": advice})
     return records, traces
 
 
@@ -95,3 +97,17 @@ def test_spectrum_and_advice_carry_the_names_of_their_stream(files: tuple) -> No
     np.testing.assert_allclose(later["inverse_gain"], 1 / (later["old_eigenvalue"] + 1.0))
     advice = summary.recommendations(files[1]).iloc[0]
     assert (advice["dataset"], advice["advice"], advice["cosine"]) == ("one", "both", 0.6)
+
+
+def test_a_record_or_a_trace_that_was_edited_or_moved_is_refused(files: tuple) -> None:
+    records, traces = files
+    moved = records[0].rename(records[0].with_name("8-0.json"))
+    with pytest.raises(InputError, match=r"belongs to \.\.\./toy/one/net/acil/7-0\.json"):
+        summary.summarise([moved])
+    for path, key in ((records[1], "correct"), (traces[0], "sessions")):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {key: []}))
+    with pytest.raises(InputError, match="does not fit its seal"):
+        summary.summarise([records[1]])
+    for read in (summary.spectra, summary.recommendations, lambda t: summary.summarise([], t)):
+        with pytest.raises(InputError, match="does not fit its seal"):
+            read(traces)

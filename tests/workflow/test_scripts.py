@@ -16,6 +16,7 @@ from tiny_suite import write_split
 from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import FeatureFileError, InputError
 from sparcl.base.rows import unit
+from sparcl.base.sealed import write_sealed
 from sparcl.features import layout, shards, store
 from sparcl.protocol import stream
 from sparcl.protocol.experiment import Split, run
@@ -77,6 +78,11 @@ def call(script: str, inputs: Any, output: Any, **more: Any) -> None:
     )
 
 
+def write_order(path: Path, sessions: list[list[int]]) -> None:
+    names = {"suite": "tiny", "dataset": "tiny-a", "order": 1993}
+    write_sealed(path, names | {"sessions": sessions, "sha256": stream.order_hash(sessions)})
+
+
 @pytest.fixture
 def features(tmp_path: Path) -> Callable[[str], Path]:
     """Return a call that gives the feature file of a split."""
@@ -102,14 +108,15 @@ def test_from_features_to_figures(
     for path in (train, test):
         path.with_suffix(".json").unlink()
 
-    order = tmp_path / "order.json"
+    order = tmp_path / "tiny/tiny-a/1993.json"
     cut = {"sessions": 3, "base_classes": 0, "order_rule": "random"}
     call("make_order", Files(manifest=verified), [order], spec=cut)
     sessions = json.loads(order.read_text(encoding="utf-8"))["sessions"]
     assert [len(part) for part in sessions] == [4, 4, 4]
     assert sorted(label for part in sessions for label in part) == list(range(12))
 
-    selected = tmp_path / "selected.json"
+    folder = tmp_path / "tiny/tiny-a/efficientnet-lite0"
+    selected = tmp_path / "selection/tiny/tiny-a/efficientnet-lite0/sparcl/1993-0.json"
     rule = {"sub_sessions": 2, "fit_share": 0.75, "prefer_ridge": 1.0, "grid": GRID}
     call(
         "select_hyper",
@@ -126,7 +133,7 @@ def test_from_features_to_figures(
         ("sparcl", SPARCL, selected),
         ("ncm", {"learner": "ncm", "hyper": {}}, []),
     ):
-        records.append(tmp_path / f"{method}.json")
+        records.append(folder / method / "1993-0.json")
         call(
             "run_method",
             Files(
@@ -140,7 +147,7 @@ def test_from_features_to_figures(
     assert record["hyper"] == record["hyper"] | chosen
     assert record["dataset"] == "tiny-a" and record["order"] == 1993
 
-    trace = tmp_path / "trace.json"
+    trace = folder / "1993.json"
     call(
         "trace_spectrum",
         Files(train=train, manifests=[verified], order=order),
@@ -233,9 +240,13 @@ def test_a_method_reads_what_its_block_says(
         matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
         data[split] = Split(matrix, given.labels), manifest["arrays"]["blocks"]["sha256"]
     manifests = [path.with_suffix(".json") for path in paths.values()]
-    order, selected, record = (tmp_path / f"{name}.json" for name in ("order", "chosen", "run"))
+    order = tmp_path / "tiny/tiny-a/1993.json"
+    selected, record = (
+        tmp_path / f"{kind}/tiny/tiny-a/efficientnet-lite0/acil/1993-0.json"
+        for kind in ("selection", "runs")
+    )
     sessions = np.arange(12).reshape(3, 4).tolist()
-    order.write_text(json.dumps({"order": 1993, "sessions": sessions, "sha256": "0"}))
+    write_order(order, sessions)
     spec = {"learner": "acil", "hyper": {}, "select": ["ridge"], "features": "blocks"} | UNTOUCHED
     rule = {"sub_sessions": 2, "fit_share": 0.75, "prefer_ridge": 1.0}
     grid = {"ridge": [0.01, 0.1, 1.0]}
@@ -243,17 +254,55 @@ def test_a_method_reads_what_its_block_says(
         "select_hyper",
         Files(train=paths["train"], manifests=manifests[:1], order=order),
         [selected],
+        wildcards={"method": "acil"},
         spec=spec | {"selection": rule | {"grid": grid}},
     )
     found = json.loads(selected.read_text(encoding="utf-8"))
     train, digest = data["train"]
-    assert found == select(train, sessions[0], "acil", {}, grid, **rule, seed=0)
+    assert found == found | select(train, sessions[0], "acil", {}, grid, **rule, seed=0)
     inputs = Files(**paths, manifests=manifests, order=order, selection=selected)
     call("run_method", inputs, [record], spec=spec, wildcards={"method": "acil"})
     got = json.loads(record.read_text(encoding="utf-8"))
     ran = run(train, data["test"][0], sessions, "acil", found["chosen"])
     assert got == got | json.loads(json.dumps(ran))
     assert (got["train_sha256"], got["test_sha256"]) == (digest, data["test"][1])
+
+
+@pytest.mark.parametrize("script", ["run_method", "select_hyper", "trace_spectrum", "sum_shard"])
+def test_an_order_that_was_edited_stops_its_jobs(
+    script: str, tmp_path: Path, features: Callable[[str], Path]
+) -> None:
+    order, train = tmp_path / "tiny/tiny-a/1993.json", features("train")
+    write_order(order, [[0, 1], [2, 3]])
+    order.write_text(order.read_text().replace("[[0,1],[2,3]]", "[[2,3],[0,1]]"))
+    manifests = [features(split).with_suffix(".json") for split in ("train", "test")]
+    inputs = Files(
+        train=train,
+        features=train,
+        test=features("test"),
+        manifest=manifests[0],
+        manifests=manifests,
+        order=order,
+        selection=[],
+    )
+    spec = {"learner": "ncm", "hyper": {}, "selection": {}} | UNTOUCHED
+    with pytest.raises(InputError, match=r"1993\.json: .*does not fit its seal"):
+        call(script, inputs, [tmp_path / "out"], spec=spec, wildcards={"scale": "unit"})
+
+
+def test_a_selection_of_another_method_is_not_taken(
+    tmp_path: Path, features: Callable[[str], Path]
+) -> None:
+    order = tmp_path / "tiny/tiny-a/1993.json"
+    write_order(order, np.arange(12).reshape(3, 4).tolist())
+    selection = tmp_path / "tiny/tiny-a/efficientnet-lite0/acil/1993-0.json"
+    write_sealed(selection, NAMES | {"method": "sparcl", "chosen": {"ridge": 1.0}})
+    splits = {split: features(split) for split in ("train", "test")}
+    manifests = [path.with_suffix(".json") for path in splits.values()]
+    inputs = Files(**splits, manifests=manifests, order=order, selection=selection)
+    spec = {"learner": "acil", "hyper": {}} | UNTOUCHED
+    with pytest.raises(InputError, match=r"belongs to .*/sparcl/1993-0\.json"):
+        call("run_method", inputs, [tmp_path / "out"], spec=spec, wildcards={"method": "acil"})
 
 
 def test_times(tmp_path: Path, features: Callable[[str], Path]) -> None:
@@ -361,9 +410,8 @@ def test_sums_of_shards_and_a_run_from_them(
     view = tmp_path / "cut" / "train.h5"
     shards.cut(features("train"), view, 2)
     sessions = stream.split_sessions(stream.class_order(1993, len(given.class_names)), 3)
-    order = tmp_path / "order.json"
-    parts = [session.tolist() for session in sessions]
-    order.write_text(json.dumps({"sessions": parts, "order": 1993, "sha256": "0" * 64}))
+    order = tmp_path / "tiny/tiny-a/1993.json"
+    write_order(order, [session.tolist() for session in sessions])
     saved = [tmp_path / f"{k}.npz" for k in (1, 2)]
     for k, path in enumerate(saved, 1):
         part = view.parent / f"train.shards/{k}-of-2.h5"

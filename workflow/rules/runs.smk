@@ -1,7 +1,12 @@
 """Class orders, hyper-parameter selection, one job a run, and what depends on R and C only."""
 
 # What reads the features of a suite and stresses them.
-DATA = ("sparcl.features.matching", "sparcl.features.store", "sparcl.protocol.stress")
+DATA = (
+    "sparcl.base.sealed",
+    "sparcl.features.matching",
+    "sparcl.features.store",
+    "sparcl.protocol.stress",
+)
 
 
 rule make_order:

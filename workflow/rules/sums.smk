@@ -17,7 +17,7 @@ rule sum_shard:
             )
         ),
         unpack(lambda w: paths.summed_order(w.dataset, w.by)),
-        code=script_code("sum_shard", "sparcl.app.sums_file"),
+        code=script_code("sum_shard", "sparcl.app.sums_file", "sparcl.base.sealed"),
     output:
         "results/sums/{dataset}/{backbone}/{scale}/{by}/{shard}-of-{shards}.npz",
     log:
@@ -55,7 +55,11 @@ rule run_from_sums:
             config, w.suite, w.dataset, w.backbone, w.method, w.order
         ),
         code=lambda w: method_code(
-            "run_from_sums", w.method, "sparcl.app.sums_file", "sparcl.protocol.sweep"
+            "run_from_sums",
+            w.method,
+            "sparcl.app.sums_file",
+            "sparcl.base.sealed",
+            "sparcl.protocol.sweep",
         ),
     output:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",

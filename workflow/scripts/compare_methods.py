@@ -1,12 +1,12 @@
 """Set one method of a suite against others, pair by pair."""
 
-from sparcl.base.files import read_json
+from sparcl.base.sealed import RUN, read_sealed
 from sparcl.pipeline import adapter
 from sparcl.report import comparison, summary
 
 
 def main(snakemake) -> None:
-    records = [read_json(path) for path in snakemake.input.records]
+    records = [read_sealed(path, RUN) for path in snakemake.input.records]
     rows = comparison.compare(records, **snakemake.params.spec)
     summary.write_csv(summary.frame(rows, summary.COMPARED), snakemake.output[0])
 

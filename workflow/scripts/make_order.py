@@ -1,9 +1,8 @@
 """Write one class order, cut into sessions."""
 
-import hashlib
-
-from sparcl.base.files import read_json, write_json
+from sparcl.base.files import read_json
 from sparcl.base.rows import prepared
+from sparcl.base.sealed import write_sealed
 from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.protocol import orders, stream
@@ -20,8 +19,8 @@ def main(snakemake) -> None:
         features = prepared(data.features, spec["normalize"])
         parts = orders.greedy(features, data.labels, parts, hard=spec["order_rule"] == "hard")
     sessions = [part.tolist() for part in parts]
-    digest = hashlib.sha256(repr(sessions).encode()).hexdigest()
-    write_json(snakemake.output[0], {"order": number, "sessions": sessions, "sha256": digest})
+    names |= {"order": number, "sessions": sessions, "sha256": stream.order_hash(sessions)}
+    write_sealed(snakemake.output[0], names)
 
 
 if __name__ == "__main__":

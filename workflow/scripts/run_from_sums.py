@@ -2,8 +2,9 @@
 
 from sparcl import methods
 from sparcl.app.sums_file import SumsFile
-from sparcl.base.files import read_json, write_json
+from sparcl.base.files import read_json
 from sparcl.base.rows import prepared
+from sparcl.base.sealed import ORDER, RUN, read_sealed, write_sealed
 from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.protocol import experiment, sweep
@@ -11,7 +12,7 @@ from sparcl.protocol import experiment, sweep
 
 def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
-    order, seed = read_json(snakemake.input.order), int(names["seed"])
+    order, seed = read_sealed(snakemake.input.order, ORDER), int(names["seed"])
     train, summed = read_json(snakemake.input.train), SumsFile.load(snakemake.input.sums)
     matching.check_path(snakemake.input.train, train, names, "train")
     test = snakemake.input.test, snakemake.input.manifests[0]
@@ -19,7 +20,8 @@ def main(snakemake) -> None:
     matching.check_path(test[0], data.meta, names, "test")
     summed.check_test(*test)
     test = experiment.Split(prepared(data.features, spec["normalize"]), data.labels)
-    chosen = read_json(snakemake.input.selection)["chosen"] if snakemake.input.selection else {}
+    selection = snakemake.input.selection
+    chosen = read_sealed(selection, RUN)["chosen"] if selection else {}
     hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)
     record = sweep.run(summed.sums, test, order["sessions"], spec["learner"], hyper)
     names |= {"order": order["order"], "seed": seed, "learner": spec["learner"]}
@@ -29,7 +31,7 @@ def main(snakemake) -> None:
         "order_sha256": order["sha256"],
         "weights_sha256": train["weights_sha256"],
     }
-    write_json(snakemake.output[0], record | names | hashes)
+    write_sealed(snakemake.output[0], record | names | hashes)
 
 
 if __name__ == "__main__":

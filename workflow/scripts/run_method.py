@@ -1,7 +1,7 @@
 """Run one method over one class order and write the record."""
 
 from sparcl import methods
-from sparcl.base.files import read_json, write_json
+from sparcl.base.sealed import ORDER, RUN, read_sealed, write_sealed
 from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.protocol import experiment, stress
@@ -9,7 +9,7 @@ from sparcl.protocol import experiment, stress
 
 def main(snakemake) -> None:
     spec, names = snakemake.params.spec, dict(snakemake.wildcards)
-    order, seed = read_json(snakemake.input.order), int(names["seed"])
+    order, seed = read_sealed(snakemake.input.order, ORDER), int(names["seed"])
     paths = {split: snakemake.input[split] for split in ("train", "test")}
     data = {
         split: store.read(path, manifest)
@@ -20,7 +20,8 @@ def main(snakemake) -> None:
     matching.check_pair(paths["train"], data["train"], paths["test"], data["test"])
     data = {split: read.using(spec.get("features", "last")) for split, read in data.items()}
     train, test = stress.splits(spec, order["sessions"], data["train"], data["test"])
-    chosen = read_json(snakemake.input.selection)["chosen"] if snakemake.input.selection else {}
+    selection = snakemake.input.selection
+    chosen = read_sealed(selection, RUN)["chosen"] if selection else {}
     hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)
     record = experiment.run(train, test, order["sessions"], spec["learner"], hyper)
     names |= {"order": order["order"], "seed": seed, "learner": spec["learner"]}
@@ -29,7 +30,7 @@ def main(snakemake) -> None:
         "order_sha256": order["sha256"],
         "weights_sha256": data["train"].meta["weights_sha256"],
     }
-    write_json(snakemake.output[0], record | names | hashes)
+    write_sealed(snakemake.output[0], record | names | hashes)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Choose one method's hyper-parameters on the base session's training samples."""
 
 from sparcl import methods
-from sparcl.base.files import read_json, write_json
+from sparcl.base.sealed import ORDER, read_sealed, write_sealed
 from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.protocol import selection, stress
@@ -13,7 +13,7 @@ def main(snakemake) -> None:
     data = store.read(path, snakemake.input.manifests[0])
     matching.check_path(path, data.meta, names, "train")
     data = data.using(spec.get("features", "last"))
-    sessions = read_json(snakemake.input.order)["sessions"]
+    sessions = read_sealed(snakemake.input.order, ORDER)["sessions"]
     hyper = methods.with_seed(spec["learner"], spec["hyper"], int(snakemake.wildcards.seed))
     chosen = selection.select(
         *stress.splits(spec, sessions, data),
@@ -23,7 +23,7 @@ def main(snakemake) -> None:
         **rule,
         seed=int(snakemake.wildcards.seed),
     )
-    write_json(snakemake.output[0], chosen)
+    write_sealed(snakemake.output[0], chosen | dict(snakemake.wildcards))
 
 
 if __name__ == "__main__":

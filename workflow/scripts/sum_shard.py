@@ -1,7 +1,7 @@
 """Sum one shard of the training features, class by class or by the sessions of a class order."""
 
 from sparcl.app.sums_file import SumsFile
-from sparcl.base.files import read_json
+from sparcl.base.sealed import ORDER, read_sealed
 from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 
@@ -10,7 +10,7 @@ def main(snakemake) -> None:
     given, names = snakemake.input, dict(snakemake.wildcards)
     stated = store.header(given.features, given.manifest).meta
     matching.check_path(given.features, stated, names, "train")
-    sessions = read_json(given.order)["sessions"] if given.get("order") else None
+    sessions = read_sealed(given.order, ORDER)["sessions"] if given.get("order") else None
     summed = SumsFile.of_file(given.features, names["scale"] == "unit", sessions, given.manifest)
     summed.save(snakemake.output[0])
 

@@ -1,6 +1,6 @@
 """Measure, over one class order, what depends on the sums R and C only."""
 
-from sparcl.base.files import read_json, write_json
+from sparcl.base.sealed import ORDER, read_sealed, write_sealed
 from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 from sparcl.protocol import diagnostics, stress
@@ -11,14 +11,14 @@ def main(snakemake) -> None:
     path = snakemake.input.train
     data = store.read(path, snakemake.input.manifests[0])
     matching.check_path(path, data.meta, names, "train")
-    order = read_json(snakemake.input.order)["sessions"]
+    order = read_sealed(snakemake.input.order, ORDER)["sessions"]
     (train,) = stress.splits(spec, order, data)
     parts = [train.rows(classes) for classes in order]
     sessions = [(part.features, part.labels) for part in parts]
     traced = diagnostics.trace(sessions, spec["ridge"], spec["tau"], spec["modes"])
     advice = diagnostics.recommend(traced["sessions"], spec["recommend"])
     names |= {"order": int(names["order"])}
-    write_json(snakemake.output[0], traced | {"names": names, "recommended": advice})
+    write_sealed(snakemake.output[0], traced | {"names": names, "recommended": advice})
 
 
 if __name__ == "__main__":

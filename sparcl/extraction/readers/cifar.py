@@ -76,13 +76,13 @@ def load_pickle(content: bytes) -> dict[bytes, Any]:
             if operation.name in ("PUT", "LONG_BINPUT") and int(argument or 0) > len(content):
                 raise ValueError(f"note {argument} in a pickle of {len(content)} bytes")
         found = _CifarUnpickler(io.BytesIO(content), encoding="bytes").load()
+        if not isinstance(found, dict):
+            raise pickle.UnpicklingError("the pickle holds no dictionary")
+        return {key: v.values if isinstance(v, _Pixels) else v for key, v in found.items()}
     except pickle.UnpicklingError:
         raise
     except Exception as error:  # opcodes on operands of the wrong kind raise anything
         raise pickle.UnpicklingError(f"damaged ({type(error).__name__}: {error})") from error
-    if not isinstance(found, dict):
-        raise pickle.UnpicklingError("the pickle holds no dictionary")
-    return {key: v.values if isinstance(v, _Pixels) else v for key, v in found.items()}
 
 
 def read_cifar100(storage: Storage, block: dict[str, Any]) -> Listing:

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparcl.base.checks import check_choice, check_int, check_positive
+from sparcl.algebra.sums import check_lengths, squared_lengths
+from sparcl.base.checks import check_choice, check_int, check_memory, check_positive
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
@@ -47,12 +48,14 @@ class FourierMap(Map):
         self.d, self.used_gamma = 0, 0.0
 
     def begin(self, Phi: Array) -> None:
-        """Choose gamma from Phi (n, d)."""
+        """Choose gamma from Phi (n, d); NumericalError where one row alone would decide on it."""
         self.d = Phi.shape[1]
+        check_memory("The map", (self.d, self.width), np.float64)
         if self.gamma == "median":
             median = median_distance(Phi)
             self.used_gamma = 0.5 / median**2 if median > 0 else 0.5
         elif self.gamma == "variance":
+            check_lengths(squared_lengths(Phi), 0.0)  # one row must not be all the variance
             variance = float(np.var(Phi))
             self.used_gamma = 1 / (self.d * (variance if variance > 0 else 1.0))
         else:

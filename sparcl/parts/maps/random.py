@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from sparcl.algebra.linalg import product
-from sparcl.base.checks import check_choice, check_fraction, check_int
+from sparcl.base.checks import check_choice, check_fraction, check_int, check_memory
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
@@ -58,6 +58,7 @@ class RandomMap(Map):
     def begin(self, Phi: Array) -> None:
         """Take the number of features."""
         self.d = Phi.shape[1]
+        check_memory("The map", (self.d, self.width), np.float64)
 
     @property
     def output(self) -> int:
