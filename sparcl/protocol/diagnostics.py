@@ -19,6 +19,8 @@ from sparcl.base.errors import InputError
 from sparcl.base.types import Array, Ints
 from sparcl.protocol.metrics import prototype_cosine
 
+# Share of the largest eigenvalue below which rounding decides another's digits, and all of its vector.
+NULL = 1e-10
 EFFECTIVE = 0.01  # fraction of ||C_old||^2 that a mode must carry to count for kappa_t (paper)
 
 
@@ -105,7 +107,8 @@ def trace(
     Returns
     -------
     ``modes`` : a row a session and mode: eigenvalue of R_t, and of the old mode its eigenvalue,
-    inverse gain, overlap and shrink.  ``sessions`` : a row a session, see :func:`_spectrum_row` and
+    inverse gain, overlap and shrink, the last two None where R is zero up to rounding.
+    ``sessions`` : a row a session, see :func:`_spectrum_row` and
     :func:`_change_row`.  Cost: one dense eigendecomposition a session, and as much again for the
     core's measurements.
     """
@@ -122,20 +125,28 @@ def trace(
         sums.accumulate(Phi, columns)
         before, seen = seen, np.union1d(seen, columns)
         new = _JointRidge.of(sums, ridge)
-        by_mode = {"eigenvalue": new.values}
+        by_mode = {"eigenvalue": _or_zero(new.values)}
         row = _spectrum_row(new, sums, before if len(before) else seen, seen, ridge)
         if old is not None:
             diluted = dilution(new.R.copy(order="F"), old.values, old.vectors, new.R - old.R, ridge)
-            by_mode |= {"old_eigenvalue": old.values, "inverse_gain": 1 / (old.values + ridge)}
-            by_mode |= diluted
+            values = _or_zero(old.values)
+            by_mode |= {"old_eigenvalue": values, "inverse_gain": 1 / (values + ridge)}
+            # where R is zero any basis is as good as another: nothing along one says anything
+            by_mode |= {name: np.where(values > 0, v, np.nan) for name, v in diluted.items()}
             row |= _change_row(old, new, diluted, before, ridge, tau)
         mode_rows += [
-            {"session": t, "mode": int(m)} | {name: float(v[m - 1]) for name, v in by_mode.items()}
+            {"session": t, "mode": int(m)}
+            | {name: None if np.isnan(v[m - 1]) else float(v[m - 1]) for name, v in by_mode.items()}
             for m in modes
         ]
         session_rows.append({"session": t} | row)
         old = new
     return {"modes": mode_rows, "sessions": session_rows}
+
+
+def _or_zero(values: Array) -> Array:
+    """Return descending eigenvalues (d,), those that are zero up to rounding as 0."""
+    return np.where(values > NULL * values[0], values, 0.0)
 
 
 def _spectrum_row(

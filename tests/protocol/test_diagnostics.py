@@ -71,6 +71,22 @@ def test_trace_restated_with_projectors() -> None:
         assert row["prototype_cosine"] == pytest.approx(np.mean(pairs), rel=1e-9)
 
 
+def test_modes_without_energy_say_nothing() -> None:
+    """Twelve rows span 12 of 16 dimensions: what rounding leaves of the others is neither value nor direction."""
+    stream = synthetic_stream(sessions=2, classes=2, samples=3)
+    rows = diagnostics.trace(stream, RIDGE, TAU, count=16)["modes"]
+    assert max(row["mode"] for row in rows) == 16
+    for row in rows:
+        assert (row["eigenvalue"] > 0) == (row["mode"] <= 6 * row["session"])
+    for row in (row for row in rows if row["session"] == 2):
+        null = row["mode"] > 6
+        assert (row["old_eigenvalue"] == 0.0) == null
+        assert (row["inverse_gain"] == 1 / RIDGE) == null
+        assert [row[name] is None for name in ("overlap", "shrink_exact", "shrink_bound")] == [
+            null
+        ] * 3
+
+
 def test_kappa_falls_back_to_the_mode_that_carries_most() -> None:
     # 200 equal modes: none carries one percent.
     values, vectors = np.linspace(2.0, 1.0, 200), np.eye(200)
