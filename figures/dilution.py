@@ -136,8 +136,9 @@ def _mode_axis(ax: Axes) -> None:
 def _shrink(ax: Axes, rows: pd.DataFrame) -> None:
     """Exact shrink and its shared-basis value against the old mode."""
     rows = rows.sort_values("mode")
-    require(rows, "spectrum", ["old_eigenvalue", "shrink_exact", "shrink_bound"])
+    require(rows, "spectrum", ["old_eigenvalue"])
     rows = rows[rows["old_eigenvalue"] > NULL * rows["old_eigenvalue"].max()]
+    require(rows, "spectrum", ["shrink_exact", "shrink_bound"])
     ax.semilogx(rows["mode"], rows["shrink_bound"], color=BOUND, ls="--", label="bound")
     ax.semilogx(rows["mode"], rows["shrink_exact"], color=EXACT, label="exact")
     ax.set_ylim(0, max(1.0, rows["shrink_bound"].max() + HEADROOM))
