@@ -35,10 +35,14 @@ def entries(arrays: Mapping[str, np.ndarray | Stream]) -> dict[str, Entry]:
     return {name: entry(array, sha256(array)) for name, array in arrays.items()}
 
 
-def row_hashes(features: np.ndarray) -> list[bytes]:
+def row_hashes(features: np.ndarray | Stream) -> list[bytes]:
     """Return a hash of every row (d,): samples with equal ones have equal features, to the bit."""
-    rows = np.ascontiguousarray(features)
-    return [hashlib.blake2b(row.data, digest_size=16).digest() for row in rows]
+    blocks = features.blocks() if isinstance(features, Stream) else [features]
+    return [
+        hashlib.blake2b(row.data, digest_size=16).digest()
+        for block in blocks
+        for row in np.ascontiguousarray(block)
+    ]
 
 
 def build(

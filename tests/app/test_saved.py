@@ -76,8 +76,8 @@ def test_a_saved_file_that_was_changed_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Phi = np.random.default_rng(0).standard_normal((40, 3)).astype(np.float32)
-    for split in ("train", "test"):
+    for seed, split in enumerate(("train", "test")):
+        Phi = np.random.default_rng(seed).standard_normal((40, 3)).astype(np.float32)
         ids = [f"{split} {i}" for i in range(len(Phi))]
         store.write(f"{split}.h5", Phi, np.arange(40) % 2, ids, ["a", "b"], META | {"split": split})
     make = {

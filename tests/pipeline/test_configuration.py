@@ -300,7 +300,7 @@ def test_an_imported_data_set_brings_its_network_and_its_suite(project: Path) ->
     ("block", "words"),
     [
         ({"features": "file"}, "'path' is a required property"),
-        ({"features": "file", "path": "a/My Net"}, "does not match"),
+        ({"features": "file", "path": "a/My Net"}, "is not of imported features"),
         ({"features": "file", "path": "a/net", "reader": "folder"}, "'reader' is not one of"),
         ({"features": "file", "path": "a/net", "shards": 2}, "'shards' is not one of"),
         ({"features": "bundle", "path": "a/net"}, "features: 'file' was expected"),

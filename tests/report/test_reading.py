@@ -1,6 +1,5 @@
 """An id stays the text that it is from a run's record through the summary to tables and figures."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from reference.streams import synthetic_stream
 import figures
 from figures import frames, main_table
 from sparcl.base.errors import ConfigError, InputError
+from sparcl.base.sealed import write_sealed
 from sparcl.pipeline import configuration
 from sparcl.protocol import experiment
 from sparcl.report import summary
@@ -34,9 +34,8 @@ def runs(tmp_path: Path) -> Path:
     paths = []
     for dataset in DATASETS:
         for method in METHODS:
-            paths.append(tmp_path / f"{dataset}-{method}.json")
-            names = {"dataset": dataset, "method": method}
-            paths[-1].write_text(json.dumps(record | names), encoding="utf-8")
+            paths.append(tmp_path / f"{SUITE}/{dataset}/{BACKBONE}/{method}/1-0.json")
+            write_sealed(paths[-1], record | {"dataset": dataset, "method": method})
     for name, frame in summary.summarise(paths).items():
         summary.write_csv(frame, tmp_path / f"{name}.csv")
     return tmp_path / "runs.csv"

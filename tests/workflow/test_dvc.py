@@ -126,7 +126,7 @@ def room(file: str) -> str:
         if above == "workflow/scripts"
         else file
         if name == file or above == "sparcl"
-        else above
+        else "/".join(above.split("/")[:2])  # a room with its folders
     )
 
 

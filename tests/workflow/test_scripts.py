@@ -332,9 +332,8 @@ def test_files_of_another_place_are_refused(
     """Every job compares its files with the data set, backbone and split that its path names; none writes."""
     train, test = features("train"), features("test")
     manifests = [path.with_suffix(".json") for path in (train, test)]
-    order, sums = tmp_path / "order.json", tmp_path / "sums.npz"
-    sessions = np.arange(12).reshape(3, 4).tolist()
-    order.write_text(json.dumps({"order": 1993, "sessions": sessions, "sha256": "0"}))
+    order, sums = tmp_path / "tiny/tiny-a/1993.json", tmp_path / "sums.npz"
+    write_order(order, np.arange(12).reshape(3, 4).tolist())
     SumsFile.of_file(train).save(sums)
     one = Files(train=train, manifests=manifests[:1], order=order)
     both = Files(train=train, test=test, manifests=manifests, order=order, selection=[])
@@ -376,8 +375,8 @@ def test_a_run_refuses_files_that_do_not_belong_together(
     meta |= {"weights_sha256": "1" * 64}
     store.write(paths["test"], data.features, data.labels, data.ids, data.class_names, meta)
     manifests = [path.with_suffix(".json") for path in paths.values()]
-    order, record = tmp_path / "order.json", tmp_path / "run.json"
-    order.write_text(json.dumps({"order": 1, "sessions": [[*range(12)]], "sha256": "0"}))
+    order, record = tmp_path / "tiny/tiny-a/1993.json", tmp_path / "run.json"
+    write_order(order, [[*range(12)]])
     inputs = Files(**paths, manifests=manifests, order=order, selection=[])
     with pytest.raises(
         FeatureFileError, match=r"train\.h5 and .*test\.h5 .*weights_sha256 is '000"

@@ -44,6 +44,9 @@ def summed(folder: Path, **by: str) -> None:
 def cut(folder: Path) -> None:
     for split in ("train", "test"):
         file = f"{folder}/{CIFAR}/{split}.h5"
+        own = Path(file).read_bytes()
+        Path(file).unlink()  # copies of the project link large files, and a link is not cut
+        Path(file).write_bytes(own)
         manifest = Path(file).with_suffix(".json").read_bytes()
         assert main(["cut", file, "--shards", "3", "--out", file]) == 0
         assert Path(file).with_suffix(".json").read_bytes() == manifest
