@@ -60,7 +60,7 @@ verify: $(VENV)/core
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	git clone --quiet . "$$folder/clone" && \
 	mv "$$folder/clone/paper/$(SUITE)/summary" "$$folder/committed" && \
-	python=$$PWD/$(VENV)/bin/python && \
+	python=$$(cd "$(VENV)/bin" && pwd)/python && \
 	(cd "$$folder/clone" && "$$python" -m snakemake --cores $(CORES) summary \
 	  --config suite=$(SUITE)) && \
 	$(RUN) sparcl.report.verify $(if $(ACROSS),--across) "$$folder/committed" "$$folder/clone/paper/$(SUITE)/summary"
