@@ -81,7 +81,9 @@ class Composed(Summed):
 
     def learn(self, batch: Batch, cut: int) -> None:
         """Learn a session's rows, of which those from ``cut`` on validate."""
-        self.core.open(batch, self.total, self.rule.grid[0], single(self.rule))
+        if self.rule.relative and not self.rule.unit:
+            self.rule.fix(self.head.unit(batch.mean_square()))
+        self.core.open(batch, self.total, self.rule.values[0], single(self.rule))
         points = self.rule.choose(batch, cut, self)
         batch.add_to(self.total)
         self.keep(points, batch)
@@ -160,6 +162,8 @@ class Composed(Summed):
         self.total.merge(other.total, columns)
 
     def _solve_sums(self, order: NDArray[np.integer]) -> None:
+        if self.rule.relative:
+            self.rule.fix(self.head.unit(self.total.mean_square))
         points, c = self.rule.points(self.core.candidates), len(order)
         arrival = Arrival(np.zeros(0, dtype=np.int64), c, c, self.session)
         solved = self.core.solve(self.head, self.total, points, [], arrival)

@@ -46,7 +46,9 @@ def learn_sums(
         arriving = sums.of(labels)
         learner.begin(np.zeros((0, sums.d)))
         classes, total = old + len(labels), learner.total
-        learner.core.renew(total, learner.session, learner.rule.grid[0])  # from earlier sessions
+        if learner.rule.relative:
+            learner.rule.fix(learner.head.unit(arriving.mean_square))
+        learner.core.renew(total, learner.session, learner.rule.values[0])  # from earlier sessions
         total.grow(classes)
         total.merge(arriving, range(old, classes))
         points = learner.rule.points(learner.core.candidates)

@@ -11,12 +11,17 @@ from sparcl.parts.core import spectral_core
 from sparcl.parts.rules import HoldOut, named
 
 
-def build(*, ridge: float | Sequence[float] = 1.0, dtype: str = "float64") -> Composed:
+def build(
+    *, ridge: float | Sequence[float] = 1.0, relative: bool = False, dtype: str = "float64"
+) -> Composed:
     """Build the learner.
 
     Parameters
     ----------
     ridge : lambda (the paper's is 1), or several that are fitted at once
+    relative : whether these are shares of the mean squared norm of a row of the first session
     dtype : float64 or float32
     """
-    return Composed(core=spectral_core(k=0), rule=named(ridge, (), HoldOut()), dtype=dtype)
+    return Composed(
+        core=spectral_core(k=0), rule=named(ridge, (), HoldOut(), relative), dtype=dtype
+    )

@@ -21,6 +21,7 @@ def build(
     *,
     ridge: Value = 0.1,
     grid: Sequence[float] = WIDE,
+    relative: bool = False,
     validation_share: float = 0.2,
     width: int = 8192,
     seed: int = 0,
@@ -31,6 +32,7 @@ def build(
     Parameters
     ----------
     ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    relative : whether ridges are shares of the mean squared norm of a mapped row of the first session
     validation_share : of a session's rows that a rule holds out
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
@@ -39,6 +41,6 @@ def build(
     return Composed(
         map=RandomMap(width, seed, "uniform", "relu"),
         head=BalancedRidge(),
-        rule=named(ridge, grid, HoldOut(validation_share, seed=seed)),
+        rule=named(ridge, grid, HoldOut(validation_share, seed=seed), relative),
         dtype=dtype,
     )

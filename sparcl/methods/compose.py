@@ -22,6 +22,7 @@ def build(
     core: Asked = "none",
     ridge: Value = 0.1,
     grid: Sequence[float] = NARROW,
+    relative: bool = False,
     validation_share: float = 0.2,
     by_class: bool = True,
     seed: int = 0,
@@ -35,6 +36,7 @@ def build(
         :data:`sparcl.parts.catalogue.PARTS`
     ridge : lambda, or the head's shrinkage; several, or a rule (:func:`sparcl.parts.rules.named`) that
         chooses from ``grid``
+    relative : whether ridges are shares of the mean squared norm of a mapped row of the first session
     validation_share, by_class : which rows of a session a rule holds out
     seed : of maps, cores and hold-outs that are not told another
     dtype : float64 or float32
@@ -44,6 +46,6 @@ def build(
         map=part("map", map, seed=seed),
         head=part("head", head),
         core=part("core", core, seed=seed),
-        rule=named(ridge, grid, HoldOut(validation_share, by_class, seed)),
+        rule=named(ridge, grid, HoldOut(validation_share, by_class, seed), relative),
         dtype=dtype,
     )

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from sparcl.algebra import linalg, ridge
 from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
-from sparcl.base.checks import check_choice, check_dtype, check_positive
+from sparcl.base.checks import check_choice, check_dtype, check_flag, check_positive
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.learners.learner import Learner
@@ -43,6 +43,7 @@ class DualStream(Learner):
     ridge: float | str
     ridge_compensation: float | str
     grid: tuple[float, ...]
+    relative: bool
     validation_share: float
     ratio: float
     width: int
@@ -56,6 +57,7 @@ class DualStream(Learner):
         "weights": ("D", "c"),
         "weights_b": ("D", "c"),
         "ridges": None,
+        "units": None,
     }
 
     def __post_init__(self) -> None:
@@ -66,6 +68,7 @@ class DualStream(Learner):
                 check_choice(name, value, ("newest",))
             else:
                 check_positive(name, value)
+        check_flag("relative", self.relative)
         for value in self.grid:
             check_positive("grid", value)
         if self.ratio != 0:
@@ -79,6 +82,7 @@ class DualStream(Learner):
         self.weights: Array = np.zeros((self.width, 0), dtype=self.dtype)
         self.weights_b: Array = np.zeros((self.width, 0), dtype=self.dtype)
         self.ridges: list[float | None] = [None, None]
+        self.units = [1.0, 1.0]
 
     @property
     def R_b(self) -> Array:
@@ -100,11 +104,21 @@ class DualStream(Learner):
             z = self._inner(Phi[rows])
             yield rows, np.maximum(z, 0), np.tanh(z)
 
+    def _measured(self, Phi: Array) -> list[float]:
+        """Return the mean squared norm of a row of either stream."""
+        squares = [0.0, 0.0]
+        for _, a, b in self._streams(Phi):
+            squares[0] += float(squared_lengths(a).sum())
+            squares[1] += float(squared_lengths(b).sum())
+        return [square / len(Phi) for square in squares]
+
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         if "newest" in (self.ridge, self.ridge_compensation):
             need_two(len(Phi), "newest")
         if self.session == 0:
             self.map.begin(Phi)
+            if self.relative:
+                self.units = self._measured(Phi)
         Y = (columns[:, None] == np.arange(classes)).astype(self.dtype)
         first = self._chosen(0, lambda rows: np.maximum(self._inner(Phi[rows]), 0), Y)
         self.sums.grow(classes)
@@ -137,15 +151,14 @@ class DualStream(Learner):
         """Return a stream's ridge: the number given, or RanPAC's choice on the session."""
         rule = (self.ridge, self.ridge_compensation)[stream]
         if not isinstance(rule, str):
-            return float(rule)
+            return float(rule) * self.units[stream]
         before = self.ridges[stream]
         if targets.shape[1] == 0:  # no new class, nothing to validate on: the ridge stays
             return 1.0 if before is None else before
         fit, val = self.holdout.split(np.zeros(len(targets), dtype=np.int64), self.session)
-        losses = ridge.holdout(
-            mapped(fit), targets[fit], mapped(val), targets[val], np.array(self.grid)
-        )
-        points = [Point(i, 0, value) for i, value in enumerate(self.grid)]
+        values = self.units[stream] * np.array(self.grid)
+        losses = ridge.holdout(mapped(fit), targets[fit], mapped(val), targets[val], values)
+        points = [Point(i, 0, value) for i, value in enumerate(values.tolist())]
         return best(points, losses.tolist(), "error on the session").value
 
     def _logits(self, Phi: Array) -> Array:
@@ -160,6 +173,7 @@ def build(
     ridge: float | str = 0.1,
     ridge_compensation: float | str | None = None,
     grid: Sequence[float] = WIDE,
+    relative: bool = False,
     validation_share: float = 0.2,
     ratio: float = 0.6,
     width: int = 8192,
@@ -173,10 +187,14 @@ def build(
     ridge : lambda of the main stream, or ``newest`` (RanPAC's choice on the session)
     ridge_compensation : of the second stream; left out, as ``ridge``
     grid, validation_share : candidates of ``newest``, and the share of the rows that it holds out
+    relative : whether ridges are shares of the mean squared norm of a row of their stream in the first
+        session
     ratio : c, weight of the second stream (the paper tunes it in [0, 2]); 0 gives ``acil-rhl``
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
     dtype : float64 (official) or float32
     """
     second = ridge if ridge_compensation is None else ridge_compensation
-    return DualStream(ridge, second, tuple(grid), validation_share, ratio, width, seed, dtype)
+    return DualStream(
+        ridge, second, tuple(grid), relative, validation_share, ratio, width, seed, dtype
+    )

@@ -26,6 +26,7 @@ def build(
     *,
     ridge: Value = "gcv",
     grid: Sequence[float] = SCRIPTS,
+    relative: bool = False,
     validation_share: float = 0.2,
     width: int = 10000,
     nonzeros: int = 300,
@@ -38,6 +39,7 @@ def build(
     Parameters
     ----------
     ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    relative : whether ridges are shares of the mean squared norm of a mapped row of the first session
     validation_share : of a session's rows that a rule holds out
     width : M, outputs of the map
     nonzeros : entries of a column of W; at most d
@@ -48,6 +50,6 @@ def build(
     return Composed(
         map=RandomMap(width, seed, "sparse", "topk", nonzeros, level),
         head=Ridge(),
-        rule=named(ridge, grid, HoldOut(validation_share, seed=seed)),
+        rule=named(ridge, grid, HoldOut(validation_share, seed=seed), relative),
         dtype=dtype,
     )

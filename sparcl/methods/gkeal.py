@@ -22,9 +22,11 @@ def build(
     *,
     ridge: Value = 0.1,
     grid: Sequence[float] = WIDE,
+    relative: bool = False,
     validation_share: float = 0.2,
     width: int = 8192,
     sigma: float | str = "median",
+    kappa: float = 1.0,
     centres: str = "data",
     seed: int = 0,
     dtype: str = "float64",
@@ -34,16 +36,17 @@ def build(
     Parameters
     ----------
     ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    relative : whether ridges are shares of the mean squared norm of a mapped row of the first session
     validation_share : of a session's rows that a rule holds out
     width : M, number of centres
-    sigma : bandwidth (official 10), or ``median``
+    sigma : bandwidth (official 10), or ``median``, ``kappa`` times the median distance between samples
     centres : ``data`` or ``official``, see :class:`sparcl.parts.maps.KernelMap`
     seed : of the centres and of hold-outs
     dtype : float64 (official) or float32
     """
     return Composed(
-        map=KernelMap(width, seed, centres, sigma),
+        map=KernelMap(width, seed, centres, sigma, kappa),
         head=Ridge(),
-        rule=named(ridge, grid, HoldOut(validation_share, seed=seed)),
+        rule=named(ridge, grid, HoldOut(validation_share, seed=seed), relative),
         dtype=dtype,
     )

@@ -17,6 +17,7 @@ def build(
     *,
     ridge: Value = 0.1,
     grid: Sequence[float] = NARROW,
+    relative: bool = False,
     validation_share: float = 0.2,
     width: int = 2000,
     seed: int = 0,
@@ -27,6 +28,7 @@ def build(
     Parameters
     ----------
     ridge : lambda, several, or a rule (:func:`sparcl.parts.rules.named`) that chooses from ``grid``
+    relative : whether ridges are shares of the mean squared norm of a mapped row of the first session
     validation_share : of each class's rows in a session that a rule holds out
     width : M, outputs of the map
     seed : of the map's weights and of hold-outs
@@ -37,6 +39,6 @@ def build(
             width, "relu", tau_map=0.0, seed=seed
         ),  # a residual that leaves nothing out
         core=spectral_core(k=0),
-        rule=named(ridge, grid, HoldOut(validation_share, by_class=True, seed=seed)),
+        rule=named(ridge, grid, HoldOut(validation_share, by_class=True, seed=seed), relative),
         dtype=dtype,
     )

@@ -20,6 +20,7 @@ def build(
     *,
     ridge: Value = 0.1,
     grid: Sequence[float] = WIDE,
+    relative: bool = False,
     validation_share: float = 0.2,
     width: int = 8192,
     seed: int = 0,
@@ -29,6 +30,7 @@ def build(
     return acil_rhl.build(
         ridge=ridge,
         grid=grid,
+        relative=relative,
         validation_share=validation_share,
         width=width,
         seed=seed,

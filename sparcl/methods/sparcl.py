@@ -22,6 +22,7 @@ def build(
     tau: float | Sequence[float] | None = 0.95,
     k: int | None = None,
     grid: Sequence[float] = NARROW,
+    relative: bool = False,
     validation_share: float = 0.2,
     refresh: int = 2,
     warmup: int = 1,
@@ -47,6 +48,7 @@ def build(
     tau : share of the energy that the core holds, in (0, 1), or several: all are fitted, or the rules
         ``all`` and ``gaussian`` choose among them; not used when ``k`` is given
     k : rank of the core (from the second session on)
+    relative : whether ridges are shares of the mean squared norm of a mapped row of the first session
     validation_share : of each class's rows in a session that a rule holds out
     refresh : sessions between partitions; 0 keeps the first one
     warmup, condition_limit, trust_degrees : see :mod:`sparcl.parts.refresh`
@@ -84,6 +86,6 @@ def build(
     return Composed(
         map=ResidualMap(m, expansion, tau_map, seed) if expansion in KINDS else Features(),
         core=core,
-        rule=named(ridge, grid, HoldOut(validation_share, by_class=True, seed=seed)),
+        rule=named(ridge, grid, HoldOut(validation_share, by_class=True, seed=seed), relative),
         dtype=dtype,
     )

@@ -19,6 +19,7 @@ def build(
     k: int | None = None,
     refresh: int = 2,
     m: int = 0,
+    relative: bool = False,
     seed: int = 0,
     dtype: str = "float64",
 ) -> Composed:
@@ -26,7 +27,7 @@ def build(
 
     Parameters
     ----------
-    ridge, tau, k, refresh, dtype : as in ``sparcl``
+    ridge, tau, k, refresh, relative, dtype : as in ``sparcl``
     m : random residual directions (the paper prints 128 and 512); more than r is an error
     seed : of these directions
     """
@@ -39,6 +40,7 @@ def build(
         new_classes="residual",
         expansion="linear" if m else "none",
         m=m,
+        relative=relative,
         seed=seed,
         dtype=dtype,
     )

@@ -24,6 +24,7 @@ def build(
     tau: float | Sequence[float] | None = 0.5,
     k: int | None = None,
     grid: Sequence[float] = NARROW,
+    relative: bool = False,
     validation_share: float = 0.2,
     refresh: int = 1,
     freeze: bool = True,
@@ -37,7 +38,7 @@ def build(
 
     Parameters
     ----------
-    ridge, tau, k, grid, validation_share, refresh, freeze, dtype : as in ``sparcl``, of the frozen core
+    ridge, tau, k, grid, relative, validation_share, refresh, freeze, dtype : as in ``sparcl``, of the frozen core
     expansion : ``relu``, ``topk`` (Fly-CL's map inside the residual) or ``rbf``
     tau_map : share of the base session's energy that the map leaves out, in (0, 1)
     width : M, outputs of the map
@@ -48,6 +49,7 @@ def build(
         tau=tau,
         k=k,
         grid=grid,
+        relative=relative,
         validation_share=validation_share,
         refresh=refresh,
         freeze=freeze,

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.sums import Sums
+from sparcl.algebra.sums import Sums, squared_lengths
 from sparcl.base.types import Array
 
 ROWS = 4096  # rows mapped at a time, so that memory does not grow with them
@@ -63,6 +63,10 @@ class Batch(Arrival):
             rows = slice(start, start + ROWS)
             weights = None if self.weights is None else self.weights[rows]
             yield self.expand(self.Phi[rows]), self.columns[rows], weights
+
+    def mean_square(self) -> float:
+        """Return the mean squared norm of a mapped row."""
+        return float(sum(squared_lengths(H).sum() for H, _, _ in self.blocks())) / len(self)
 
     def take(self, rows: slice | NDArray[np.integer]) -> "Batch":
         """Return the batch of some of the rows; mapped rows are kept where there are any."""

@@ -38,6 +38,10 @@ class Discriminant(Head):
                 "classes: join the session with another."
             )
 
+    def unit(self, mean_square: float) -> float:
+        """Return 1: shrinkages have no scale."""
+        return 1.0
+
     def solve(self, sums: Sums, value: float) -> Solution:
         """Return W (D, c) and b (c,)."""
         means = sums.C / sums.counts

@@ -33,6 +33,10 @@ class Head(Stateful):
         """Return the ridge on the sums that a value stands for, given the samples (c,) of each class."""
         return value
 
+    def unit(self, mean_square: float) -> float:
+        """Return what a relative value of 1 stands for, given the mean squared norm of a mapped row."""
+        return mean_square
+
     def solve(self, sums: Sums, value: float) -> Solution:
         """Return W (D, c) and b (c,), or None where scores have no bias.
 

@@ -27,13 +27,15 @@ class KernelMap(Map):
     centres : ``data``, min(M, n) random rows of the first session; ``official``, M of them where
         there are as many, and beyond n random combinations of all rows, each coefficient row divided
         by the *column* sum over the new centres as the public code does (near 0 it explodes)
-    sigma : bandwidth, or ``median`` of the distances between samples of the first session
+    sigma : bandwidth, or ``median``, ``kappa`` times the median distance between samples of the first
+        session
     """
 
     width: int
     seed: int = 0
     centres: str = "data"
     sigma: float | str = MEDIAN
+    kappa: float = 1.0
     whole_session: ClassVar[str] = "its centres are drawn from the first session"
     keeps_samples: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {"points": (None, "d"), "bandwidth": None}
@@ -44,6 +46,7 @@ class KernelMap(Map):
         check_choice("centres", self.centres, ("data", "official"))
         if self.sigma != MEDIAN:
             check_positive("sigma", self.sigma)
+        check_positive("kappa", self.kappa)
         self.points: Array = np.zeros((0, 0))
         self.bandwidth = 0.0
 
@@ -58,7 +61,7 @@ class KernelMap(Map):
             points = np.concatenate([points, (coefficients / coefficients.sum(axis=0)) @ Phi])
         bandwidth = self.sigma
         if isinstance(bandwidth, str):
-            bandwidth = median_distance(Phi) if len(Phi) > 1 else 1.0
+            bandwidth = self.kappa * median_distance(Phi) if len(Phi) > 1 else 1.0
             if bandwidth == 0:
                 raise InputError(
                     "sigma = 'median': most features of the first session are equal, so the median "

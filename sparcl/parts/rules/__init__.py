@@ -33,7 +33,7 @@ WIDE = tuple(float(f"1e{power}") for power in range(-8, 9))  # RanPAC's
 NAMES = ("newest", "gcv", "all", "gaussian")
 
 
-def named(ridge: Value, grid: Sequence[float], holdout: HoldOut) -> Rule:
+def named(ridge: Value, grid: Sequence[float], holdout: HoldOut, relative: bool = False) -> Rule:
     """Return the rule that a method's hyper-parameter ``ridge`` stands for.
 
     Parameters
@@ -42,6 +42,8 @@ def named(ridge: Value, grid: Sequence[float], holdout: HoldOut) -> Rule:
         chosen in each session: ``newest`` (error on rows held out of it), ``gcv`` (generalised
         cross-validation on it), ``all`` (squared error on rows held out of every session) or
         ``gaussian`` (accuracy predicted for these)
+    relative : numbers and candidates are shares of the mean squared norm of a mapped row of the first
+        session: one list then means the same for every map, scale and number of samples
 
     Raises
     ------
@@ -52,12 +54,15 @@ def named(ridge: Value, grid: Sequence[float], holdout: HoldOut) -> Rule:
         raise InputError(f"grid = {grid!r}: it must be a list of numbers above 0.")
     candidates = tuple(grid)
     if ridge == "newest":
-        return Newest(candidates, holdout)
+        return Newest(candidates, holdout, relative)
     if ridge == "gcv":
-        return CrossValidated(candidates)
+        return CrossValidated(candidates, relative)
     if ridge in ("all", "gaussian"):
-        return AllSessions(candidates, "squared_error" if ridge == "all" else "accuracy", holdout)
+        return AllSessions(
+            candidates, "squared_error" if ridge == "all" else "accuracy", holdout, relative
+        )
     if isinstance(ridge, str):
         raise InputError(f"ridge = {ridge!r}: it must be a number above 0, or {', '.join(NAMES)}.")
     values = tuple(ridge) if isinstance(ridge, (list, tuple)) else (ridge,)
-    return Given(tuple(check_positive("ridge", value) for value in values))
+    given = tuple(check_positive("ridge", value) for value in values)
+    return Given(given, relative=relative)

@@ -36,10 +36,17 @@ class AllSessions(Rule):
     grid: tuple[float, ...]
     loss: str = "accuracy"
     holdout: HoldOut = field(default_factory=HoldOut)
+    relative: bool = False
     whole_session: ClassVar[str] = "its rule holds rows of each session out (a number does not)"
-    kept: ClassVar[dict[str, Shape | None]] = {"fitted": None, "validation": None, "losses": None}
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "unit": None,
+        "fitted": None,
+        "validation": None,
+        "losses": None,
+    }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for value in self.grid:
             check_positive("grid", value)
         check_choice("loss", self.loss, LOSSES)
@@ -58,7 +65,7 @@ class AllSessions(Rule):
     def choose(self, batch: Batch, cut: int, learner: Fitting) -> list[Point]:
         """Return the one point that does best on all rows held out so far."""
         if self.fitted is None or self.validation is None:
-            self.fitted = learner.twin(Given(self.grid, drop=True), batch.Phi.shape[1])
+            self.fitted = learner.twin(Given(self.values, drop=True), batch.Phi.shape[1])
             self.validation = Sums(learner.total.D, learner.total.dtype)
         self.fitted.learn(batch.take(slice(cut)), cut)
         batch.take(slice(cut, None)).add_to(self.validation)
@@ -77,4 +84,4 @@ class AllSessions(Rule):
 
     def report(self) -> dict[str, Any]:
         """Return the loss of each point in the last session; accuracies are negative."""
-        return {"validation_losses": self.losses}
+        return super().report() | {"validation_losses": self.losses}

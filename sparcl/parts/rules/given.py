@@ -12,11 +12,13 @@ class Given(Rule):
 
     Parameters
     ----------
-    grid : values; drop : leave out a value that has no solution in this precision, rather than fail
+    grid : values; relative : as shares (:class:`Rule`)
+    drop : leave out a value that has no solution in this precision, rather than fail
     """
 
     grid: tuple[float, ...] = (1.0,)
     drop: bool = False
+    relative: bool = False
 
     def choose(self, batch: Batch, cut: int, learner: Fitting) -> list[Point]:
         """Return all points."""

@@ -20,9 +20,10 @@ class OfSession(Rule):
 
     losses: list[float]
     compares_cores: ClassVar[bool] = False
-    kept: ClassVar[dict[str, Shape | None]] = {"losses": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"unit": None, "losses": None}
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for value in self.grid:
             check_positive("grid", value)
         self.losses = []
@@ -36,7 +37,7 @@ class OfSession(Rule):
             root = np.sqrt(batch.weights)[:, None].astype(H.dtype)
             H, Y = H * root, Y * root
         counts = np.bincount(batch.columns)
-        values = np.array([learner.effective(value, counts) for value in self.grid])
+        values = np.array([learner.effective(value, counts) for value in self.values])
         self.losses = self._losses(H, Y, cut, values).tolist()
         return [best(self.points(1), self.losses, "error on the session")._replace(i=0)]
 
@@ -46,7 +47,7 @@ class OfSession(Rule):
 
     def report(self) -> dict[str, Any]:
         """Return the loss of each value in the last session."""
-        return {"validation_losses": self.losses}
+        return super().report() | {"validation_losses": self.losses}
 
 
 @dataclass(eq=False)
@@ -55,6 +56,7 @@ class Newest(OfSession):
 
     grid: tuple[float, ...]
     holdout: HoldOut = field(default_factory=HoldOut)
+    relative: bool = False
     whole_session: ClassVar[str] = "the rule 'newest' looks at each session (a number does not)"
 
     def arrange(
@@ -74,6 +76,7 @@ class CrossValidated(OfSession):
     """Generalised cross-validation on the newest session (Fly-CL, 2025)."""
 
     grid: tuple[float, ...]
+    relative: bool = False
     whole_session: ClassVar[str] = "the rule 'gcv' looks at each session (a number does not)"
 
     def _losses(self, H: Array, Y: Array, cut: int, values: Array) -> Array:

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.sums import Sums
+from sparcl.base.checks import check_flag
 from sparcl.base.errors import InputError, NumericalError
-from sparcl.base.state import Stateful
+from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
 
@@ -50,17 +51,36 @@ class Rule(Stateful):
     Attributes
     ----------
     grid : candidates, or what is given
+    relative : whether these are shares of ``unit``, which the first session fixes
+    unit : mean squared norm of a mapped row of the first session, or 1 for a head whose value has no
+        scale; 0 before
     whole_session : why a session must come whole; empty where nothing looks at its rows
     compares_cores : whether it can choose among several cores
     """
 
     grid: tuple[float, ...]
+    relative: bool
+    unit: float
     whole_session: ClassVar[str] = ""
     compares_cores: ClassVar[bool] = True
+    kept: ClassVar[dict[str, Shape | None]] = {"unit": None}
+
+    def __post_init__(self) -> None:
+        check_flag("relative", self.relative)
+        self.unit = 0.0
+
+    def fix(self, unit: float) -> None:
+        """Fix for good what a relative value of 1 stands for; later calls change nothing."""
+        self.unit = self.unit or unit
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The grid in the head's own units."""
+        return tuple(self.unit * share for share in self.grid) if self.relative else self.grid
 
     def points(self, cores: int) -> list[Point]:
         """Return all points of the grid, the ridge's number first."""
-        return [Point(i, j, v) for i, v in enumerate(self.grid) for j in range(cores)]
+        return [Point(i, j, v) for i, v in enumerate(self.values) for j in range(cores)]
 
     def arrange(
         self, columns: NDArray[np.integer], session: int
@@ -74,7 +94,7 @@ class Rule(Stateful):
 
     def report(self) -> dict[str, Any]:
         """Return what the last choice rested on."""
-        return {}
+        return {"unit": self.unit} if self.relative else {}
 
 
 def best(points: list[Point], losses: list[float], where: str) -> Point:
