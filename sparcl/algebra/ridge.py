@@ -52,15 +52,24 @@ def constrained(
 def holdout(H_fit: Array, Y_fit: Array, H_val: Array, Y_val: Array, grid: Array) -> Array:
     """Return the squared error on held-out rows at each ridge (RanPAC, NeurIPS 2023).
 
-    Solves the ridge problem for every value of ``grid`` (g,): with fewer rows n than columns M in
-    the dual, where ``H_val W(ridge) = H_val H_fit^T (K + ridge I)^-1 Y_fit`` with
-    ``K = H_fit H_fit^T``, and with ``H_fit^T H_fit`` otherwise.  A ridge too small for a Cholesky
-    factor in this precision is solved by eigenvalues.  Cost: n^2 M + g n^3 / 3 flops (n < M) in
-    place of g solves of M^3 / 3.
-
     Returns
     -------
-    errors : (g,) mean squared error over rows and columns; infinite where it is not finite
+    errors : (g,) mean squared error over rows and columns; infinite where it is not finite.  Cost:
+        that of :func:`path`
+    """
+    scores = path(H_fit, Y_fit, H_val, grid)
+    errors = np.array([np.mean((part - Y_val) ** 2) for part in scores])
+    errors[~np.isfinite(errors)] = np.inf
+    return errors
+
+
+def path(H_fit: Array, Y_fit: Array, H_val: Array, grid: Array) -> list[Array]:
+    """Return the scores (m, c) of rows H_val (m, M) at each ridge of ``grid`` (g,), from rows H_fit (n, M).
+
+    With fewer rows than columns in the dual, where ``H_val W(ridge) = H_val H_fit^T (K + ridge I)^-1
+    Y_fit`` with ``K = H_fit H_fit^T``, and with ``H_fit^T H_fit`` otherwise.  A ridge too small for a
+    Cholesky factor in this precision is solved by eigenvalues.  Cost: n^2 M + g n^3 / 3 flops (n < M)
+    in place of g solves of M^3 / 3.
     """
     if len(H_fit) <= H_fit.shape[1]:
         K, left, right = Gram.of_rows(H_fit), product(H_val, H_fit.T), Y_fit
@@ -79,10 +88,7 @@ def holdout(H_fit: Array, Y_fit: Array, H_val: Array, Y_val: Array, grid: Array)
                 spectral = np.maximum(s, 0), U, product(U.T, right)
             s, U, right_U = spectral
             solutions.append(product(U, right_U / (s + s.dtype.type(ridge))[:, None]))
-    scores = np.split(product(left, np.hstack(solutions)), len(grid), axis=1)
-    errors = np.array([np.mean((part - Y_val) ** 2) for part in scores])
-    errors[~np.isfinite(errors)] = np.inf
-    return errors
+    return np.split(product(left, np.hstack(solutions)), len(grid), axis=1)
 
 
 def gcv(H: Array, Y: Array, grid: Array) -> Array:

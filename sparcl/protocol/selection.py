@@ -1,7 +1,7 @@
 """Hyper-parameters chosen on a pseudo-stream inside the base session's training samples."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -11,17 +11,24 @@ import numpy as np
 from sparcl import methods
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
+from sparcl.learners.few_rows import FewRows
 from sparcl.parts.rules import Given
 from sparcl.protocol.experiment import Split
 from sparcl.protocol.stream import pseudo_stream
+
+Setting = dict[str, Any]
+Totals = dict[tuple[int, int], Fraction]
+
+# Settings of which a composition solves several values at once: the values of its rule, and its cores.
+VALUES, CORES = ("ridge", "ridge_relative"), "tau"
 
 
 def select(
     train: Split,
     base: Iterable[int],
     method: str,
-    hyper: dict[str, Any],
-    grid: dict[str, list[float]],
+    hyper: Mapping[str, Any],
+    grid: Mapping[str, list[Any]],
     *,
     sub_sessions: int,
     fit_share: float,
@@ -32,62 +39,97 @@ def select(
 
     The base session's classes arrive in ``sub_sessions`` sub-sessions; the learner fits a share of
     each class's samples and is scored, as in the real stream, on the rest.  Only the base
-    session's training samples are read.  All grid points are fitted by one learner.
+    session's training samples are read.  Ridges and cores are fitted by one learner where it is a
+    composition; every value of another setting has a learner of its own.
 
     Parameters
     ----------
     train : prepared training split; base : classes of the base session, in order
-    grid : values of ``ridge`` and, where the method has a core, ``tau``
+    grid : values of each setting of the method that is to be chosen
     hyper : the method's other hyper-parameters
 
     Returns
     -------
     ``chosen`` (the values) and ``scores`` (grid point and A_bar in percent, one a point).  Ties go
     to the smallest tau, then to the ridge nearest to ``prefer_ridge`` (in its logarithm; of two
-    equally near, the smaller): what the data cannot tell is left at the least freezing and at the
-    paper's ridge.
+    equally near, the smaller), then to what stands first in its list: what the data cannot tell is
+    left at the least freezing and at the paper's ridge.
 
     Raises
     ------
     InputError
         When the method cannot fit this grid or the base session is too small.
     """
-    learner = methods.build(method, **hyper, **grid)
-    if not isinstance(learner, Composed) or not isinstance(learner.rule, Given):
-        raise InputError(f"Method {method!r} has nothing to select: remove `select` from it.")
-    taus = grid.get("tau", [None])
     subs, fit, score = pseudo_stream(
         train.labels, np.asarray(list(base)), sub_sessions, fit_share, seed
     )
     fitted = Split(train.features[fit], train.labels[fit])
     scored = Split(train.features[score], train.labels[score])
-    # exact fractions: a tie must not hang on the last bit of a mean
-    totals = {point: Fraction(0) for point in product(range(len(grid["ridge"])), range(len(taus)))}
-    for t, classes in enumerate(subs):
-        data = fitted.rows(classes)
-        learner.fit_session(data.features, data.labels)
-        seen = scored.rows(np.concatenate(subs[: t + 1]))
-        for point, scores in learner.scores(seen.features).items():
-            hits = np.count_nonzero(learner.classes[np.argmax(scores, axis=1)] == seen.labels)
-            totals[point] += Fraction(int(hits), len(seen.labels) * len(subs))
+    together = _together(method, hyper, grid)
+    apart = [key for key in grid if key not in together]
+    totals: dict[tuple[Any, ...], Fraction] = {}
+    for values in product(*(grid[key] for key in apart)):
+        fixed = dict(zip(apart, values, strict=True))
+        learner = methods.build(method, **hyper, **fixed, **{key: grid[key] for key in together})
+        solved = _followed(learner, fitted, scored, subs)
+        for (i, j), total in solved.items():
+            place = {CORES: j} | dict.fromkeys(VALUES, i)
+            point = fixed | {key: grid[key][place[key]] for key in together}
+            totals[tuple(point[key] for key in grid)] = total
 
-    def settings(point: tuple[int, int]) -> dict[str, float]:
-        chosen = {"ridge": grid["ridge"][point[0]]}
-        return chosen | ({"tau": grid["tau"][point[1]]} if "tau" in grid else {})
-
-    def rank(point: tuple[int, int]) -> tuple[Fraction, float, float, float]:
-        ridge = grid["ridge"][point[0]]
+    def rank(point: tuple[Any, ...]) -> tuple[Any, ...]:
+        named = dict(zip(grid, point, strict=True))
+        ridge = next((named[key] for key in VALUES if key in named), prefer_ridge)
         # rounded: 0.1 and 10 are equally far from 1
         distance = round(abs(math.log(ridge / prefer_ridge)), 9)
-        return -totals[point], taus[point[1]] or 0, distance, ridge
+        places = [grid[key].index(named[key]) for key in apart if key not in (*VALUES, CORES)]
+        return -totals[point], named.get(CORES) or 0, distance, ridge, places
 
-    best = min(totals, key=rank)
+    points = sorted(totals, key=lambda point: [grid[k].index(v) for k, v in zip(grid, point, strict=True)])
     return {
-        "chosen": settings(best),
+        "chosen": dict(zip(grid, min(points, key=rank), strict=True)),
         "scores": [
-            settings(point) | {"A_bar": float(f"{float(100 * total):.9g}")}
-            for point, total in totals.items()
+            dict(zip(grid, point, strict=True))
+            | {"A_bar": float(f"{float(100 * totals[point]):.9g}")}
+            for point in points
         ],
         "samples": {"fit": len(fit), "score": len(score)},
         "sub_sessions": [sub.tolist() for sub in subs],
     }
+
+
+def _together(method: str, hyper: Mapping[str, Any], grid: Mapping[str, list[Any]]) -> list[str]:
+    """Return the settings whose values one learner solves at once; InputError where nothing is chosen."""
+    first = methods.build(method, **hyper, **{key: values[0] for key, values in grid.items()})
+    if not grid:
+        raise InputError(f"Method {method!r} has nothing to select: remove `select` from it.")
+    if not isinstance(first, Composed):
+        return []
+    if not isinstance(first.rule, Given):
+        raise InputError(
+            f"Method {method!r} chooses its ridge itself, in each session: remove `select` from it, or "
+            "give `ridge` as a number or among what is selected."
+        )
+    return [key for key in grid if key in (*VALUES, CORES)]
+
+
+def _followed(learner: Any, fitted: Split, scored: Split, subs: list[Any]) -> Totals:
+    """Return the average accuracy of each point of a new learner on the sub-sessions.
+
+    Exact fractions: a tie must not hang on the last bit of a mean.
+    """
+    follows = FewRows(learner) if FewRows.suits(learner) else learner
+    totals: Totals = {}
+    for t, classes in enumerate(subs):
+        data = fitted.rows(classes)
+        follows.fit_session(data.features, data.labels)
+        seen = scored.rows(np.concatenate(subs[: t + 1]))
+        if isinstance(learner, Composed):
+            scores = follows.scores(seen.features)
+        else:
+            scores = {(0, 0): follows.logits(seen.features)}
+        for point, given in scores.items():
+            hits = np.count_nonzero(follows.classes[np.argmax(given, axis=1)] == seen.labels)
+            share = Fraction(int(hits), len(seen.labels) * len(subs))
+            totals[point] = totals.get(point, Fraction(0)) + share
+    return totals

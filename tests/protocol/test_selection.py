@@ -22,7 +22,10 @@ def base() -> experiment.Split:
     [
         ("acil", {}, {}),
         ("foal", {"width": 30}, {}),
-        ("linear-relu", {"width": 30}, {}),
+        ("linear-relu", {"width": 30, "relative": True}, {}),
+        ("air", {"width": 30, "relative": True}, {}),
+        ("gkeal", {"width": 20}, {"kappa": [1.0, 0.5]}),
+        ("dsal", {"width": 10}, {"ratio": [0.6, 1.0]}),
         ("sparcl", {}, {"tau": [0.4, 0.9]}),
         ("compose", {"map": {"random": {"width": 30}}, "core": "spectral"}, {}),
     ],
@@ -48,7 +51,7 @@ def test_every_point_has_the_accuracy_of_its_own_learner(
         assert point["A_bar"] == pytest.approx(100 * np.mean(accuracies), abs=1e-6)
     best = max(point["A_bar"] for point in result["scores"])
     assert result["chosen"] | {"A_bar": best} in result["scores"]
-    assert len(result["scores"]) == len(RIDGES) * len(grid.get("tau", [0]))
+    assert len(result["scores"]) == np.prod([len(values) for values in grid.values()])
 
 
 @pytest.mark.parametrize(
@@ -56,7 +59,6 @@ def test_every_point_has_the_accuracy_of_its_own_learner(
     [
         ("ncm", {}, {"ridge": RIDGES}),
         ("slda", {}, {"ridge": RIDGES}),
-        ("dsal", {"width": 10}, {"ridge": RIDGES}),
         ("acil", {}, {"ridge": RIDGES, "tau": [0.5]}),
         ("sparcl", {"ridge": "all"}, {"tau": [0.5, 0.9]}),
         ("ranpac", {"width": 10, "ridge": "newest"}, {}),
@@ -66,3 +68,14 @@ def test_what_has_nothing_to_select_is_an_input_error(method: str, hyper: dict, 
     train = base()
     with pytest.raises(InputError):
         selection.select(train, np.unique(train.labels), method, hyper, grid, **OPTIONS)
+
+
+def test_settings_without_a_ridge_are_chosen_too_and_a_tie_goes_to_the_first() -> None:
+    train = base()
+    classes = np.unique(train.labels)[:9]
+    grid = {"alpha": [1.0, 0.2]}
+    result = selection.select(train, classes, "fecam", {}, grid, **OPTIONS)
+    assert [point["alpha"] for point in result["scores"]] == [1.0, 0.2]
+    best = max(point["A_bar"] for point in result["scores"])
+    first = next(point for point in result["scores"] if point["A_bar"] == best)
+    assert result["chosen"] == {"alpha": first["alpha"]}

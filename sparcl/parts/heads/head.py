@@ -18,9 +18,11 @@ class Head(Stateful):
     Attributes
     ----------
     whole_session : why a session must come whole; empty where weights follow from sums alone
+    solves_from_rows : whether :meth:`scores_from_rows` is there
     """
 
     whole_session: ClassVar[str] = ""
+    solves_from_rows: ClassVar[bool] = False
 
     def check(self, counts: NDArray[np.integer]) -> None:
         """Raise InputError where samples (c,) of each class are too few for this head."""
@@ -50,6 +52,20 @@ class Head(Stateful):
     def solve_all(self, sums: Sums, values: list[float]) -> list[Solution]:
         """Return the solution at every value."""
         return [self.solve(sums, value) for value in values]
+
+    def scores_from_rows(
+        self,
+        H: Array,
+        columns: NDArray[np.integer],
+        weights: Array | None,
+        H_scored: Array,
+        values: Array,
+    ) -> list[Array]:
+        """Return the scores of H_scored (m, D) at every value, from all rows H (n, D) themselves.
+
+        The same as :meth:`solve` on their sums; cheaper where n is far below D.
+        """
+        raise TypeError(f"{type(self).__name__} solves from sums alone")
 
     def report(self) -> dict[str, Any]:
         """Return what the last solution measured."""

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.linalg import descending_eigh, product
+from sparcl.algebra.ridge import path
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.types import Array
@@ -20,6 +21,8 @@ MANY = 24
 @dataclass(eq=False)
 class Ridge(Head):
     """The joint ridge on all that was summed (paper, eq. 2): D^3 / 3 + 2 D^2 c flops."""
+
+    solves_from_rows: ClassVar[bool] = True
 
     def solve(self, sums: Sums, value: float) -> Solution:
         """Return ``A^-1 C`` (D, c), A = R + value I."""
@@ -40,6 +43,22 @@ class Ridge(Head):
             )
         turned = product(U.T, sums.C)
         return [(product(U, turned / (s + ridge)[:, None]), None) for ridge in values]
+
+
+    def scores_from_rows(
+        self,
+        H: Array,
+        columns: NDArray[np.integer],
+        weights: Array | None,
+        H_scored: Array,
+        values: Array,
+    ) -> list[Array]:
+        """Return the scores (m, c) at every ridge: n^2 D + g n^3 / 3 flops for n < D rows and g ridges."""
+        Y = (columns[:, None] == np.arange(columns.max() + 1)).astype(H.dtype)
+        if weights is not None:
+            root = np.sqrt(weights)[:, None].astype(H.dtype)
+            H, Y = H * root, Y * root
+        return path(H, Y, H_scored, values)
 
 
 @dataclass(eq=False)

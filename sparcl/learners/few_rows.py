@@ -1,0 +1,62 @@
+"""A composition's scores from rows rather than from sums, for streams of few rows."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.base.types import Array
+from sparcl.learners.composed import Composed
+from sparcl.parts.rules import Given
+
+
+class FewRows:
+    """What ``learner`` would score after each session, without its sums: O(n^2 D + n^3) for n rows so far.
+
+    Where n is far below the D coordinates, as in a base session, this is cheaper than one factor of
+    D x D for each value of the rule.  Rows are kept, so that it serves selections and not streams.
+
+    Parameters
+    ----------
+    learner : new, and one that :meth:`suits`; its map and its rule's unit are fixed here
+    """
+
+    def __init__(self, learner: Composed) -> None:
+        self.learner = learner
+        self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.H: Array | None = None
+        self.labels: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.weights: list[Array | None] = []
+
+    @staticmethod
+    def suits(learner: object) -> bool:
+        """Tell whether a learner holds no core, is given its values, and has a head that solves from rows."""
+        return (
+            isinstance(learner, Composed)
+            and isinstance(learner.rule, Given)
+            and learner.head.solves_from_rows
+            and not learner.core.whole_session
+            and learner.cores == 1
+        )
+
+    def fit_session(self, Phi: Array, y: NDArray[np.integer]) -> None:
+        """Take the rows Phi (n, d) and labels y (n,) of the next session, all of new classes."""
+        learner = self.learner
+        if self.H is None:
+            learner.begin(learner.transform(np.asarray(Phi, dtype=learner.dtype)))
+        H = learner.expand(Phi)
+        if self.H is None and learner.rule.relative:
+            learner.rule.fix(learner.head.unit(float(np.mean(np.sum(H**2, axis=1)))))
+        columns = np.unique(y, return_inverse=True)[1] + len(self.classes)
+        self.weights.append(learner.head.row_weights(columns, len(self.classes)))
+        self.H = H if self.H is None else np.concatenate([self.H, H])
+        self.labels = np.concatenate([self.labels, columns])
+        self.classes = np.concatenate([self.classes, np.unique(y)])
+
+    def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
+        """Return scores (n, c) of Phi (n, d) at every point, as :meth:`Composed.scores`."""
+        learner, counts = self.learner, np.bincount(self.labels)
+        values = np.array([learner.effective(value, counts) for value in learner.rule.values])
+        weights = None if self.weights[0] is None else np.concatenate(self.weights)  # type: ignore[arg-type]
+        scores = learner.head.scores_from_rows(
+            self.H, self.labels, weights, learner.expand(Phi), values
+        )
+        return {(i, 0): given for i, given in enumerate(scores)}
