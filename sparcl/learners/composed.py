@@ -74,8 +74,7 @@ class Composed(Summed):
         self.head.check(counts)
         weights = self.head.row_weights(columns, old)
         order, cut = self.rule.arrange(columns, self.session)
-        Phi = self._transformed(Phi)
-        self.begin(Phi)
+        Phi = self.prepare(Phi)
         batch = Batch(columns, old, classes, self.session, Phi, self._mapped, weights)
         self.learn(batch if order is None else batch.take(order), cut)
 
@@ -94,8 +93,17 @@ class Composed(Summed):
         solved = self.core.solve(self.head, self.total, points, self.solutions, arrival, drop)
         self._take(points, solved)
 
+    def prepare(self, Phi: Array) -> Array:
+        """Return transformed rows of Phi (n, d), which fix transform, map and sums in the first session."""
+        Phi = np.asarray(Phi, dtype=self.dtype)
+        if self.sums is None:
+            self.transform.begin(Phi)
+        Phi = self.transform(Phi)
+        self.begin(Phi)
+        return Phi
+
     def begin(self, Phi: Array) -> None:
-        """Fix for good what the first session decides: the map, and the size of all sums."""
+        """Fix for good what transformed rows of the first session decide: the map, and the size of all sums."""
         if self.sums is None:
             self.map.begin(Phi)
             self._begin_sums(Phi.shape[1])
@@ -131,7 +139,7 @@ class Composed(Summed):
         if not self.points:
             return {}
         ridge = {"ridge": self.points[0][2]} if isinstance(self.head, Ridge) else {}
-        parts = (self.core, self.rule, self.head, self.map)
+        parts = (self.core, self.rule, self.head, self.transform, self.map)
         return ridge | {k: v for part in parts for k, v in part.report().items()}
 
     @property
@@ -144,19 +152,18 @@ class Composed(Summed):
     @property
     def undivided(self) -> str:
         """Why a session must come whole; empty where the weights follow from sums alone."""
-        parts = (self.core, self.rule, self.map, self.head)
+        parts = (self.core, self.rule, self.transform, self.map, self.head)
         return next((part.whole_session for part in parts if part.whole_session), "")
 
     def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
-        Phi = self._transformed(Phi)
-        self.begin(Phi)
+        Phi = self.prepare(Phi)
         Batch(columns, len(self.classes), classes, self.session, Phi, self._mapped).add_to(
             self.total
         )
 
     def _add_sums(self, other: Self, columns: NDArray[np.integer], classes: int) -> None:
         if self.sums is None:
-            self.map = other.map
+            self.transform, self.map = other.transform, other.map
             self._begin_sums(other.d)
         self.total.grow(classes)
         self.total.merge(other.total, columns)

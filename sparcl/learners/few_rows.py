@@ -41,7 +41,7 @@ class FewRows:
         """Take the rows Phi (n, d) and labels y (n,) of the next session, all of new classes."""
         learner = self.learner
         if self.H is None:
-            learner.begin(learner.transform(np.asarray(Phi, dtype=learner.dtype)))
+            learner.prepare(Phi)
         H = learner.expand(Phi)
         if self.H is None and learner.rule.relative:
             learner.rule.fix(learner.head.unit(float(np.mean(np.sum(H**2, axis=1)))))

@@ -1,36 +1,28 @@
-"""SPARCL+: linear features beside a nonlinear map of the residual, old classes' core frozen.
+"""SPARCL+: the joint ridge and the linear discriminant of rooted features, from one factor a session.
 
-x(f) = [f ; relu(u W) / sqrt(M)], u = unit(f - U_map U_map^T f), then the constrained ridge of
-``sparcl`` in these d + M coordinates with the core in the linear ones.  U_map holds ``tau_map`` of
-the base session's energy and stays for ever; the frozen core holds ``tau`` of the energy of the
-previous sessions.  The ridge is chosen in each session by the accuracy that held-out sums predict
-(``algebra.ridge.predicted_accuracy``): of the rules compared on splits of the training samples
-(docs/methods.md) it was the steadiest.  This project's own method: the paper leaves a nonlinear expansion inside the
-residual as future work.
+Features that are never negative are rooted, rows have unit norm, and the score is the mean of the joint
+ridge's and of linear discriminant analysis's, each in units of its own noise
+(:class:`sparcl.parts.heads.RidgeDiscriminant`).  Both follow from the sums R, C and n at one ridge by one
+Cholesky factor, so that a session costs what the joint ridge costs.  This project's own; docs/methods.md
+shows the search on splits of training samples.  The composition of the first release is ``sparcl-plus-1``.
 """
 
 from collections.abc import Sequence
 
-from sparcl.base.checks import check_choice, check_int
 from sparcl.learners.composed import Composed
-from sparcl.methods import sparcl
-from sparcl.parts.maps.residual import KINDS
-from sparcl.parts.rules import NARROW, Value
+from sparcl.parts.heads import RidgeDiscriminant
+from sparcl.parts.rules import HoldOut, Value, named
+from sparcl.parts.transforms import Rooted
+
+RELATIVE = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # candidates, in mean squared norms of a row
 
 
 def build(
     *,
-    ridge: Value = "gaussian",
-    tau: float | Sequence[float] | None = 0.5,
-    k: int | None = None,
-    grid: Sequence[float] = NARROW,
-    relative: bool = False,
+    ridge: Value = 0.1,
+    grid: Sequence[float] = RELATIVE,
     validation_share: float = 0.2,
-    refresh: int = 1,
-    freeze: bool = True,
-    expansion: str = "relu",
-    tau_map: float = 0.5,
-    width: int = 2000,
+    weight: float = 0.5,
     seed: int = 0,
     dtype: str = "float64",
 ) -> Composed:
@@ -38,24 +30,16 @@ def build(
 
     Parameters
     ----------
-    ridge, tau, k, grid, relative, validation_share, refresh, freeze, dtype : as in ``sparcl``, of the frozen core
-    expansion : ``relu``, ``topk`` (Fly-CL's map inside the residual) or ``rbf``
-    tau_map : share of the base session's energy that the map leaves out, in (0, 1)
-    width : M, outputs of the map
-    seed : of the map's weights
+    ridge : lambda in mean squared norms of a row, which is 1 here; several; or ``gaussian``, which chooses
+        from ``grid`` by the accuracy that held-out sums predict (:func:`sparcl.parts.rules.named`)
+    validation_share : of each class's rows in a session that this rule holds out
+    weight : of the discriminant, in (0, 1); the rest is the joint ridge's
+    seed : of hold-outs
+    dtype : float64 or float32
     """
-    return sparcl.build(
-        ridge=ridge,
-        tau=tau,
-        k=k,
-        grid=grid,
-        relative=relative,
-        validation_share=validation_share,
-        refresh=refresh,
-        freeze=freeze,
-        expansion=check_choice("expansion", expansion, KINDS),
-        tau_map=tau_map,
-        m=check_int("width", width, least=1),
-        seed=seed,
+    return Composed(
+        transform=Rooted(),
+        head=RidgeDiscriminant(weight),
+        rule=named(ridge, grid, HoldOut(validation_share, True, seed), relative=True),
         dtype=dtype,
     )

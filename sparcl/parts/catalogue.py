@@ -10,14 +10,15 @@ from sparcl.parts.heads import (
     BalancedRidge,
     OracleShrinkage,
     Ridge,
+    RidgeDiscriminant,
     RidgedScatter,
     ShrunkCovariance,
 )
 from sparcl.parts.maps import Features, FourierMap, KernelMap, RandomMap, ResidualMap
-from sparcl.parts.transforms import Identity, SignedPower, UnitNorm
+from sparcl.parts.transforms import Identity, Rooted, SignedPower, UnitNorm
 
 PARTS: dict[str, dict[str, Callable[..., Any]]] = {
-    "transform": {"none": Identity, "unit": UnitNorm, "power": SignedPower},
+    "transform": {"none": Identity, "unit": UnitNorm, "power": SignedPower, "rooted": Rooted},
     "map": {
         "none": Features,
         "random": RandomMap,
@@ -27,6 +28,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
     },
     "head": {
         "ridge": Ridge,
+        "ridge-discriminant": RidgeDiscriminant,
         "balanced-ridge": BalancedRidge,
         "shrunk-covariance": ShrunkCovariance,
         "ridged-scatter": RidgedScatter,

@@ -1,17 +1,40 @@
-"""What happens to each row before a map: nothing, unit norm, a signed power."""
+"""What happens to each row before a map: nothing, unit norm, a signed power, or the one that suits."""
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sparcl.base.checks import check_positive
 from sparcl.base.rows import unit
-from sparcl.base.state import Stateful
+from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
 
 
+class Transform(Stateful):
+    """A transform of each row by itself.
+
+    Attributes
+    ----------
+    whole_session : why :meth:`begin` must see the first session whole; empty if it need not
+    """
+
+    whole_session: ClassVar[str] = ""
+
+    def begin(self, Phi: Array) -> None:
+        """Take what the transform needs from the first session's features Phi (n, d)."""
+
+    def __call__(self, Phi: Array) -> Array:
+        """Return the transformed rows (n, d) of Phi, in its precision."""
+        raise TypeError(f"{type(self).__name__} transforms nothing")
+
+    def report(self) -> dict[str, Any]:
+        """Return what the transform took from the first session."""
+        return {}
+
+
 @dataclass(eq=False)
-class Identity(Stateful):
+class Identity(Transform):
     """Rows as they are."""
 
     def __call__(self, Phi: Array) -> Array:
@@ -20,7 +43,7 @@ class Identity(Stateful):
 
 
 @dataclass(eq=False)
-class UnitNorm(Stateful):
+class UnitNorm(Transform):
     """Rows over their Euclidean norm; a zero row stays zero."""
 
     def __call__(self, Phi: Array) -> Array:
@@ -29,7 +52,7 @@ class UnitNorm(Stateful):
 
 
 @dataclass(eq=False)
-class SignedPower(Stateful):
+class SignedPower(Transform):
     """``sign(f) |f|^exponent``, then unit norm; with an exponent of 1/2, the signed square root.
 
     Source: the power normalisation of Fisher vectors (Perronnin et al., ECCV 2010).
@@ -45,4 +68,29 @@ class SignedPower(Stateful):
         return unit(np.sign(Phi) * np.abs(Phi) ** self.exponent).astype(Phi.dtype, copy=False)
 
 
-Transform = Identity | UnitNorm | SignedPower
+@dataclass(eq=False)
+class Rooted(Transform):
+    """The square root of features that are never negative, then unit norm; others have unit norm alone.
+
+    Averages of rectified activations are skewed and spread in proportion to their mean, which a root
+    evens out; where the first session has a negative feature, none is taken, for good.
+    """
+
+    whole_session: ClassVar[str] = "its first session decides whether the root is taken"
+    kept: ClassVar[dict[str, Shape | None]] = {"exponent": None}
+
+    def __post_init__(self) -> None:
+        self.exponent = 1.0
+
+    def begin(self, Phi: Array) -> None:
+        """Look at the sign of all features Phi (n, d)."""
+        self.exponent = 0.5 if Phi.min() >= 0 else 1.0
+
+    def __call__(self, Phi: Array) -> Array:
+        """Return the rows (n, d) of unit norm, in the precision of Phi."""
+        rows = np.sign(Phi) * np.sqrt(np.abs(Phi)) if self.exponent == 0.5 else Phi
+        return unit(rows).astype(Phi.dtype, copy=False)
+
+    def report(self) -> dict[str, Any]:
+        """Return the exponent."""
+        return {"exponent": self.exponent}

@@ -116,7 +116,14 @@ def _composition(config: Settings, where: str, block: Settings) -> Iterator[str]
     yield from _unknown(f"{where}.select", select, kind, takes)
     for key in set(select) & set(hyper):
         yield f"{where}: '{key}' is both selected and fixed in `hyper`. Leave out one of the two."
-    if select and "ridge" not in select and not specs.is_number(hyper.get("ridge")):
+    yield from _unknown(
+        f"{where}.select",
+        select,
+        "candidates in params.yaml, `selection.grid`",
+        config["selection"]["grid"],
+    )
+    ridges = {"ridge", "ridge_relative"} & set(takes)
+    if select and ridges and not ridges & set(select) and not specs.is_number(hyper.get("ridge")):
         yield (
             f"{where}.select: a selection fits with numbers for the ridge. Name `ridge` in `select`, "
             "or give a number in `hyper`."

@@ -13,6 +13,9 @@ from sparcl.pipeline.provenance import hyperparameters
 Settings = Mapping[str, Any]
 Spec = dict[str, Any]
 
+# Settings of which one learner solves several values at once.
+POINTS = ("ridge", "ridge_relative", "tau")
+
 # How a data set or backbone is called, and how its extraction is shared out.
 NAMES = ("label", "short", "shards")
 # Where images and weights lie on this machine, and how many processes work; scripts read these from config.
@@ -73,13 +76,15 @@ def selection(config: Settings, name: str) -> Spec:
     What the method selects has the candidates of params.yaml; what it fixes is the one candidate.
     """
     rule, spec = config["selection"], method(config, name)
-    fixed = {
-        key: [value]
-        for key, value in spec["hyper"].items()
-        if key in rule["grid"] and is_number(value)
+    candidates = {
+        key: config["grids"][values] if isinstance(values, str) else values
+        for key, values in rule["grid"].items()
     }
-    selected = {key: rule["grid"][key] for key in spec["select"]}
-    grid = {key: (selected | fixed)[key] for key in rule["grid"] if key in selected | fixed}
+    fixed = {
+        key: [value] for key, value in spec["hyper"].items() if key in POINTS and is_number(value)
+    }
+    selected = {key: candidates[key] for key in spec["select"]}
+    grid = {key: (selected | fixed)[key] for key in candidates if key in selected | fixed}
     return spec | {"hyper": without(spec["hyper"], fixed), "selection": rule | {"grid": grid}}
 
 

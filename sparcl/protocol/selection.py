@@ -85,7 +85,9 @@ def select(
         places = [grid[key].index(named[key]) for key in apart if key not in (*VALUES, CORES)]
         return -totals[point], named.get(CORES) or 0, distance, ridge, places
 
-    points = sorted(totals, key=lambda point: [grid[k].index(v) for k, v in zip(grid, point, strict=True)])
+    points = sorted(
+        totals, key=lambda point: [grid[k].index(v) for k, v in zip(grid, point, strict=True)]
+    )
     return {
         "chosen": dict(zip(grid, min(points, key=rank), strict=True)),
         "scores": [

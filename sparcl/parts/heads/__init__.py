@@ -3,5 +3,14 @@
 from sparcl.parts.heads.discriminant import OracleShrinkage, RidgedScatter, ShrunkCovariance
 from sparcl.parts.heads.head import Head
 from sparcl.parts.heads.ridge import BalancedRidge, Ridge
+from sparcl.parts.heads.ridge_discriminant import RidgeDiscriminant
 
-__all__ = ["BalancedRidge", "Head", "OracleShrinkage", "Ridge", "RidgedScatter", "ShrunkCovariance"]
+__all__ = [
+    "BalancedRidge",
+    "Head",
+    "OracleShrinkage",
+    "Ridge",
+    "RidgeDiscriminant",
+    "RidgedScatter",
+    "ShrunkCovariance",
+]

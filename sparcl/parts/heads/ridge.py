@@ -44,7 +44,6 @@ class Ridge(Head):
         turned = product(U.T, sums.C)
         return [(product(U, turned / (s + ridge)[:, None]), None) for ridge in values]
 
-
     def scores_from_rows(
         self,
         H: Array,

@@ -1,0 +1,63 @@
+"""The joint ridge and linear discriminant analysis side by side, from one factor."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.algebra.linalg import product
+from sparcl.algebra.paired import Paired
+from sparcl.algebra.sums import Sums
+from sparcl.base.checks import check_fraction
+from sparcl.base.state import Shape
+from sparcl.base.types import Array
+from sparcl.parts.heads.head import Head, Solution
+
+
+@dataclass(eq=False)
+class RidgeDiscriminant(Head):
+    """Scores ``(1 - w) h W_r / s_r + w (h W_l + b) / s_l``, both heads at one ridge: D^3 / 3 + 4 D^2 c flops.
+
+    With A = R + ridge I, the scatter S inside the classes and class means M, ``W_r = A^-1 C`` is the joint
+    ridge, ``W_l = (S + ridge I)^-1 M`` and ``b = -diag(M^T W_l) / 2`` the linear discriminant; the two differ by a
+    c x c matrix (:mod:`sparcl.algebra.paired`).  Each is in units of its own noise: s^2 is the mean over
+    classes of ``v^T (S + ridge I) v / n``, the variance inside the classes, shrunk as S is, of a score less the
+    mean of all scores.
+
+    Parameters
+    ----------
+    weight : w of the discriminant, in (0, 1)
+    """
+
+    weight: float = 0.5
+    whole_session: ClassVar[str] = "its covariance is fitted to whole sessions"
+    kept: ClassVar[dict[str, Shape | None]] = {"noise": None}
+
+    def __post_init__(self) -> None:
+        check_fraction("weight", self.weight)
+        self.noise: list[float] = []
+
+    def solve(self, sums: Sums, value: float) -> Solution:
+        """Return W (D, c) and b (c,) at a ridge."""
+        pair = Paired.of(sums, value)
+        root = np.sqrt(sums.counts)
+        Q = sums.C / root
+        scatter = pair.V.T @ sums.gram.times(pair.V) + value * (pair.V.T @ pair.V)
+        inner = Q.T @ pair.V
+        scatter -= inner.T @ inner
+        self.noise = [_noise(B, scatter, sums.n) for B in (pair.ridge, pair.discriminant)]
+        of_ridge, of_lda = (1 - self.weight) / self.noise[0], self.weight / self.noise[1]
+        W = product(pair.V, of_ridge * pair.ridge + of_lda * pair.discriminant)
+        return np.asfortranarray(W), of_lda * pair.bias
+
+    def report(self) -> dict[str, Any]:
+        """Return the noise of both heads' scores in the last session."""
+        return {"noise": self.noise}
+
+
+def _noise(B: Array, scatter: Array, n: int) -> float:
+    """Return s for scores ``V B``, given V^T (S + ridge I) V (c, c); 1 for one class, which has no rival."""
+    centred: NDArray[np.floating] = B - B.mean(axis=1, keepdims=True)
+    variance = float(np.mean(np.sum(centred * (scatter @ centred), axis=0))) / n
+    return float(np.sqrt(variance)) if variance > 0 else 1.0
