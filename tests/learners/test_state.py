@@ -37,6 +37,11 @@ CASES: dict[str, tuple[str, dict]] = {
     "first covariance": ("slda", {"covariance": "frozen"}),
     "pseudo-inverse": ("klda", {"width": 70, "ridge": 0, "sigma": 2.0}),
     "oracle shrinkage": ("randumb", {"width": 70}),
+    "fourth powers": ("compose", {"head": "ledoit-wolf"}),
+    "discriminant by rule": (
+        "compose",
+        {"head": {"ridged-scatter": {"per": "sample"}}, "ridge": "gaussian"},
+    ),
     "ncm": ("ncm", {}),
     "two streams": ("dsal", {"width": 70, "ridge_compensation": "newest"}),
     "truncated": ("loranpac", {"width": 70}),

@@ -1,7 +1,20 @@
 """Heads: weights from sums, one family a file."""
 
-from sparcl.parts.heads.discriminant import OracleShrinkage, RidgedScatter, ShrunkCovariance
+from sparcl.parts.heads.discriminant import (
+    LedoitWolf,
+    OracleShrinkage,
+    RidgedScatter,
+    ShrunkCovariance,
+)
 from sparcl.parts.heads.head import Head
 from sparcl.parts.heads.ridge import BalancedRidge, Ridge
 
-__all__ = ["BalancedRidge", "Head", "OracleShrinkage", "Ridge", "RidgedScatter", "ShrunkCovariance"]
+__all__ = [
+    "BalancedRidge",
+    "Head",
+    "LedoitWolf",
+    "OracleShrinkage",
+    "Ridge",
+    "RidgedScatter",
+    "ShrunkCovariance",
+]

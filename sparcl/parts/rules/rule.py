@@ -52,11 +52,13 @@ class Rule(Stateful):
     grid : candidates, or what is given
     whole_session : why a session must come whole; empty where nothing looks at its rows
     compares_cores : whether it can choose among several cores
+    needs_targets : whether it judges scores by their distance to one-hot targets
     """
 
     grid: tuple[float, ...]
     whole_session: ClassVar[str] = ""
     compares_cores: ClassVar[bool] = True
+    needs_targets: bool = False
 
     def points(self, cores: int) -> list[Point]:
         """Return all points of the grid, the ridge's number first."""
