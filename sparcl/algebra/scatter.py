@@ -82,12 +82,16 @@ class Scatter:
         with self.gram.factored(b / a, downdate=(1.0, self.Q)) as A:
             return A.solve(B) / a
 
+    def spectrum(self) -> tuple[Array, Array]:
+        """Return the eigenvalues (D,), descending, and eigenvectors (D, D) of S: 9 D^3 flops, one copy."""
+        return linalg.descending_eigh(self.gram.full - self.Q @ self.Q.T)
+
     def pseudo_solve(self, B: Array) -> tuple[Array, int]:
         """Return ``S^+ B`` for B (D, c) and the rank of S: 9 D^3 flops.
 
         Eigenvalues below D eps tr R count as zero: the subtraction leaves as much of rounding.
         """
-        values, V = linalg.descending_eigh(self.gram.full - self.Q @ self.Q.T)
+        values, V = self.spectrum()
         least = len(V) * np.finfo(V.dtype).eps * np.trace(self.gram.full)
         rank = int(np.count_nonzero(values > least))
         V = V[:, :rank]
