@@ -390,6 +390,16 @@ def solve_definite(A: Array, b: Array) -> Array:
     return cho_solve((_lower((A + A.T) / 2), True), b, check_finite=False)
 
 
+def lower_factor(A: Array) -> Array:
+    """Return the lower Cholesky factor L of positive definite A (k, k): k^3 / 3 flops."""
+    return np.tril(_lower(np.asfortranarray((A + A.T) / 2)))
+
+
+def lower_solve(L: Array, B: Array) -> Array:
+    """Return ``L^-1 B`` for lower triangular L (k, k) and B (k, n): k^2 n flops."""
+    return solve_triangular(L, B, lower=True, check_finite=False)
+
+
 def _lower(A: Array) -> Array:
     """Return the lower Cholesky factor of A (k, k)."""
     (potrf,) = get_lapack_funcs(("potrf",), (A,))

@@ -141,12 +141,14 @@ def squared_error(W: Array, R: Array, C: Array) -> float:
     return float(np.sum(W * (R @ W - 2 * C)))
 
 
-def predicted_accuracy(W: Array, R: Array, C: Array, counts: NDArray[np.integer]) -> float:
-    """Return the accuracy that a Gaussian model of the summed rows' scores predicts for W (D, c).
+def predicted_accuracy(
+    W: Array, R: Array, C: Array, counts: NDArray[np.integer], b: Array | None = None
+) -> float:
+    """Return the accuracy that a Gaussian model of the summed rows' scores predicts for W (D, c), b (c,).
 
-    From sums alone, the scores ``z = W^T x`` of class i have mean ``m_i = W^T C_i / n_i``, and all
-    classes share the within-class covariance ``S = (W^T R W - sum_i n_i m_i m_i^T) / (n - c)``.  A
-    sample of class i beats rival j with probability ``Phi((m_ii - m_ji) / s_ij)``, where
+    From sums alone, the scores ``z = W^T x + b`` of class i have mean ``m_i = W^T C_i / n_i + b``, and all
+    classes share the within-class covariance ``S = (W^T R W - sum_i n_i W^T C_i C_i^T W / n_i^2) / (n - c)``.
+    A sample of class i beats rival j with probability ``Phi((m_ii - m_ji) / s_ij)``, where
     ``s_ij^2 = S_ii + S_jj - 2 S_ij``; rivals are taken as independent.  Classes without a row count
     for nothing.  Where the squared error asks how near scores come to 0 and 1, this asks which
     score is the largest.  Cost: 2 D^2 c flops.
@@ -157,6 +159,8 @@ def predicted_accuracy(W: Array, R: Array, C: Array, counts: NDArray[np.integer]
     scatter = W.T @ (R @ W) - (means * n) @ means.T
     S = scatter / max(n.sum() - len(live), 1)
     spread = np.diag(S)[:, None] + np.diag(S)[None] - 2 * S
+    if b is not None:
+        means = means + b[live][:, None]
     gap = np.diag(means)[None] - means
     tiny = np.finfo(np.float64).tiny
     log_wins = log_ndtr(gap / np.sqrt(np.maximum(spread, tiny)))

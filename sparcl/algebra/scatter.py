@@ -32,13 +32,37 @@ class Scatter:
         scikit-learn's ``OAS`` has: with s the mean square of the entries of S / n,
         ``rho = min(1, (s + m^2) / ((n + 1) (s - m^2 / D)))``.  Cost: 2 D^2 c flops.
         """
+        mean, square = self._moments()
+        below = (self.n + 1) * (square - mean**2 / len(self.gram))
+        return (min(1.0, (square + mean**2) / below) if below > 0 else 1.0), mean
+
+    def ledoit_wolf(self, fourth: float) -> tuple[float, float]:
+        """Return the shrinkage rho and mean variance m of S / n: (1 - rho) S / n + rho m I.
+
+        Ledoit and Wolf (2004): with s as for :meth:`oas`, ``delta = D s - m^2`` is the spread of the
+        entries about m I, ``beta = (fourth / n - D^2 s) / (n D)`` what sampling alone makes of it, and
+        ``rho = min(beta, delta) / delta``.  Cost: 2 D^2 c flops.
+
+        Parameters
+        ----------
+        fourth : sum over all samples of the fourth power of the distance to their class mean
+        """
         D = len(self.gram)
-        mean = self.trace() / (self.n * D)
+        mean, square = self._moments()
+        delta = D * square - mean**2
+        beta = max(fourth / self.n - D**2 * square, 0.0) / (self.n * D)
+        return (min(beta, delta) / delta if delta > 0 else 1.0), mean
+
+    def _moments(self) -> tuple[float, float]:
+        """Return the mean variance m of S / n, and the mean square s of its entries."""
+        D = len(self.gram)
         squares = np.sum(self.gram.full**2)
         squares += np.sum((self.Q.T @ self.Q) ** 2) - 2 * np.sum(self.Q * self.gram.times(self.Q))
-        square = float(squares) / (self.n * D) ** 2
-        below = (self.n + 1) * (square - mean**2 / D)
-        return (min(1.0, (square + mean**2) / below) if below > 0 else 1.0), mean
+        return self.trace() / (self.n * D), float(squares) / (self.n * D) ** 2
+
+    def times(self, B: Array) -> Array:
+        """Return S B for B (D, c): 2 D^2 c flops."""
+        return self.gram.times(B) - self.Q @ (self.Q.T @ B)
 
     def solve(self, a: float, b: float, B: Array) -> Array:
         """Return ``(a S + b I)^-1 B`` for a >= 0, b > 0 and B (D, c): D^3 / 3 flops.
@@ -58,12 +82,16 @@ class Scatter:
         with self.gram.factored(b / a, downdate=(1.0, self.Q)) as A:
             return A.solve(B) / a
 
+    def spectrum(self) -> tuple[Array, Array]:
+        """Return the eigenvalues (D,), descending, and eigenvectors (D, D) of S: 9 D^3 flops, one copy."""
+        return linalg.descending_eigh(self.gram.full - self.Q @ self.Q.T)
+
     def pseudo_solve(self, B: Array) -> tuple[Array, int]:
         """Return ``S^+ B`` for B (D, c) and the rank of S: 9 D^3 flops.
 
         Eigenvalues below D eps tr R count as zero: the subtraction leaves as much of rounding.
         """
-        values, V = linalg.descending_eigh(self.gram.full - self.Q @ self.Q.T)
+        values, V = self.spectrum()
         least = len(V) * np.finfo(V.dtype).eps * np.trace(self.gram.full)
         rank = int(np.count_nonzero(values > least))
         V = V[:, :rank]

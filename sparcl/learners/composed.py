@@ -83,6 +83,7 @@ class Composed(Summed):
         if self.rule.relative and not self.rule.unit:
             self.rule.fix(self.head.unit(batch.mean_square()))
         self.core.open(batch, self.total, self.rule.values[0], single(self.rule))
+        self.head.see(batch, self.total)
         points = self.rule.choose(batch, cut, self)
         batch.add_to(self.total)
         self.keep(points, batch)
@@ -212,7 +213,11 @@ class Composed(Summed):
     def _take(self, points: list[Point], solved: list[Solution]) -> None:
         self.points = [[point.i, point.j, point.value] for point in points]
         self.solutions = [W for W, _ in solved]
-        self.biases = [b for _, b in solved if b is not None]
+        # a point without a solution has no column, and so an empty bias beside those of the others
+        biased = any(b is not None for _, b in solved)
+        self.biases = (
+            [np.zeros(W.shape[1]) if b is None else b for W, b in solved] if biased else []
+        )
 
     def _scored(self, H: Array, p: int) -> Array:
         scores = linalg.product(H, self.solutions[p])
@@ -241,6 +246,11 @@ def _check_parts(head: Head, core: Unheld, rule: Rule) -> None:
                 "update = 'woodbury' keeps one residual inverse: it goes with one fixed ridge, one "
                 "core, exact coupling, full new classes, freezing, and no linear expansion."
             )
+    if not head.fits_targets and rule.needs_targets:
+        raise InputError(
+            "Scores of this head are no estimates of one-hot targets, so that a squared error says nothing "
+            "about them: choose by ridge = 'gaussian', or give a number."
+        )
     if core.candidates > 1 and not rule.compares_cores:
         raise InputError(
             "A rule that looks at the newest session cannot tell cores apart: give one tau or k."

@@ -8,6 +8,7 @@ from sparcl.base.errors import InputError
 from sparcl.parts.core import Unheld, spectral_core
 from sparcl.parts.heads import (
     BalancedRidge,
+    LedoitWolf,
     OracleShrinkage,
     Ridge,
     RidgeDiscriminant,
@@ -33,6 +34,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "shrunk-covariance": ShrunkCovariance,
         "ridged-scatter": RidgedScatter,
         "oracle-shrinkage": OracleShrinkage,
+        "ledoit-wolf": LedoitWolf,
     },
     "core": {"none": Unheld, "spectral": spectral_core},
 }

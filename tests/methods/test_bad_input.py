@@ -18,6 +18,9 @@ METHODS = {
     "ranpac": {"width": 20},
     "slda": {"shrinkage": 0.01},
     "klda": {"width": 20, "ridge": 0.01},
+    "klda-e": {"width": 20, "members": 2},
+    "lr-rgda": {},
+    "anacp": {"width": 20, "members": 1, "draws": 5},
     "randumb": {"width": 20},
     "fecam": {"alpha": 0.5},
     "icarl-nme": {"memory": 50},
@@ -149,7 +152,7 @@ def test_unknown_method_names_the_known_ones(name: str) -> None:
 
 
 def test_unknown_hyper_parameter_names_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"'klda'.*'lamda'.*width, sigma, ridge, seed"):
+    with pytest.raises(InputError, match=r"'klda'.*'lamda'.*width, sigma, kappa, ridge, .*seed"):
         build("klda", lamda=1.0)
 
 
@@ -193,7 +196,10 @@ def test_a_wrong_setting_is_named_with_what_it_may_be(name: str, hyper: dict, te
 
 OUTSIDE = {
     "slda": {"shrinkage": 1.0, "covariance": "pooled"},
-    "klda": {"ridge": -0.1, "sigma": "mean", "width": 0, "seed": -1},
+    "klda": {"ridge": -0.1, "sigma": "mean", "kappa": 0.0, "width": 0, "seed": -1},
+    "klda-e": {"ridge": -0.1, "members": 0, "kappa": -1.0, "width": 0, "seed": -1},
+    "lr-rgda": {"own": -1.0, "shared": 0.0, "alpha": 0.0, "a3": -1.0, "rank": 0},
+    "anacp": {"ridge": 0.0, "second": 0.0, "members": 0, "draws": 0, "width": 0, "official": 1},
     "randumb": {"width": 2.5, "embedding": "tanh", "seed": -1},
     "fecam": {"alpha": 0.0},
     "icarl-nme": {"memory": 0},

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sparcl.algebra.sums import Sums
 from sparcl.base.state import Stateful
 from sparcl.base.types import Array
+from sparcl.parts.batch import Batch
 
 Solution = tuple[Array, Array | None]  # weights W (D, c), and a bias b (c,) where the head has one
 
@@ -19,10 +20,12 @@ class Head(Stateful):
     ----------
     whole_session : why a session must come whole; empty where weights follow from sums alone
     solves_from_rows : whether :meth:`scores_from_rows` is there
+    fits_targets : whether scores estimate one-hot targets, so that a squared error judges them
     """
 
     whole_session: ClassVar[str] = ""
     solves_from_rows: ClassVar[bool] = False
+    fits_targets: ClassVar[bool] = True
 
     def check(self, counts: NDArray[np.integer]) -> None:
         """Raise InputError where samples (c,) of each class are too few for this head."""
@@ -30,6 +33,9 @@ class Head(Stateful):
     def row_weights(self, columns: NDArray[np.integer], old: int) -> Array | None:
         """Return the weight (n,) of each row of a session in the sums, or None where all weigh the same."""
         return None
+
+    def see(self, batch: Batch, before: Sums) -> None:
+        """Take what is not in R, C and n from a session's rows; ``before`` are the sums without them."""
 
     def effective(self, value: float, counts: NDArray[np.integer]) -> float:
         """Return the ridge on the sums that a value stands for, given the samples (c,) of each class."""

@@ -32,6 +32,7 @@ class RidgeDiscriminant(Head):
 
     weight: float = 0.5
     whole_session: ClassVar[str] = "its covariance is fitted to whole sessions"
+    fits_targets: ClassVar[bool] = False
     kept: ClassVar[dict[str, Shape | None]] = {"noise": None}
 
     def __post_init__(self) -> None:

@@ -27,14 +27,16 @@ class FourierMap(Map):
     ----------
     width : M
     seed : of W and b
-    gamma : a number above 0; ``median``, 1 / (2 m^2) with m the median distance between samples of the
-        first session (1/2 where m is 0); ``variance``, 1 / (d v) with v the variance of all their
+    gamma : a number above 0; ``median``, 1 / (2 kappa^2 m^2) with m the median distance between samples of
+        the first session (as if m were 1 where it is 0); ``variance``, 1 / (d v) with v the variance of all their
         entries (1 / d where v is 0), scikit-learn's "scale"
+    kappa : bandwidth of ``median`` in median distances
     """
 
     width: int
     seed: int = 0
     gamma: float | str = "median"
+    kappa: float = 1.0
     kept: ClassVar[dict[str, Shape | None]] = {"d": None, "used_gamma": None}
     whole_session: ClassVar[str] = "its kernel's width is measured on the first session"
 
@@ -45,6 +47,7 @@ class FourierMap(Map):
             check_choice("gamma", self.gamma, RULES)
         else:
             check_positive("gamma", self.gamma)
+        check_positive("kappa", self.kappa)
         self.d, self.used_gamma = 0, 0.0
 
     def begin(self, Phi: Array) -> None:
@@ -53,7 +56,7 @@ class FourierMap(Map):
         check_memory("The map", (self.d, self.width), np.float64)
         if self.gamma == "median":
             median = median_distance(Phi)
-            self.used_gamma = 0.5 / median**2 if median > 0 else 0.5
+            self.used_gamma = 0.5 / (self.kappa * (median if median > 0 else 1.0)) ** 2
         elif self.gamma == "variance":
             check_lengths(squared_lengths(Phi), 0.0)  # one row must not be all the variance
             variance = float(np.var(Phi))

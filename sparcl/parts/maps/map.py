@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.spatial.distance import pdist
+from scipy.special import ndtr
 
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
@@ -94,6 +95,11 @@ def sigmoid(H: Array) -> None:
     np.tanh(H, out=H)
     H += 1
     H *= 0.5
+
+
+def gelu(H: Array) -> None:
+    """Multiply H (n, M) by the normal distribution function of itself, in place: ``z Phi(z)``, with erf."""
+    H *= ndtr(H)
 
 
 def keep_top(H: Array, level: float) -> None:

@@ -11,10 +11,10 @@ from sparcl.base.checks import check_choice, check_fraction, check_int, check_me
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.parts.maps.map import CACHED_ROWS, Map, keep_top, relu, sigmoid, sparse_weights
+from sparcl.parts.maps.map import CACHED_ROWS, Map, gelu, keep_top, relu, sigmoid, sparse_weights
 
 DRAWS = ("gaussian", "uniform", "sparse")
-ACTIVATIONS = ("linear", "relu", "sigmoid", "topk")
+ACTIVATIONS = ("linear", "relu", "gelu", "sigmoid", "topk")
 
 
 @dataclass(eq=False)
@@ -33,7 +33,7 @@ class RandomMap(Map):
 
     activation : g
 
-        linear, relu, sigmoid : of each output
+        linear, relu, gelu, sigmoid : of each output
         topk : the floor(``level`` M) largest signed outputs of a sample kept, the rest 0 (Fly-CL)
     """
 
@@ -87,6 +87,8 @@ class RandomMap(Map):
             rows = H[start : start + CACHED_ROWS]
             if self.activation == "relu":
                 relu(rows)
+            elif self.activation == "gelu":
+                gelu(rows)
             elif self.activation == "sigmoid":
                 sigmoid(rows)
             elif self.activation == "topk":

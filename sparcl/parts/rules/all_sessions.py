@@ -1,6 +1,7 @@
 """Rules that look at all sessions so far, from sums of rows that were held out of each."""
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +11,7 @@ from sparcl.algebra import ridge
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_choice, check_positive
 from sparcl.base.state import Shape
+from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
 from sparcl.parts.rules.given import Given
 from sparcl.parts.rules.holdout import HoldOut
@@ -50,6 +52,7 @@ class AllSessions(Rule):
         for value in self.grid:
             check_positive("grid", value)
         check_choice("loss", self.loss, LOSSES)
+        self.needs_targets = self.loss == "squared_error"
         self.fitted: Fitting | None = None
         self.validation: Sums | None = None
         self.losses: list[float] = []
@@ -69,18 +72,20 @@ class AllSessions(Rule):
             self.validation = Sums(learner.total.D, learner.total.dtype)
         self.fitted.learn(batch.take(slice(cut)), cut)
         batch.take(slice(cut, None)).add_to(self.validation)
-        self.losses = [self._loss(W) for W in self.fitted.solutions]
+        biases = self.fitted.biases or repeat(None)
+        solved = zip(self.fitted.solutions, biases, strict=False)
+        self.losses = [self._loss(W, b) for W, b in solved]
         chosen = best(self.points(learner.cores), self.losses, "loss on the rows held out")
         return [chosen._replace(i=0)]
 
-    def _loss(self, W: NDArray[np.floating]) -> float:
-        """Return the loss of W (D, c) on the rows held out; infinite where W has no column, unsolved."""
+    def _loss(self, W: Array, b: Array | None) -> float:
+        """Return the loss of W (D, c), b (c,) on the rows held out; infinite where W has no column, unsolved."""
         sums = self.validation
         if sums is None or W.shape[1] != len(sums.counts):
             return np.inf
         if self.loss == "squared_error":
             return ridge.squared_error(W, sums.R, sums.C)
-        return -ridge.predicted_accuracy(W, sums.R, sums.C, sums.counts)
+        return -ridge.predicted_accuracy(W, sums.R, sums.C, sums.counts, b)
 
     def report(self) -> dict[str, Any]:
         """Return the loss of each point in the last session; accuracies are negative."""

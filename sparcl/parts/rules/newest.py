@@ -20,6 +20,7 @@ class OfSession(Rule):
 
     losses: list[float]
     compares_cores: ClassVar[bool] = False
+    needs_targets = True
     kept: ClassVar[dict[str, Shape | None]] = {"unit": None, "losses": None}
 
     def __post_init__(self) -> None:

@@ -56,6 +56,7 @@ class Rule(Stateful):
         scale; 0 before
     whole_session : why a session must come whole; empty where nothing looks at its rows
     compares_cores : whether it can choose among several cores
+    needs_targets : whether it judges scores by their distance to one-hot targets
     """
 
     grid: tuple[float, ...]
@@ -63,6 +64,7 @@ class Rule(Stateful):
     unit: float
     whole_session: ClassVar[str] = ""
     compares_cores: ClassVar[bool] = True
+    needs_targets: bool = False
     kept: ClassVar[dict[str, Shape | None]] = {"unit": None}
 
     def __post_init__(self) -> None:

@@ -1,0 +1,193 @@
+"""LR-RGDA, KLDA-E and AnaCP against restatements, and what must not move them."""
+
+import numpy as np
+import pytest
+from reference import closed, heads
+from reference.streams import Session, fit, split_again, synthetic_stream
+
+from sparcl.base.errors import InputError
+from sparcl.methods import build
+
+SMALL = {"width": 30, "members": 2, "draws": 7, "seed": 3}
+
+
+def against_first(scores: np.ndarray) -> np.ndarray:
+    """Scores up to a term that all classes share."""
+    return scores - scores[:, :1]
+
+
+def close(expected: np.ndarray, rel: float = 1e-8) -> object:
+    return pytest.approx(expected, rel=rel, abs=rel * np.abs(expected).max())
+
+
+# --- LR-RGDA --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rank", [3, 64])  # below and above the 11 of 12 samples a class
+@pytest.mark.parametrize("a3", [None, 0.5])
+def test_lr_rgda_is_a_gaussian_for_each_class(
+    stream: list[Session], probe: np.ndarray, rank: int, a3: float | None
+) -> None:
+    learner = build("lr-rgda", rank=rank, a3=a3)
+    for t, session in enumerate(stream):
+        learner.fit_session(*session)
+        expected = closed.lr_rgda(stream[: t + 1], probe, 0.2, 2.0, a3, rank)
+        assert against_first(learner.logits(probe)) == close(against_first(expected))
+
+
+def test_lr_rgda_without_own_covariance_is_lda(stream: list[Session], probe: np.ndarray) -> None:
+    learner = fit(build("lr-rgda", own=0.0, a3=0.3), stream)
+    covariance = 2 * np.mean([np.cov(rows.T) for rows in heads.class_rows(stream)], axis=0)
+    expected = closed.plain_lda(stream, probe, covariance + 0.3 * np.eye(16))
+    assert learner.logits(probe) == close(expected)
+
+
+def test_lr_rgda_takes_a_class_of_one_sample(stream: list[Session], probe: np.ndarray) -> None:
+    Phi, y = stream[1]
+    keep = np.concatenate([np.flatnonzero(y == y.max())[:1], np.flatnonzero(y != y.max())])
+    sessions = [stream[0], (Phi[keep], y[keep])]
+    expected = closed.lr_rgda(sessions, probe, 0.2, 2.0, None, 64)
+    scores = fit(build("lr-rgda"), sessions).logits(probe)
+    assert against_first(scores) == close(against_first(expected))
+    with pytest.raises(InputError, match=r"session 1: no class has two samples"):
+        build("lr-rgda").fit_session(Phi[:1], y[:1])
+
+
+@pytest.mark.parametrize("factor", [1e-3, 50.0])
+def test_lr_rgda_knows_no_scale(stream: list[Session], probe: np.ndarray, factor: float) -> None:
+    one = against_first(fit(build("lr-rgda"), stream).logits(probe))
+    scaled = fit(build("lr-rgda"), [(factor * Phi, y) for Phi, y in stream])
+    assert against_first(scaled.logits(factor * probe)) == close(one)
+
+
+# --- KLDA-E ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [20, 200])  # below and above the 144 samples
+def test_klda_e_is_the_mean_posterior(stream: list[Session], probe: np.ndarray, width: int) -> None:
+    learner = fit(build("klda-e", width=width, members=3, sigma=0.7, ridge=0.1, seed=2), stream)
+    maps = [(member.map.weights, member.map.phases) for member in learner.discriminants]
+    expected = closed.klda_e(stream, probe, maps, 0.1)
+    assert np.exp(learner.logits(probe)) == close(expected)
+    assert np.abs(maps[0][0] - maps[1][0]).max() > 0.1
+
+
+def test_klda_e_of_one_member_is_klda(stream: list[Session], probe: np.ndarray) -> None:
+    one = fit(build("klda-e", width=40, members=1, seed=4), stream)
+    klda = fit(build("klda", width=40, ridge_relative=1.0, seed=4), stream)
+    assert against_first(one.logits(probe)) == close(against_first(klda.logits(probe)))
+
+
+def test_kernel_width_is_relative_to_the_median_distance(
+    stream: list[Session], probe: np.ndarray
+) -> None:
+    small = {"width": 40, "members": 2}
+    one = fit(build("klda-e", **small, kappa=0.25), stream)
+    gamma = one.report()["gamma"]
+    Phi = stream[0][0]
+    distances = [np.linalg.norm(f - g) for i, f in enumerate(Phi) for g in Phi[:i]]
+    assert gamma == pytest.approx([0.25 / np.median(distances) ** 2] * 2)
+    scaled = fit(build("klda-e", **small, kappa=0.25), [(8.0 * Phi, y) for Phi, y in stream])
+    assert scaled.logits(8.0 * probe) == close(one.logits(probe))
+
+
+# --- AnaCP ----------------------------------------------------------------------------------------
+
+
+def restated(learner: object, official: bool) -> closed.AnaCp:
+    Ws = [head.map.weights for head in learner.heads]
+    value = 0.047 * 30 * (1 / 3 + 1 / (2 * np.pi * np.sqrt(3)))
+    return closed.AnaCp(Ws, learner.last.weights, value, official)
+
+
+@pytest.mark.parametrize("official", [False, True])
+def test_anacp_with_its_draws_given(
+    stream: list[Session], probe: np.ndarray, official: bool
+) -> None:
+    learner = build("anacp", **SMALL, official=official)
+    reference: closed.AnaCp | None = None
+    for t, session in enumerate(stream[:3]):
+        learner.fit_session(*session)
+        reference = reference or restated(learner, official)
+        learner.session = t  # the draws are those of the session that was fitted
+        normal = [learner._normal(j) for j in range(3 * t + 3)]
+        learner.session = t + 1
+        reference.fit(*session, normal)
+        assert learner.targets == close(reference.P)
+        assert learner.logits(probe) == close(reference.scores(probe), rel=1e-6)
+
+
+def test_anacp_without_its_second_stage_is_the_nearest_target(
+    stream: list[Session], probe: np.ndarray
+) -> None:
+    learner = build("anacp", **SMALL, nearest=True)
+    reference: closed.AnaCp | None = None
+    for session in stream:
+        learner.fit_session(*session)
+        reference = reference or restated(learner, False)
+        reference.fit(*session)
+    assert learner.logits(probe) == close(reference.nearest(probe))
+
+
+def test_anacp_of_one_head_is_the_one_hot_ridge_times_the_targets(
+    stream: list[Session], probe: np.ndarray
+) -> None:
+    learner = fit(build("anacp", **SMALL | {"members": 1}, nearest=True), stream)
+    (head,) = learner.heads
+    P = learner.targets
+    # a row's norm moves no prediction
+    expected = np.argmax(head.logits(probe) @ P @ P.T, axis=1)
+    assert np.array_equal(learner.predict(probe), learner.classes[expected])
+
+
+@pytest.mark.parametrize("factor", [1e-3, 40.0])
+def test_anacp_knows_no_scale(stream: list[Session], probe: np.ndarray, factor: float) -> None:
+    one = fit(build("anacp", **SMALL), stream)
+    scaled = fit(build("anacp", **SMALL), [(factor * Phi, y) for Phi, y in stream])
+    assert scaled.logits(factor * probe) == close(one.logits(probe))
+
+
+def test_anacp_first_stage_does_not_depend_on_sessions(
+    stream: list[Session], probe: np.ndarray
+) -> None:
+    hyper = SMALL | {"nearest": True}
+    a, b = (fit(build("anacp", **hyper), s) for s in (stream, split_again(stream, 2)))
+    columns = [list(b.classes).index(c) for c in a.classes]
+    assert b.logits(probe)[:, columns] == close(a.logits(probe))
+    official, halves = (
+        fit(build("anacp", **hyper, official=True), s) for s in (stream, split_again(stream, 2))
+    )
+    columns = [list(halves.classes).index(c) for c in official.classes]
+    change = halves.logits(probe)[:, columns] - official.logits(probe)
+    assert np.abs(change).max() > 1e-4  # the code's covariance does
+
+
+def test_anacp_does_not_depend_on_the_names_of_classes(
+    stream: list[Session], probe: np.ndarray
+) -> None:
+    """Draws belong to columns, so only a change of the order of labels shows."""
+    a, b = (
+        fit(build("anacp", **SMALL), s) for s in (stream, [(Phi, 7 * y + 100) for Phi, y in stream])
+    )
+    assert np.array_equal(a.logits(probe), b.logits(probe))
+
+
+def test_anacp_draws_have_the_covariance_of_the_classes() -> None:
+    stream = synthetic_stream(sessions=1)
+    learner = fit(build("anacp", **SMALL | {"draws": 4000}), stream)
+    learner.session = 0
+    rows = [unit for unit in heads.class_rows([(closed.unit_rows(stream[0][0]), stream[0][1])])]
+    covariance = heads.within(rows) / 36 + 1e-4 * np.eye(16)
+    values, V = learner._spectrum(np.zeros((0, 16)))
+    X = learner._normal(1) @ ((V * np.sqrt(values)) @ V.T)
+    spread = np.sqrt((covariance**2 + np.outer(*[np.diag(covariance)] * 2)) / len(X))
+    assert np.abs((np.cov(X.T) - covariance) / spread).max() < 5
+
+
+def test_anacp_chooses_its_ridge_by_a_rule(stream: list[Session]) -> None:
+    grid = [0.001, 0.047, 2.0]
+    learner = fit(build("anacp", **SMALL, ridge="gaussian", grid=grid), stream)
+    unit = 30 * (1 / 3 + 1 / (2 * np.pi * np.sqrt(3)))
+    assert learner.report()["ridge"] / unit == pytest.approx(
+        grid[int(np.argmin(learner.report()["validation_losses"]))]
+    )

@@ -1,0 +1,136 @@
+"""Closed-form peers, restated with explicit inverses and loops: LR-RGDA, KLDA-E, AnaCP, LayUP."""
+
+import math
+
+import numpy as np
+
+from .heads import class_rows, fourier, lda_scores, within
+
+Sessions = list[tuple[np.ndarray, np.ndarray]]
+
+
+def unit_rows(X: np.ndarray) -> np.ndarray:
+    return np.array([x / np.linalg.norm(x) for x in X])
+
+
+def gelu(Z: np.ndarray) -> np.ndarray:
+    return Z * 0.5 * (1 + np.vectorize(math.erf)(Z / math.sqrt(2)))
+
+
+def ridge(H: np.ndarray, Y: np.ndarray, value: float) -> np.ndarray:
+    return np.linalg.inv(H.T @ H + value * np.eye(H.shape[1])) @ H.T @ Y
+
+
+# --- LR-RGDA --------------------------------------------------------------------------------------
+
+
+def lr_rgda(
+    sessions: Sessions, probe: np.ndarray, own: float, shared: float, a3: float | None, rank: int
+) -> np.ndarray:
+    """Return scores (n, c); a3 = None is 0.36 times the mean variance."""
+    classes = class_rows(sessions)
+    several = [rows for rows in classes if len(rows) > 1]
+    mean = sum(np.cov(rows.T) for rows in several) / len(several)
+    d = len(mean)
+    B = shared * mean + (0.36 * np.trace(mean) / d if a3 is None else a3) * np.eye(d)
+    scores = np.zeros((len(probe), len(classes)))
+    for j, rows in enumerate(classes):
+        sigma = B.copy()
+        if len(rows) > 1:
+            values, V = np.linalg.eigh(np.cov(rows.T))
+            for value, v in list(zip(values, V.T, strict=True))[::-1][:rank]:
+                sigma += own * value * np.outer(v, v)
+        inverse = np.linalg.inv(sigma)
+        for i, f in enumerate(probe):
+            e = f - rows.mean(axis=0)
+            scores[i, j] = -0.5 * e @ inverse @ e - 0.5 * np.linalg.slogdet(sigma)[1]
+    return scores
+
+
+# --- KLDA-E ---------------------------------------------------------------------------------------
+
+
+def klda_e(
+    sessions: Sessions, probe: np.ndarray, maps: list[tuple[np.ndarray, np.ndarray]], ridge: float
+) -> np.ndarray:
+    """Return mean posteriors (n, c); ``ridge`` in units of the trace over the samples."""
+    total = 0.0
+    for W, b in maps:
+        classes = class_rows([(fourier(Phi, W, b), y) for Phi, y in sessions])
+        S = within(classes)
+        n = sum(map(len, classes))
+        inverse = np.linalg.inv(S + ridge * np.trace(S) / n * np.eye(len(S)))
+        distances = np.zeros((len(probe), len(classes)))
+        for j, rows in enumerate(classes):
+            e = fourier(probe, W, b) - rows.mean(axis=0)
+            distances[:, j] = np.sum(e @ inverse * e, axis=1)
+        posterior = np.exp(-distances)
+        total = total + posterior / posterior.sum(axis=1, keepdims=True) / len(maps)
+    return np.asarray(total)
+
+
+# --- AnaCP ----------------------------------------------------------------------------------------
+
+
+class AnaCp:
+    """Heads with the draws given; statistics sample by sample."""
+
+    def __init__(self, Ws: list[np.ndarray], W0: np.ndarray, value: float, official: bool) -> None:
+        self.Ws, self.W0, self.value, self.official = Ws, W0, value, official
+        self.sessions: Sessions = []
+        self.covariance = np.zeros((0, 0))
+
+    def fit(self, Phi: np.ndarray, y: np.ndarray, normal: list[np.ndarray] | None = None) -> None:
+        """Learn a session; ``normal`` are standard normal rows of each class, in the order of classes."""
+        self.sessions.append((unit_rows(Phi), y))
+        classes = class_rows(self.sessions)
+        means = np.stack([rows.mean(axis=0) for rows in classes])
+        self._covariance(classes, means)
+        self.P = self._targets(means)
+        H = np.concatenate([rows for rows in classes])
+        Y = np.repeat(np.eye(len(classes)), [len(rows) for rows in classes], axis=0)
+        # targets as the code has them: d columns in place of a one-hot ridge
+        self.Ts = [ridge(gelu(H @ W), Y @ self.P, self.value) for W in self.Ws]
+        if normal is not None:
+            values, V = np.linalg.eigh(self.covariance)
+            root = V @ np.diag(np.sqrt(np.maximum(values, 0))) @ V.T
+            rows = np.concatenate([m + z @ root for m, z in zip(means, normal, strict=True)])
+            drawn = np.repeat(np.eye(len(classes)), [len(z) for z in normal], axis=0)
+            self.theta = ridge(gelu(self.first(rows) @ self.W0), drawn, self.value)
+
+    def _covariance(self, classes: list[np.ndarray], means: np.ndarray) -> None:
+        d, n = means.shape[1], sum(map(len, classes))
+        if not self.official:
+            self.covariance = within(classes) / n + 1e-4 * np.eye(d)
+            return
+        newest = within(class_rows(self.sessions[-1:])) / len(self.sessions[-1][1])
+        if len(self.sessions) == 1:
+            self.covariance = newest + 1e-4 * np.eye(d)
+        else:
+            new = len(self.sessions[-1][1])
+            self.covariance = (self.covariance * n + newest * new) / (n + new)
+
+    def _targets(self, means: np.ndarray) -> np.ndarray:
+        s, V = np.linalg.eigh(self.covariance)
+        A = V @ np.diag((s + 1e-8) ** -0.5) @ V.T
+        centre = means.mean(axis=0)
+        U, sigma, G = np.linalg.svd((means - centre) @ A, full_matrices=False)
+        added = np.ones(len(sigma))
+        added[len(means) - 1 :] = 0  # centred means span one direction less than there are classes
+        return unit_rows(U @ np.diag(sigma + added) @ G @ A + centre)
+
+    def first(self, rows: np.ndarray) -> np.ndarray:
+        return sum(
+            unit_rows(gelu(rows @ W) @ T) for W, T in zip(self.Ws, self.Ts, strict=True)
+        ) / len(self.Ws)
+
+    def nearest(self, probe: np.ndarray) -> np.ndarray:
+        return self.first(unit_rows(probe)) @ self.P.T
+
+    def scores(self, probe: np.ndarray) -> np.ndarray:
+        return gelu(self.first(unit_rows(probe)) @ self.W0) @ self.theta
+
+
+def plain_lda(sessions: Sessions, probe: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """Return discriminant scores (n, c) under a given covariance."""
+    return lda_scores(class_rows(sessions), np.linalg.inv(covariance), probe)
