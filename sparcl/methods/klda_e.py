@@ -7,7 +7,7 @@ M = 5,000, a pseudo-inverse (v = 0) on text and an absolute ridge on images, gam
 backbone on raw features.
 
 What differs.  v is ``ridge`` times the mean squared distance of a sample to its class mean, tr S / n,
-and gamma is kappa over the squared median distance of the first session's samples, so that both are
+and the bandwidth is kappa median distances of the first session's samples, so that both are
 free of scale; numbers of the code's kind are ``sigma`` and ``absolute``.  Members of different runs
 share no seed.
 """
@@ -77,7 +77,7 @@ def build(
     width: int = 5000,
     members: int = 5,
     sigma: float | str = "median",
-    kappa: float = 0.5,
+    kappa: float = 1.0,
     ridge: Value = 1.0,
     grid: Sequence[float] = NARROW,
     validation_share: float = 0.2,
@@ -88,7 +88,7 @@ def build(
     Parameters
     ----------
     width : M, outputs of each member's map; members : of the ensemble (official 5)
-    sigma : of the kernel exp(-sigma |f - g|^2), or "median": ``kappa`` / m^2, m the median distance of
+    sigma : of the kernel exp(-sigma |f - g|^2), or "median": 1 / (2 ``kappa``^2 m^2), m the median distance of
         samples of the first session
     ridge : v in units of tr S / n, or ``gaussian``, which chooses it from ``grid`` in each session
     validation_share : of each class's rows of a session, which that rule holds out

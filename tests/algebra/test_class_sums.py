@@ -298,7 +298,7 @@ def test_sums_of_another_shape_are_refused() -> None:
         ("sparcl", {"update": "woodbury"}, "takes rows"),
         ("sparcl-alg1", {"m": 3}, "differ with the last bits"),
         ("acil", {"dtype": "float32"}, "float64, not in float32"),
-        ("sparcl-plus", {"ridge": 1.0, "width": 5}, "map is applied to samples"),
+        ("sparcl-plus-1", {"ridge": 1.0, "width": 5}, "map is applied to samples"),
         ("compose", {"transform": "unit"}, "map is applied to samples"),
         ("sparcl", {"ridge": "all"}, "holds samples out"),
         ("air", {"width": 5, "ridge": 1.0}, "map is applied to samples"),

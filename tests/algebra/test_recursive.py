@@ -85,7 +85,7 @@ def test_over_expanded_coordinates(expansion: str) -> None:
 def test_sparcl_plus_takes_it_by_itself() -> None:
     """Few rows against 20 + 300 coordinates; the direct path is forced beside it."""
     sessions = long_stream(3, 9, 20, n=12)
-    auto = build("sparcl-plus", ridge=0.1, tau=0.6, refresh=4, width=300)
+    auto = build("sparcl-plus-1", ridge=0.1, tau=0.6, refresh=4, width=300)
     direct = build(
         "sparcl", ridge=0.1, tau=0.6, refresh=4, expansion="relu", m=300, update="direct"
     )

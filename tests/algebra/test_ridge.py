@@ -148,7 +148,7 @@ def test_features_that_sum_to_zero(tau: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hyper"), [("acil", {}), ("sparcl", {}), ("sparcl-plus", {"width": 20})]
+    ("name", "hyper"), [("acil", {}), ("sparcl", {}), ("sparcl-plus-1", {"width": 20})]
 )
 def test_features_that_are_all_zero(name: str, hyper: dict) -> None:
     sessions = [

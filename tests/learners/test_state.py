@@ -27,7 +27,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "random directions": ("sparcl-alg1", {"tau": 0.6, "m": 4}),
     "condition": ("sparcl", {"tau": 0.6, "condition_limit": 40.0}),
     "trust region": ("sparcl", {"tau": 0.6, "trust_degrees": 60.0}),
-    "all sessions": ("sparcl-plus", {"tau": [0.4, 0.8], "width": 90, "expansion": "rbf"}),
+    "all sessions": ("sparcl-plus-1", {"tau": [0.4, 0.8], "width": 90, "expansion": "rbf"}),
     "newest session": ("ranpac", {"width": 70, "seed": np.int64(3), "dtype": "float32"}),
     "cross-validation": ("flycl", {"width": 70, "nonzeros": 20, "grid": WIDE}),
     "unit norm": ("compose", {"transform": "unit"}),

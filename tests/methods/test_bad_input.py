@@ -14,7 +14,7 @@ METHODS = {
     "acil": {"ridge": 0.1},
     "sparcl": {"ridge": 0.1, "tau": 0.6, "refresh": 1},
     "sparcl-alg1": {"ridge": 0.1, "tau": 0.6, "refresh": 1, "m": 2},
-    "sparcl-plus": {"ridge": 0.1, "tau": 0.6, "tau_map": 0.5, "width": 20},
+    "sparcl-plus-1": {"ridge": 0.1, "tau": 0.6, "tau_map": 0.5, "width": 20},
     "ranpac": {"width": 20},
     "slda": {"shrinkage": 0.01},
     "klda": {"width": 20, "ridge": 0.01},
@@ -61,7 +61,7 @@ BAD: dict[str, tuple[Callable[[np.ndarray, np.ndarray], Session], str]] = {
 
 
 # every bad session meets one learner; that every learner checks first, one bad session shows
-OFFERED = [("sparcl-plus", case) for case in BAD] + [(name, "nan") for name in METHODS]
+OFFERED = [("sparcl-plus-1", case) for case in BAD] + [(name, "nan") for name in METHODS]
 
 
 @pytest.mark.parametrize(("name", "case"), OFFERED)
@@ -101,7 +101,7 @@ def test_a_refused_first_session_leaves_a_fresh_learner(
 def test_scoring_refuses_what_it_cannot_score(
     call: str, stream: list[Session], probe: np.ndarray
 ) -> None:
-    fresh = build("sparcl-plus", **METHODS["sparcl-plus"])
+    fresh = build("sparcl-plus-1", **METHODS["sparcl-plus-1"])
     with pytest.raises(InputError, match="call fit_session before"):
         getattr(fresh, call)(probe)
     score = getattr(fit(fresh, stream[:2]), call)
@@ -120,7 +120,7 @@ def test_no_rows_are_no_mistake_when_scoring(
     assert fit(build(name, **METHODS[name]), stream[:2]).logits(probe[:0]).shape == (0, 6)
 
 
-@pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus"])
+@pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus-1"])
 def test_a_system_beyond_the_precision_is_an_error_not_a_guess(
     name: str, stream: list[Session], probe: np.ndarray
 ) -> None:
@@ -161,7 +161,7 @@ WRONG = [
     *(("sparcl", {"tau": t}, r"tau = .*in \(0, 1\).*k = 0 or k = d") for t in (0.0, 1.0, "0.5")),
     *(("sparcl", {"tau": [0.5, t]}, r"tau = .*in \(0, 1\)") for t in (-0.2, float("nan"))),
     ("sparcl", {"tau": None}, "energy threshold tau or a rank k"),
-    ("sparcl-plus", {"tau_map": 1.0}, r"tau_map = 1\.0: it must be a number in \(0, 1\)"),
+    ("sparcl-plus-1", {"tau_map": 1.0}, r"tau_map = 1\.0: it must be a number in \(0, 1\)"),
     *(("acil", {"ridge": r}, "ridge = .*above 0") for r in (0.0, -1.0, float("inf"), True)),
     ("acil", {"ridge": [1.0, float("nan")]}, "ridge = nan: it must be a finite number above 0"),
     ("acil", {"ridge": "1"}, "ridge = '1'.*number above 0, or newest, gcv, all, gaussian"),
@@ -173,7 +173,7 @@ WRONG = [
     ("ranpac", {"validation_share": 1.0}, r"validation_share = 1\.0.*in \(0, 1\)"),
     ("sparcl", {"refresh": -1}, "refresh = -1: it must be an integer of at least 0"),
     ("sparcl", {"k": 2.5}, r"k = 2\.5"),
-    ("sparcl-plus", {"width": -1}, "width = -1"),
+    ("sparcl-plus-1", {"width": -1}, "width = -1"),
     ("ranpac", {"width": 2.5}, r"width = 2\.5"),
     ("sparcl-alg1", {"m": -1}, "m = -1"),
     ("acil", {"dtype": "float15"}, "float64 or float32"),
@@ -215,7 +215,7 @@ def test_a_setting_of_a_head_outside_its_range(name: str, key: str) -> None:
         build(name, **{key: OUTSIDE[name][key]})
 
 
-@pytest.mark.parametrize("name", ["ranpac", "acil-rhl", "dsal", "klda", "loranpac", "sparcl-plus"])
+@pytest.mark.parametrize("name", ["ranpac", "acil-rhl", "dsal", "klda", "loranpac", "sparcl-plus-1"])
 def test_a_width_that_no_machine_holds_says_how_much_it_takes(
     name: str, stream: list[Session]
 ) -> None:

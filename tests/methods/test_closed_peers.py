@@ -82,12 +82,12 @@ def test_kernel_width_is_relative_to_the_median_distance(
     stream: list[Session], probe: np.ndarray
 ) -> None:
     small = {"width": 40, "members": 2}
-    one = fit(build("klda-e", **small, kappa=0.25), stream)
+    one = fit(build("klda-e", **small, kappa=2.0), stream)
     gamma = one.report()["gamma"]
     Phi = stream[0][0]
     distances = [np.linalg.norm(f - g) for i, f in enumerate(Phi) for g in Phi[:i]]
-    assert gamma == pytest.approx([0.25 / np.median(distances) ** 2] * 2)
-    scaled = fit(build("klda-e", **small, kappa=0.25), [(8.0 * Phi, y) for Phi, y in stream])
+    assert gamma == pytest.approx([0.125 / np.median(distances) ** 2] * 2)
+    scaled = fit(build("klda-e", **small, kappa=2.0), [(8.0 * Phi, y) for Phi, y in stream])
     assert scaled.logits(8.0 * probe) == close(one.logits(probe))
 
 

@@ -68,7 +68,7 @@ ALIKE = {
     ),
     "gkeal": ({"width": 20}, {"map": {"kernel": {"width": 20}}}),
     "sparcl": ({"tau": 0.6}, {"core": {"spectral": {"tau": 0.6, "refresh": 2}}, "ridge": 1.0}),
-    "sparcl-plus": (
+    "sparcl-plus-1": (
         {"width": 30},
         {
             "map": {"residual": {"width": 30}},

@@ -15,7 +15,7 @@ SMALL: dict[str, dict] = {  # few random features, so that the naive side is qui
     "acil": {"ridge": 0.1},
     "sparcl": {"ridge": 0.1, "tau": 0.6, "refresh": 1},
     "sparcl-alg1": {"ridge": 0.1, "tau": 0.6, "refresh": 2},
-    "sparcl-plus": {"ridge": 0.1, "tau": 0.5, "tau_map": 0.8, "refresh": 1, "width": 30, "seed": 3},
+    "sparcl-plus-1": {"ridge": 0.1, "tau": 0.5, "tau_map": 0.8, "refresh": 1, "width": 30, "seed": 3},
     "ranpac": {"width": 40, "seed": 3},
     "acil-rhl": {"width": 40, "seed": 3},
     "gacl": {"ridge": 0.5, "width": 40, "seed": 3},
@@ -90,7 +90,7 @@ def test_protocol(name: str, stream: list[Session], probe: np.ndarray) -> None:
         assert predicted.tolist() == [classes[j] for j in logits.argmax(axis=1)]
 
 
-@pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus", "ranpac"])
+@pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus-1", "ranpac"])
 def test_logits_are_expanded_features_times_weights(
     name: str, stream: list[Session], probe: np.ndarray
 ) -> None:
@@ -131,7 +131,7 @@ def test_two_equal_runs_agree_to_the_bit(
     assert np.array_equal(a, b)
 
 
-@pytest.mark.parametrize("name", ["sparcl-plus", "ranpac", "klda", "randumb"])
+@pytest.mark.parametrize("name", ["sparcl-plus-1", "ranpac", "klda", "randumb"])
 def test_the_seed_decides_the_map(name: str, stream: list[Session], probe: np.ndarray) -> None:
     one = fit(build(name, **{**SMALL[name], "seed": 1}), stream).expand(probe)
     two = fit(build(name, **{**SMALL[name], "seed": 2}), stream).expand(probe)
@@ -140,7 +140,7 @@ def test_the_seed_decides_the_map(name: str, stream: list[Session], probe: np.nd
 
 
 @pytest.mark.parametrize(
-    "name", [*LINEAR, "sparcl-plus", "acil-rhl", "dsal", "gkeal", "air", "foal"]
+    "name", [*LINEAR, "sparcl-plus-1", "acil-rhl", "dsal", "gkeal", "air", "foal"]
 )
 def test_float32_is_close_to_float64(name: str, stream: list[Session], probe: np.ndarray) -> None:
     single = fit(build(name, **SMALL[name], dtype="float32"), stream)
@@ -149,7 +149,7 @@ def test_float32_is_close_to_float64(name: str, stream: list[Session], probe: np
     assert single.logits(probe) == pytest.approx(double.logits(probe), abs=5e-4)
 
 
-@pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus", "foal"])
+@pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus-1", "foal"])
 def test_a_grid_is_its_points_one_by_one(
     name: str, stream: list[Session], probe: np.ndarray
 ) -> None:
@@ -172,8 +172,8 @@ def test_a_grid_is_its_points_one_by_one(
 
 def test_one_point_is_the_learner_of_its_defaults(stream: list[Session]) -> None:
     """A grid leaves the other settings at the defaults of the method: tau is 0.5 here."""
-    one = fit(build("sparcl-plus", ridge=[1.0], width=30), stream)
-    given = fit(build("sparcl-plus", ridge=1.0, width=30), stream)
+    one = fit(build("sparcl-plus-1", ridge=[1.0], width=30), stream)
+    given = fit(build("sparcl-plus-1", ridge=1.0, width=30), stream)
     assert np.array_equal(one.weights, given.weights)
     assert one.report() == given.report()
     assert one.report()["tau"] == 0.5
@@ -341,13 +341,13 @@ def test_plus_in_expanded_coordinates(
     refresh: int,
 ) -> None:
     hyper = {
-        **SMALL["sparcl-plus"],
+        **SMALL["sparcl-plus-1"],
         "ridge": ridge_value,
         "tau": tau,
         "tau_map": tau_map,
         "refresh": refresh,
     }
-    learner = build("sparcl-plus", **hyper)
+    learner = build("sparcl-plus-1", **hyper)
     learner.fit_session(*stream[0])
     states = plus_states(learner, stream, hyper)
     first = stream[0][0]
@@ -363,7 +363,7 @@ def test_plus_in_expanded_coordinates(
 
 
 def test_plus_keeps_its_map_from_the_base_session(stream: list[Session]) -> None:
-    learner = build("sparcl-plus", **SMALL["sparcl-plus"])
+    learner = build("sparcl-plus-1", **SMALL["sparcl-plus-1"])
     learner.fit_session(*stream[0])
     weights, basis = learner.map.weights.copy(), learner.map.basis.copy()
     fit(learner, stream[1:])
@@ -373,7 +373,7 @@ def test_plus_keeps_its_map_from_the_base_session(stream: list[Session]) -> None
 
 
 def test_plus_map_has_no_output_where_there_is_no_residual(stream: list[Session]) -> None:
-    learner = fit(build("sparcl-plus", **SMALL["sparcl-plus"]), stream[:1])
+    learner = fit(build("sparcl-plus-1", **SMALL["sparcl-plus-1"]), stream[:1])
     basis = learner.map.basis
     combination = np.random.default_rng(0).standard_normal((6, basis.shape[1]))
     # What rounding leaves of a vector inside the basis is not a direction: it must not be blown up
@@ -387,7 +387,7 @@ def test_plus_map_has_no_output_where_there_is_no_residual(stream: list[Session]
 def test_plus_map_sees_only_the_direction_of_the_residual(
     stream: list[Session], probe: np.ndarray
 ) -> None:
-    learner = fit(build("sparcl-plus", **SMALL["sparcl-plus"]), stream[:1])
+    learner = fit(build("sparcl-plus-1", **SMALL["sparcl-plus-1"]), stream[:1])
     basis = learner.map.basis
     shifted = 5.0 * probe + np.ones((len(probe), basis.shape[1])) @ basis.T
     a, b = learner.expand(probe)[:, 16:], learner.expand(shifted)[:, 16:]
@@ -396,7 +396,7 @@ def test_plus_map_sees_only_the_direction_of_the_residual(
 
 
 def test_plus_freezes_old_columns_in_the_linear_core_only(stream: list[Session]) -> None:
-    learner = build("sparcl-plus", **SMALL["sparcl-plus"])
+    learner = build("sparcl-plus-1", **SMALL["sparcl-plus-1"])
     for t, (Phi, y) in enumerate(stream):
         before = learner.weights.copy() if t else None
         learner.fit_session(Phi, y)

@@ -56,7 +56,7 @@ def test_sigmoid_far_out() -> None:
     "change",
     [
         {"draw": "cauchy"},
-        {"activation": "gelu"},
+        {"activation": "tanh"},
         {"width": 0},
         {"level": 0.0},
         {"nonzeros": 0},

@@ -172,7 +172,7 @@ def test_all_chooses_a_threshold_too() -> None:
     assert (learner.report()["ridge"], learner.report()["tau"]) == (ridges[i], taus[j])
 
 
-@pytest.mark.parametrize("name", ["sparcl", "sparcl-plus"])
+@pytest.mark.parametrize("name", ["sparcl", "sparcl-plus-1"])
 @pytest.mark.parametrize("rule", ["newest", "all"])
 def test_a_class_whose_rows_are_all_held_out(name: str, rule: str) -> None:
     """One-sample classes: the learner that is validated has a column for each."""
@@ -184,7 +184,7 @@ def test_a_class_whose_rows_are_all_held_out(name: str, rule: str) -> None:
         )
         for t in range(3)
     ]
-    rest = {"width": 20} if name == "sparcl-plus" else {}
+    rest = {"width": 20} if name == "sparcl-plus-1" else {}
     learner = fit(build(name, ridge=rule, tau=0.6, **rest), sessions)
     assert len(learner.classes) == 15
     assert np.isfinite(learner.logits(sessions[0][0])).all()

@@ -106,7 +106,7 @@ def test_prototype_cosine_of_one_class_is_not_a_number() -> None:
         ("acil", {}),
         ("sparcl", {"tau": 0.7}),
         ("sparcl", {"tau": 0.7, "freeze": False}),
-        ("sparcl-plus", {"tau": 0.7, "width": 12}),
+        ("sparcl-plus-1", {"tau": 0.7, "width": 12}),
         ("sparcl-alg1", {"tau": 0.7}),
     ],
 )

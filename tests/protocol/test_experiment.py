@@ -12,7 +12,7 @@ HYPER = {
     "ncm": {},
     "acil": {"ridge": 0.2},
     "sparcl": {"ridge": 0.2, "tau": 0.7, "refresh": 2},
-    "sparcl-plus": {"ridge": 0.2, "tau": 0.7, "width": 20, "seed": 2},
+    "sparcl-plus-1": {"ridge": 0.2, "tau": 0.7, "width": 20, "seed": 2},
 }
 
 

@@ -12,7 +12,7 @@ HYPER = {
     "sparcl": {},
     "sparcl-alg1": {},
     # The map leaves out at least the core, so that its output is zero on features inside the core.
-    "sparcl-plus": {"tau_map": 0.95, "width": 25},
+    "sparcl-plus-1": {"tau_map": 0.95, "width": 25},
 }
 
 

@@ -12,8 +12,8 @@ CASES = {
     "sparcl": ("sparcl", {"tau": 0.6}),
     "recursive": ("sparcl", {"tau": 0.6, "refresh": 0, "update": "woodbury"}),
     "printed, linear": ("sparcl-alg1", {"tau": 0.6, "m": 2}),
-    "map": ("sparcl-plus", {"tau": 0.6, "width": 20}),
-    "top-k map": ("sparcl-plus", {"tau": 0.6, "width": 20, "expansion": "topk"}),
+    "map": ("sparcl-plus-1", {"tau": 0.6, "width": 20}),
+    "top-k map": ("sparcl-plus-1", {"tau": 0.6, "width": 20, "expansion": "topk"}),
     "projection": ("sparcl", {"tau": 0.6, "project": True}),
     "trust region": ("sparcl", {"tau": 0.6, "trust_degrees": 30.0}),
 }

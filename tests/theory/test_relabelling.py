@@ -12,7 +12,7 @@ CASES = {
     "sparcl": ("sparcl", {"tau": 0.6}),
     "recursive": ("sparcl", {"tau": 0.6, "refresh": 0, "update": "woodbury"}),
     "printed, linear": ("sparcl-alg1", {"tau": 0.6, "m": 2}),
-    "map": ("sparcl-plus", {"tau": 0.6, "width": 20}),
+    "map": ("sparcl-plus-1", {"tau": 0.6, "width": 20}),
     "residual only": ("sparcl", {"tau": 0.6, "new_classes": "residual"}),
     "projection": ("sparcl", {"tau": 0.6, "project": True}),
 }

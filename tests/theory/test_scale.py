@@ -44,6 +44,6 @@ def test_logits(case: str, seed: int, a: float) -> None:
 def test_not_with_a_normed_map() -> None:
     sessions = synthetic_stream(sessions=3)
     probe = np.random.default_rng(0).standard_normal((6, 16))
-    one = fit(build("sparcl-plus", ridge=0.3, width=30), sessions)
-    two = fit(build("sparcl-plus", ridge=2.7, width=30), [(3 * Phi, y) for Phi, y in sessions])
+    one = fit(build("sparcl-plus-1", ridge=0.3, width=30), sessions)
+    two = fit(build("sparcl-plus-1", ridge=2.7, width=30), [(3 * Phi, y) for Phi, y in sessions])
     assert np.abs(two.logits(3 * probe) - one.logits(probe)).max() > 1e-3

@@ -65,7 +65,7 @@ def test_core_logits_of_joint_ridge_do_change() -> None:
 
 def test_core_logits_stay_in_the_linear_block_of_sparcl_plus() -> None:
     sessions = synthetic_stream(sessions=4)
-    learner = build("sparcl-plus", tau=0.7, ridge=0.1, width=25, refresh=1)
+    learner = build("sparcl-plus-1", tau=0.7, ridge=0.1, width=25, refresh=1)
     rows = np.random.default_rng(1).standard_normal((25, 16))
     learner.fit_session(*sessions[0])
     for Phi, y in sessions[1:]:

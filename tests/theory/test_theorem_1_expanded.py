@@ -19,7 +19,7 @@ from sparcl.methods import build
 @given(seed=st.integers(0, 10**6), tau=st.floats(0.2, 0.95), refresh=st.integers(0, 2))
 @pytest.mark.parametrize("kind", ["relu", "topk", "rbf"])
 def test_bound_with_a_map(kind: str, seed: int, tau: float, refresh: int) -> None:
-    learner = build("sparcl-plus", ridge=0.1, tau=tau, refresh=refresh, expansion=kind, width=15)
+    learner = build("sparcl-plus-1", ridge=0.1, tau=tau, refresh=refresh, expansion=kind, width=15)
     rows = np.random.default_rng(seed).standard_normal((20, 12))
     before = None
     for t, (Phi, y) in enumerate(synthetic_stream(seed, 4, 2, 8, 12)):
@@ -40,7 +40,7 @@ def test_bound_with_a_map(kind: str, seed: int, tau: float, refresh: int) -> Non
 def test_the_residual_of_f_alone_bounds_nothing() -> None:
     """A feature inside the core drifts all the same where the map leaves out less than the core."""
     sessions = synthetic_stream(sessions=3)
-    learner = build("sparcl-plus", ridge=0.1, tau=0.9, tau_map=0.3, width=40, refresh=0)
+    learner = build("sparcl-plus-1", ridge=0.1, tau=0.9, tau_map=0.3, width=40, refresh=0)
     for session in sessions[:2]:
         learner.fit_session(*session)
     core, before = learner.core.U_core, learner.weights.copy()

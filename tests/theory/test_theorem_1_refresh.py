@@ -18,7 +18,7 @@ HYPER = {
     "woodbury": ("sparcl", {"update": "woodbury"}),
     "printed": ("sparcl-alg1", {}),
     "linear": ("sparcl-alg1", {"m": 2}),
-    "map": ("sparcl-plus", {"width": 20}),
+    "map": ("sparcl-plus-1", {"width": 20}),
 }
 
 
