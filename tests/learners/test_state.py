@@ -47,6 +47,8 @@ CASES: dict[str, tuple[str, dict]] = {
     "truncated": ("loranpac", {"width": 70}),
     "truncated, gram": ("loranpac", {"width": 70, "path": "gram"}),
     "fecam": ("fecam", {}),
+    "ridge and lda": ("ridge-lda", {"map": {"random": {"width": 70}}}),
+    "chosen exponent": ("ridge-lda", {"exponents": [1.0, 0.5]}),
     "lr-rgda": ("lr-rgda", {"rank": 5}),
     "klda-e": ("klda-e", {"width": 70, "members": 2}),
     "anacp": ("anacp", {"width": 70, "members": 2, "draws": 5, "ridge": "gaussian"}),

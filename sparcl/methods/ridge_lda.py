@@ -1,0 +1,270 @@
+"""The sum of the joint ridge and of linear discriminant analysis, each in units of its own spread.
+
+score = (1 - w) (h W_ridge) / s_ridge + w (h W_lda + b) / s_lda
+
+with both heads from the same sums, W_ridge = (R + a m^2 I)^-1 C and W_lda = (S + a' m^2 I)^-1 C diag(n)^-1, S the
+scatter inside the classes, m^2 the mean squared length of the first session's mapped rows, and s the deviation
+of a difference between two of a head's scores inside the classes.  This project's own.
+
+Everything is chosen in each session without a sample of an earlier one: a share of each session's rows
+is held out as sums, and a, a' and then w are those with the highest accuracy that a Gaussian model of the
+held-out scores predicts (:func:`sparcl.algebra.ridge.predicted_accuracy`) for heads that saw the other
+rows alone.  s is measured on the held-out rows too.  Of several exponents of the signed power, the first
+session takes the one with the highest such accuracy, for good.
+
+Both heads come from one factor of R + shift I (:mod:`sparcl.algebra.paired`), so that a session costs what the
+joint ridge costs under the same rule: D^3 / 3 + 4 D^2 c flops a candidate.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sparcl.algebra import linalg
+from sparcl.algebra.paired import Paired, spread
+from sparcl.algebra.ridge import predicted_accuracy
+from sparcl.algebra.sums import Sums
+from sparcl.base.checks import check_positive
+from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.state import Shape
+from sparcl.base.types import Array
+from sparcl.learners.learner import Learner
+from sparcl.parts.batch import ROWS, Batch
+from sparcl.parts.catalogue import part
+from sparcl.parts.maps import Map
+from sparcl.parts.rules import HoldOut
+from sparcl.parts.rules.rule import need_two
+from sparcl.parts.transforms import SignedPower, Transform
+
+Asked = str | Mapping[str, Mapping[str, Any]]
+
+GRID = tuple(float(10 ** (power / 2)) for power in range(-12, 3))  # half decades of a
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+class Choice(NamedTuple):
+    """What the held-out rows decide.
+
+    Attributes
+    ----------
+    ridge, shift : lambda of the ridge, and what is added to the discriminant's scatter
+    weight : w of the discriminant; scales : s of both heads
+    accuracy : predicted for the sum
+    """
+
+    ridge: float
+    shift: float
+    weight: float
+    scales: tuple[float, float]
+    accuracy: float
+
+
+@dataclass(eq=False)
+class RidgeLda(Learner):
+    """Keeps three sums: of all rows, of those that fit and of those held out.
+
+    Attributes
+    ----------
+    weights : W (D, c) of the sum; bias : (c,)
+    chosen : the last session's :class:`Choice`
+    unit : m^2
+    power : exponent that the first session chose; 0 where there is one transform
+    """
+
+    transform: Transform
+    map: Map
+    exponents: tuple[float, ...]
+    grid: tuple[float, ...]
+    mixtures: tuple[float, ...]
+    holdout: HoldOut
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "power": None,
+        "unit": None,
+        "total": None,
+        "fitted": None,
+        "held": None,
+        "weights": ("D", "c"),
+        "bias": ("c",),
+        "chosen": None,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, values in (("grid", self.grid), ("exponents", self.exponents)):
+            for value in values:
+                check_positive(name, value)
+        if not self.grid:
+            raise InputError("grid = []: give at least one number above 0.")
+        if not self.mixtures or not all(0 <= value <= 1 for value in self.mixtures):
+            raise InputError(f"mixtures = {list(self.mixtures)}: give numbers in [0, 1].")
+        self.power = self.exponents[0] if len(self.exponents) == 1 else 0.0
+        self.unit = 0.0
+        self.total, self.fitted, self.held = Sums(0), Sums(0), Sums(0)
+        self.weights: Array = np.zeros((0, 0))
+        self.bias: Array = np.zeros(0)
+        self.chosen: dict[str, Any] = {}
+
+    # --- one session -------------------------------------------------------------------------
+
+    def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
+        need_two(len(columns), "gaussian")
+        fit, held = self.holdout.split(columns, self.session)
+        if self.session == 0 and len(self.exponents) > 1:
+            self.power = self._best_exponent(Phi, columns, classes, fit, held)
+        X = self._transformed(Phi)
+        if self.session == 0:
+            self.map.begin(X)
+            self.total, self.fitted, self.held = (Sums(self.map.output) for _ in range(3))
+        batch = Batch(columns, old, classes, self.session, X, self.map)
+        for rows, sums in ((fit, self.fitted), (held, self.held)):
+            batch.take(rows).add_to(sums)
+        batch.add_to(self.total)
+        self.unit = self.unit or self.total.mean_square
+        choice = self._choose(self.fitted, self.held, self.unit)
+        self.chosen = choice._asdict() | {"scales": list(choice.scales)}
+        ridge = Paired.of(self.total, choice.ridge)
+        lda = ridge if choice.shift == choice.ridge else Paired.of(self.total, choice.shift)
+        of_ridge, of_lda = _shares(choice.weight, choice.scales)
+        self.weights = np.asfortranarray(
+            of_ridge * linalg.product(ridge.V, ridge.ridge)
+            + of_lda * linalg.product(lda.V, lda.discriminant)
+        )
+        self.bias = of_lda * lda.bias
+
+    def _choose(self, fitted: Sums, held: Sums, unit: float) -> Choice:
+        """Choose on sums of rows that were held out, for heads on the sums of the others."""
+        solved = []
+        for value in self.grid:
+            try:
+                solved.append((value * unit, Paired.of(fitted, value * unit)))
+            except NumericalError:  # a candidate too small for this precision is none
+                continue
+        if not solved:
+            raise NumericalError(
+                f"No candidate up to {max(self.grid):g} of the mean squared length gives a positive "
+                "definite system: raise the grid."
+            )
+        losses = []
+        for _, pair in solved:
+            R, C = pair.measured(held)
+            losses.append(
+                (
+                    predicted_accuracy(pair.ridge, R, C, held.counts),
+                    predicted_accuracy(pair.discriminant, R, C, held.counts, pair.bias),
+                )
+            )
+        best_ridge, best_lda = np.argmax(losses, axis=0)
+        return self._mix(solved[best_ridge], solved[best_lda], held)
+
+    def _mix(self, first: tuple[float, Paired], second: tuple[float, Paired], held: Sums) -> Choice:
+        """Choose the weight between the ridge of one candidate and the discriminant of another."""
+        (ridge, a), (shift, b) = first, second
+        c = len(held.counts)
+        W = np.asfortranarray(
+            np.hstack([linalg.product(a.V, a.ridge), linalg.product(b.V, b.discriminant)])
+        )
+        R, C = W.T @ held.gram.times(W), W.T @ held.C
+        scales = (
+            spread(R[:c, :c], C[:c], held.counts),
+            spread(R[c:, c:], C[c:], held.counts),
+        )
+        best: Choice | None = None
+        for weight in self.mixtures:
+            of_ridge, of_lda = _shares(weight, scales)
+            B = np.vstack([of_ridge * np.eye(c), of_lda * np.eye(c)])
+            accuracy = predicted_accuracy(B, R, C, held.counts, of_lda * b.bias)
+            if best is None or accuracy > best.accuracy:
+                best = Choice(ridge, shift, weight, scales, accuracy)
+        if best is None or not np.isfinite(best.accuracy):
+            raise NumericalError("the accuracy predicted for the rows held out is not finite.")
+        return best
+
+    def _best_exponent(
+        self,
+        Phi: Array,
+        columns: NDArray[np.integer],
+        classes: int,
+        fit: NDArray[np.intp],
+        held: NDArray[np.intp],
+    ) -> float:
+        """Return the exponent that promises most on the first session's rows held out, without the map."""
+        accuracies = []
+        for exponent in self.exponents:
+            X = SignedPower(exponent)(np.asarray(Phi, dtype=np.float64))
+            fitted, validating = (_sums(X[rows], columns[rows], classes) for rows in (fit, held))
+            # the unit of rows of unit norm is 1
+            accuracies.append(self._choose(fitted, validating, 1.0).accuracy)
+        return self.exponents[int(np.argmax(accuracies))]
+
+    # --- scores ------------------------------------------------------------------------------
+
+    def _transformed(self, Phi: Array) -> Array:
+        X = np.asarray(Phi, dtype=np.float64)
+        return SignedPower(self.power)(X) if self.power else self.transform(X)
+
+    def expand(self, Phi: Array) -> Array:
+        """Return transformed and mapped rows (n, D) of features Phi (n, d)."""
+        return self.map(self._transformed(Phi))
+
+    def _logits(self, Phi: Array) -> Array:
+        starts = range(0, max(len(Phi), 1), ROWS)
+        parts = [self.expand(Phi[start : start + ROWS]) for start in starts]
+        return np.concatenate([linalg.product(H, self.weights) + self.bias for H in parts])
+
+    @property
+    def keeps_samples(self) -> bool:  # type: ignore[override]
+        """Whether the map keeps samples, by design."""
+        return self.map.keeps_samples
+
+    def report(self) -> dict[str, Any]:
+        """Return what the last session chose, the unit of its shifts, and the exponent."""
+        return self.chosen | {"unit": self.unit, "exponent": self.power or None} | self.map.report()
+
+
+def _sums(X: Array, columns: NDArray[np.integer], classes: int) -> Sums:
+    """Return the sums of rows X (n, d)."""
+    sums = Sums(X.shape[1])
+    sums.grow(classes)
+    sums.accumulate(X, columns)
+    return sums
+
+
+def _shares(weight: float, scales: tuple[float, float]) -> tuple[float, float]:
+    """Return by what the scores of the ridge and of the discriminant are multiplied."""
+    return (1 - weight) / scales[0], weight / scales[1]
+
+
+def build(
+    *,
+    transform: Asked = "none",
+    exponents: Sequence[float] = (),
+    map: Asked = "none",
+    grid: Sequence[float] = GRID,
+    mixtures: Sequence[float] = WEIGHTS,
+    validation_share: float = 0.2,
+    seed: int = 0,
+) -> RidgeLda:
+    """Build the learner.
+
+    Parameters
+    ----------
+    transform, map : a name, or ``{name: {setting: value}}``, of :data:`sparcl.parts.catalogue.PARTS`
+    exponents : of the signed power, in place of a transform; of several, the first session takes one
+    grid : candidates a and a', in units of the mean squared length of the first session's mapped rows
+    mixtures : candidates w in [0, 1]; 0 is the ridge, 1 the discriminant
+    validation_share : of each class's rows of a session, which are held out
+    seed : of maps that are not told another, and of hold-outs
+    """
+    if len(exponents) and transform != "none":
+        raise InputError("exponents take the place of a transform: give one of the two.")
+    return RidgeLda(
+        part("transform", transform),
+        part("map", map, seed=seed),
+        tuple(exponents),
+        tuple(grid),
+        tuple(mixtures),
+        HoldOut(validation_share, True, seed),
+    )
