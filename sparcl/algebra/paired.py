@@ -42,7 +42,23 @@ class Paired:
         Q = np.asfortranarray(sums.C / root)
         with sums.gram.factored(shift) as A:
             V = A.solve(Q)
-        inner = linalg.product(Q.T, V)
+        return cls._from_inner(V, linalg.product(Q.T, V), root)
+
+    @classmethod
+    def from_rows(cls, K: linalg.Gram, Y: Array, shift: float) -> "Paired":
+        """Solve on rows H (n, D) from ``K = H H^T`` and one-hot Y (n, c): n^3 / 3 + 2 n^2 c flops.
+
+        In place of V it holds P (n, c) with ``V = H^T P``: scores of a row x are ``(x^T H^T) P B``.
+        """
+        root = np.sqrt(Y.sum(axis=0))
+        Yn = np.asfortranarray(Y / root)
+        with K.factored(shift) as A:
+            P = A.solve(Yn)
+        return cls._from_inner(P, Yn.T @ K.times(P), root)
+
+    @classmethod
+    def _from_inner(cls, V: Array, inner: Array, root: Array) -> "Paired":
+        """Return both heads, given Q^T V (c, c) and the roots (c,) of the counts."""
         B = linalg.solve_definite(np.eye(len(root)) - inner, np.diag(1 / root))
         # -m_c^T (S + shift I)^-1 m_c / 2 with the means Q diag(n)^(-1/2)
         return cls(V, np.diag(root), B, -0.5 * np.diag(inner @ B) / root)

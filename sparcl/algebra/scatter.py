@@ -11,6 +11,11 @@ from sparcl.algebra.sums import Sums
 from sparcl.base.errors import NumericalError
 from sparcl.base.types import Array
 
+NO_SPREAD = (
+    "No class has any spread so far, so that the covariance is zero. Usual cause: one sample a class, or "
+    "copies of one; join the session with another."
+)
+
 
 class Scatter:
     """The scatter S (D, D) inside the classes of ``sums``, never formed for a solve."""
@@ -73,10 +78,7 @@ class Scatter:
             When b is not above zero: S alone may be singular.
         """
         if not b > 0:
-            raise NumericalError(
-                "No class has any spread so far, so that the covariance is zero. Usual cause: one "
-                "sample a class, or copies of one; join the session with another."
-            )
+            raise NumericalError(NO_SPREAD)
         if a == 0:
             return np.asfortranarray(B / b)
         with self.gram.factored(b / a, downdate=(1.0, self.Q)) as A:

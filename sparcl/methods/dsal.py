@@ -101,8 +101,19 @@ class DualStream(Learner):
         """Yield rows, a and b, ROWS at a time."""
         for start in range(0, len(Phi), ROWS):
             rows = slice(start, start + ROWS)
-            z = self._inner(Phi[rows])
+            z = self.inner(Phi[rows])
             yield rows, np.maximum(z, 0), np.tanh(z)
+
+    def begin(self, Phi: Array) -> None:
+        """Fix the map, and the units of relative ridges, by the first session's features Phi (n, d)."""
+        self.map.begin(Phi)
+        if self.relative:
+            self.units = self._measured(Phi)
+
+    def few_rows(self) -> "FewRows | None":
+        """Return what gives the same scores from few rows, where both ridges are numbers."""
+        given = not isinstance(self.ridge, str) and not isinstance(self.ridge_compensation, str)
+        return FewRows(self) if given else None
 
     def _measured(self, Phi: Array) -> list[float]:
         """Return the mean squared norm of a row of either stream."""
@@ -116,11 +127,9 @@ class DualStream(Learner):
         if "newest" in (self.ridge, self.ridge_compensation):
             need_two(len(Phi), "newest")
         if self.session == 0:
-            self.map.begin(Phi)
-            if self.relative:
-                self.units = self._measured(Phi)
+            self.begin(Phi)
         Y = (columns[:, None] == np.arange(classes)).astype(self.dtype)
-        first = self._chosen(0, lambda rows: np.maximum(self._inner(Phi[rows]), 0), Y)
+        first = self._chosen(0, lambda rows: np.maximum(self.inner(Phi[rows]), 0), Y)
         self.sums.grow(classes)
         for rows, a, _ in self._streams(Phi):
             check_lengths(squared_lengths(a), self.sums.mean_square)
@@ -136,12 +145,12 @@ class DualStream(Learner):
             E[rows] = Y[rows, old:] - a @ self.weights[:, old:]
             self.gram_b.add(b)
             self.C_b[:, old:] += b.T @ E[rows]
-        second = self._chosen(1, lambda rows: np.tanh(self._inner(Phi[rows])), E)
+        second = self._chosen(1, lambda rows: np.tanh(self.inner(Phi[rows])), E)
         with self.gram_b.factored(second) as A:
             self.weights_b = A.solve(self.C_b)
         self.ridges = [first, second]
 
-    def _inner(self, Phi: Array) -> Array:
+    def inner(self, Phi: Array) -> Array:
         """Return z (n, M)."""
         return self.map(np.asarray(Phi, dtype=self.dtype))
 
@@ -166,6 +175,51 @@ class DualStream(Learner):
         for rows, a, b in self._streams(Phi):
             scores[rows] = a @ self.weights + self.ratio * (b @ self.weights_b)
         return scores
+
+
+class FewRows:
+    """What a :class:`DualStream` with given ridges would score, from all rows themselves (n < M): O(n^2 M + n^3).
+
+    For selections on a base session, as :class:`sparcl.learners.few_rows.FewRows`.
+    """
+
+    def __init__(self, learner: DualStream) -> None:
+        self.learner = learner
+        self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.labels: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.a, self.b = (np.zeros((0, learner.width)) for _ in range(2))
+        self.E = np.zeros((0, 0))
+
+    def fit_session(self, Phi: Array, y: NDArray[np.integer]) -> None:
+        """Take the rows Phi (n, d) and labels y (n,) of the next session, all of new classes."""
+        learner, old = self.learner, len(self.classes)
+        if not old:
+            learner.begin(np.asarray(Phi, dtype=learner.dtype))
+        z = learner.inner(Phi)
+        columns = np.unique(y, return_inverse=True)[1] + old
+        self.a, self.b = (
+            np.concatenate([self.a, np.maximum(z, 0)]),
+            np.concatenate([self.b, np.tanh(z)]),
+        )
+        self.labels = np.concatenate([self.labels, columns])
+        self.classes = np.concatenate([self.classes, np.unique(y)])
+        c = len(self.classes)
+        E = (columns[:, None] == np.arange(c)) - self._main(np.maximum(z, 0))
+        E[:, :old] = 0
+        self.E = np.concatenate([np.pad(self.E, ((0, 0), (0, c - old))), E])
+
+    def _main(self, a: Array) -> Array:
+        """Return the main stream's scores (m, c) of rows a (m, M)."""
+        Y = (self.labels[:, None] == np.arange(len(self.classes))).astype(self.a.dtype)
+        value = float(self.learner.ridge) * self.learner.units[0]
+        return ridge.path(self.a, Y, a, np.array([value]))[0]
+
+    def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
+        """Return scores (n, c) of Phi (n, d) at the one point."""
+        z = self.learner.inner(Phi)
+        value = float(self.learner.ridge_compensation) * self.learner.units[1]
+        second = ridge.path(self.b, self.E, np.tanh(z), np.array([value]))[0]
+        return {(0, 0): self._main(np.maximum(z, 0)) + self.learner.ratio * second}
 
 
 def build(

@@ -10,8 +10,8 @@ import numpy as np
 
 from sparcl import methods
 from sparcl.base.errors import InputError
+from sparcl.learners import few_rows
 from sparcl.learners.composed import Composed
-from sparcl.learners.few_rows import FewRows
 from sparcl.parts.rules import Given
 from sparcl.protocol.experiment import Split
 from sparcl.protocol.stream import pseudo_stream
@@ -120,16 +120,16 @@ def _followed(learner: Any, fitted: Split, scored: Split, subs: list[Any]) -> To
 
     Exact fractions: a tie must not hang on the last bit of a mean.
     """
-    follows = FewRows(learner) if FewRows.suits(learner) else learner
+    follows = few_rows.of(learner)
     totals: Totals = {}
     for t, classes in enumerate(subs):
         data = fitted.rows(classes)
         follows.fit_session(data.features, data.labels)
         seen = scored.rows(np.concatenate(subs[: t + 1]))
-        if isinstance(learner, Composed):
-            scores = follows.scores(seen.features)
-        else:
-            scores = {(0, 0): follows.logits(seen.features)}
+        several = hasattr(follows, "scores")
+        scores = (
+            follows.scores(seen.features) if several else {(0, 0): follows.logits(seen.features)}
+        )
         for point, given in scores.items():
             hits = np.count_nonzero(follows.classes[np.argmax(given, axis=1)] == seen.labels)
             share = Fraction(int(hits), len(seen.labels) * len(subs))

@@ -217,7 +217,9 @@ def test_a_setting_of_a_head_outside_its_range(name: str, key: str) -> None:
         build(name, **{key: OUTSIDE[name][key]})
 
 
-@pytest.mark.parametrize("name", ["ranpac", "acil-rhl", "dsal", "klda", "loranpac", "sparcl-plus-1"])
+@pytest.mark.parametrize(
+    "name", ["ranpac", "acil-rhl", "dsal", "klda", "loranpac", "sparcl-plus-1"]
+)
 def test_a_width_that_no_machine_holds_says_how_much_it_takes(
     name: str, stream: list[Session]
 ) -> None:

@@ -5,6 +5,8 @@ import pytest
 from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
+from sparcl.learners.composed import Composed
+from sparcl.learners.few_rows import FewRows
 from sparcl.methods import build
 from sparcl.protocol import experiment, selection, stream
 
@@ -26,6 +28,7 @@ def base() -> experiment.Split:
         ("air", {"width": 30, "relative": True}, {}),
         ("gkeal", {"width": 20}, {"kappa": [1.0, 0.5]}),
         ("dsal", {"width": 10}, {"ratio": [0.6, 1.0]}),
+        ("sparcl-plus", {}, {}),
         ("sparcl", {}, {"tau": [0.4, 0.9]}),
         ("compose", {"map": {"random": {"width": 30}}, "core": "spectral"}, {}),
     ],
@@ -79,3 +82,32 @@ def test_settings_without_a_ridge_are_chosen_too_and_a_tie_goes_to_the_first() -
     best = max(point["A_bar"] for point in result["scores"])
     first = next(point for point in result["scores"] if point["A_bar"] == best)
     assert result["chosen"] == {"alpha": first["alpha"]}
+
+
+@pytest.mark.parametrize(
+    ("method", "hyper"),
+    [
+        ("slda", {}),
+        ("klda", {"width": 30}),
+        ("klda", {"width": 400}),
+        ("sparcl-plus", {}),
+        ("ranpac", {"width": 400, "relative": True}),
+    ],
+)
+def test_scores_from_few_rows_are_those_from_sums(method: str, hyper: dict) -> None:
+    key = "ridge_relative" if method in ("slda", "klda") else "ridge"
+    train = base()
+    by_sums, by_rows = (build(method, **hyper, **{key: RIDGES}) for _ in range(2))
+    assert isinstance(by_rows, Composed) and FewRows.suits(by_rows)
+    few = FewRows(by_rows)
+    for classes in np.array_split(np.unique(train.labels), 3):
+        part = train.rows(classes)
+        by_sums.fit_session(part.features, part.labels)
+        few.fit_session(part.features, part.labels)
+        expected = by_sums.scores(train.features)
+        assert few.classes.tolist() == by_sums.classes.tolist()
+        for point, scores in few.scores(train.features).items():
+            shift = scores - expected[point]
+            # a discriminant is defined up to what all classes share
+            shift -= shift.mean(axis=1, keepdims=True)
+            assert np.abs(shift).max() < 1e-7 * np.abs(expected[point]).max()

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.scatter import Scatter
+from sparcl.algebra.linalg import Gram, product
+from sparcl.algebra.scatter import NO_SPREAD, Scatter
 from sparcl.algebra.sums import Sums, squared_lengths
 from sparcl.base.checks import check_choice, check_flag
-from sparcl.base.errors import InputError
+from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
@@ -97,6 +98,7 @@ class RidgedScatter(Discriminant):
     """
 
     per: str = "direction"
+    solves_from_rows: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {"rank": None, "shrinkage": None}
 
     def __post_init__(self) -> None:
@@ -112,6 +114,36 @@ class RidgedScatter(Discriminant):
             return 2 * scatter.solve(1.0, value * unit, means)
         solved, self.rank = scatter.pseudo_solve(means)
         return 2 * solved
+
+    def scores_from_rows(
+        self,
+        H: Array,
+        columns: NDArray[np.integer],
+        weights: Array | None,
+        H_scored: Array,
+        values: Array,
+    ) -> list[Array]:
+        """Return the scores (m, c) at every value above 0: n^2 D + g n^3 / 3 flops for n rows and g values.
+
+        With E the rows less their class mean, S = E^T E and ``(S + b I)^-1 M = (M - E^T (E E^T + b I)^-1 E M) / b``.
+        """
+        Y = (columns[:, None] == np.arange(columns.max() + 1)).astype(H.dtype)
+        M = product(H.T, Y) / Y.sum(axis=0)
+        E = H - M.T[columns]
+        K, left, right = Gram.of_rows(E), product(H_scored, E.T), product(E, M)
+        spread, total = float(np.sum(E**2)), float(np.sum(H**2))
+        if spread <= len(H) * np.finfo(H.dtype).eps * total:
+            raise NumericalError(NO_SPREAD)
+        unit = spread / (len(H) if self.per == "sample" else H.shape[1])
+        scores = []
+        for value in values:
+            b = value * unit
+            with K.factored(b) as A:
+                X = A.solve(right)
+            # the precision here is twice the inverse
+            bias = np.sum(M**2, axis=0) - np.sum(right * X, axis=0)
+            scores.append((2 * (product(H_scored, M) - product(left, X)) - bias) / b)
+        return scores
 
     def report(self) -> dict[str, Any]:
         """Return the rank of S where the pseudo-inverse was taken, and the ridge in units of a sample."""

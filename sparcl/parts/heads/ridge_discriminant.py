@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.linalg import product
+from sparcl.algebra.linalg import Gram, product
 from sparcl.algebra.paired import Paired
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_fraction
@@ -33,6 +33,7 @@ class RidgeDiscriminant(Head):
     weight: float = 0.5
     whole_session: ClassVar[str] = "its covariance is fitted to whole sessions"
     fits_targets: ClassVar[bool] = False
+    solves_from_rows: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {"noise": None}
 
     def __post_init__(self) -> None:
@@ -42,15 +43,37 @@ class RidgeDiscriminant(Head):
     def solve(self, sums: Sums, value: float) -> Solution:
         """Return W (D, c) and b (c,) at a ridge."""
         pair = Paired.of(sums, value)
-        root = np.sqrt(sums.counts)
-        Q = sums.C / root
+        inner = (sums.C / np.sqrt(sums.counts)).T @ pair.V
         scatter = pair.V.T @ sums.gram.times(pair.V) + value * (pair.V.T @ pair.V)
-        inner = Q.T @ pair.V
-        scatter -= inner.T @ inner
-        self.noise = [_noise(B, scatter, sums.n) for B in (pair.ridge, pair.discriminant)]
+        B, b = self._summed(pair, scatter - inner.T @ inner, sums.n)
+        return np.asfortranarray(product(pair.V, B)), b
+
+    def scores_from_rows(
+        self,
+        H: Array,
+        columns: NDArray[np.integer],
+        weights: Array | None,
+        H_scored: Array,
+        values: Array,
+    ) -> list[Array]:
+        """Return the scores (m, c) at every ridge: n^2 D + g n^3 / 3 flops for n rows and g ridges."""
+        Y = (columns[:, None] == np.arange(columns.max() + 1)).astype(H.dtype)
+        K, left = Gram.of_rows(H), product(H_scored, H.T)
+        scores = []
+        for value in values:
+            pair = Paired.from_rows(K, Y, float(value))
+            KP = K.times(pair.V)
+            inner = (Y / np.sqrt(Y.sum(axis=0))).T @ KP
+            scatter = KP.T @ KP + value * (pair.V.T @ KP) - inner.T @ inner
+            B, b = self._summed(pair, scatter, len(H))
+            scores.append(product(left, product(pair.V, B)) + b)
+        return scores
+
+    def _summed(self, pair: Paired, scatter: Array, n: int) -> tuple[Array, Array]:
+        """Return B (c, c) and b (c,) of the sum ``V B + b``, given V^T (S + ridge I) V (c, c)."""
+        self.noise = [_noise(B, scatter, n) for B in (pair.ridge, pair.discriminant)]
         of_ridge, of_lda = (1 - self.weight) / self.noise[0], self.weight / self.noise[1]
-        W = product(pair.V, of_ridge * pair.ridge + of_lda * pair.discriminant)
-        return np.asfortranarray(W), of_lda * pair.bias
+        return of_ridge * pair.ridge + of_lda * pair.discriminant, of_lda * pair.bias
 
     def report(self) -> dict[str, Any]:
         """Return the noise of both heads' scores in the last session."""
