@@ -1,65 +1,92 @@
-"""The ridge and energy threshold in use where they are selected."""
+"""What was selected on the base session, and how often a choice lies on an edge of its candidates."""
 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from figures import grid
-from figures.frames import PAIR, fill, label, origin, select, shown
+from figures.frames import fill, label, origin, select, shown
 
-SETTINGS = {"ridge": ("sessions", "λ"), "tau": ("runs", "τ")}
+# Column of `runs` -> setting and symbol.
+SETTINGS = {
+    "ridge_share": ("ridge", "λ"),
+    "ridge_relative": ("ridge_relative", "λ"),
+    "tau": ("tau", "τ"),
+    "kappa": ("kappa", "κ"),
+    "level": ("level", "share kept"),
+    "ratio": ("ratio", "c"),
+    "alpha": ("alpha", "α"),
+}
+RIDGES = ("ridge", "ridge_relative")
 
 
 def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
     """Return the files of the table by suffix: a row per method and setting, a column per data set.
 
-    A cell lists the values of the class orders in turn, or one value that all share. Where the
-    value is chosen anew in each session, the cell gives the least and the greatest.
+    A cell lists the values of the class orders in turn, or one value that all share.
 
     Parameters
     ----------
     frames : mapping
-        ``runs`` (``tau``) and ``sessions`` (``ridge`` in each session).
+        ``runs``.
     options : mapping
-        ``show``: the methods; ``caption`` with ``{suite}``, ``{backbone}``, ``{sessions}`` and
-        ``{orders}``; ``id``.
+        ``show``: the methods, or all of ``methods`` that select anything; ``selected``: method -> settings that
+        it selects; ``candidates``: setting -> values; ``caption`` with ``{suite}``, ``{backbone}``,
+        ``{sessions}``, ``{orders}`` and ``{edges}``; ``id``.
 
     Raises
     ------
     InputError
         A data set, method or pair is missing.
     """
-    methods = shown(options)
-    tables = {
-        setting: select(frames, name, options, [setting], methods)
-        for setting, (name, _) in SETTINGS.items()
-    }
+    selected = options["selected"]
+    methods = [method for method in shown(options) if method in selected]
+    columns = [
+        column
+        for column, (setting, _) in SETTINGS.items()
+        if any(setting in selected[method] for method in methods)
+    ]
+    table = select(frames, "runs", options, columns, methods)
     cells = []
     for method in methods:
-        for setting, (name, symbol) in SETTINGS.items():
-            of_method = tables[setting][tables[setting]["method"] == method]
-            if of_method[setting].isna().all():
+        of_method = table[table["method"] == method]
+        for column in columns:
+            setting, symbol = SETTINGS[column]
+            if setting not in selected[method]:
                 continue
             for dataset in options["datasets"]:
                 rows = of_method[of_method["dataset"] == dataset]
                 where = {"backbone": rows["backbone"].iloc[0], "dataset": dataset}
                 cells.append(
                     grid.Cell(
-                        _in_use([run[setting].dropna() for _, run in rows.groupby(PAIR)]),
+                        _in_use(rows[column]),
                         label=f"{label(options, 'methods', method, short=True)}, {symbol}",
                         head=label(options, "datasets", dataset),
-                        origin=origin(options, name, setting, **where, method=method),
+                        origin=origin(options, "runs", column, **where, method=method),
                     )
                 )
-    return grid.texts(cells, fill(options, tables["tau"]), options["id"])
+    return grid.texts(cells, fill(options, table, edges=_edges(table, options)), options["id"])
 
 
-def _in_use(runs: list[pd.Series]) -> str:
-    """Return the text of one cell, given the values of each run."""
-    every = pd.concat(runs)
-    if every.nunique() == 1:
-        return f"{every.iloc[0]:g}"
-    if all(run.nunique() == 1 for run in runs):
-        return ", ".join(f"{run.iloc[0]:g}" for run in runs)
-    return f"{every.min():g} to {every.max():g}"
+def _in_use(values: pd.Series) -> str:
+    """Return the text of one cell, given the value of each run."""
+    texts = [f"{value:.3g}" for value in values]
+    return texts[0] if len(set(texts)) == 1 else ", ".join(texts)
+
+
+def _edges(table: pd.DataFrame, options: Mapping[str, Any]) -> str:
+    """Return how many of the chosen ridges are the least or the greatest of their candidates."""
+    on_edge = total = 0
+    for column, (setting, _) in SETTINGS.items():
+        if setting not in RIDGES or column not in table:
+            continue
+        candidates = options["candidates"][setting]
+        for method, rows in table.groupby("method"):
+            if setting not in options["selected"][method]:
+                continue
+            chosen = rows[column].to_numpy(dtype=float)
+            ends = np.isclose(chosen[:, None], [min(candidates), max(candidates)], rtol=1e-4)
+            on_edge, total = on_edge + int(ends.any(axis=1).sum()), total + len(chosen)
+    return f"{on_edge} of {total}"

@@ -5,6 +5,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from sparcl.pipeline.plan import TRACES, readers
+from sparcl.pipeline.specs import candidates
 
 Settings = Mapping[str, Any]
 
@@ -71,5 +72,11 @@ def display(config: Settings, kind: str, name: str, suite: str) -> dict[str, Any
         "sessions": protocol["sessions"],
         "orders": len({order for order, _ in protocol["pairs"]}),
         "names": {method: config["methods"][method]["short"] for method in listed(block)},
+        "selected": {
+            method: config["methods"][method]["select"]
+            for method in protocol["methods"]
+            if "select" in config["methods"][method]
+        },
+        "candidates": candidates(config),
         "absent": [method for method in protocol["methods"] if method not in run],
     }

@@ -70,21 +70,24 @@ def method(config: Settings, name: str) -> Spec:
     return composition(config, block) | more
 
 
+def candidates(config: Settings) -> dict[str, list[Any]]:
+    """Return the values of each setting that a method may select; a name stands for a list of ``grids``."""
+    grid = config["selection"]["grid"]
+    return {k: config["grids"][v] if isinstance(v, str) else v for k, v in grid.items()}
+
+
 def selection(config: Settings, name: str) -> Spec:
     """Return what a selection is told: the method, and the candidates of each setting in the grid.
 
     What the method selects has the candidates of params.yaml; what it fixes is the one candidate.
     """
     rule, spec = config["selection"], method(config, name)
-    candidates = {
-        key: config["grids"][values] if isinstance(values, str) else values
-        for key, values in rule["grid"].items()
-    }
+    values = candidates(config)
     fixed = {
         key: [value] for key, value in spec["hyper"].items() if key in POINTS and is_number(value)
     }
-    selected = {key: candidates[key] for key in spec["select"]}
-    grid = {key: (selected | fixed)[key] for key in candidates if key in selected | fixed}
+    selected = {key: values[key] for key in spec["select"]}
+    grid = {key: (selected | fixed)[key] for key in values if key in selected | fixed}
     return spec | {"hyper": without(spec["hyper"], fixed), "selection": rule | {"grid": grid}}
 
 

@@ -47,17 +47,25 @@ def session_accuracy(
     raise InputError(f"by = {by!r}: accuracies are averaged by 'samples', 'sessions' or 'classes'.")
 
 
-def forgetting(correct: Ints, counts: Ints, session_of_class: Ints) -> Array:
+def forgetting(
+    correct: Ints, counts: Ints, session_of_class: Ints, *, with_current: bool = True
+) -> Array:
     """Return the forgetting (T,) in percentage points; the last entry is the run's.
 
     After session t it is the mean, over earlier sessions s < t, of the best accuracy on s so far
-    minus the accuracy on s after t (Chaudhry et al., 2018, with session t itself among those so
-    far, so that it is never negative).  The first entry is nan.
+    minus the accuracy on s after t.  The first entry is nan.
+
+    Parameters
+    ----------
+    with_current : whether session t itself is among those so far, so that forgetting is never
+        negative; without it, the definition of Chaudhry et al. (2018), negative where the accuracy
+        on earlier sessions rises
     """
     a = by_session(correct, counts, session_of_class)
     result = np.full(len(a), np.nan)
     for t in range(1, len(a)):
-        result[t] = np.mean(np.nanmax(a[: t + 1, :t], axis=0) - a[t, :t])
+        best = np.nanmax(a[: t + with_current, :t], axis=0)
+        result[t] = np.mean(best - a[t, :t])
     return result
 
 

@@ -21,7 +21,8 @@ KEYS = ["suite", "dataset", "backbone", "method", "order", "seed"]
 ROW_KEYS = [*KEYS, "against", "measure", "session", "arrival", "mode"]
 SHA = ["weights_sha256", "train_sha256", "test_sha256", "order_sha256"]
 # Accuracies come from exact counts and get fixed digits; other numbers get six significant ones.
-PERCENT = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "forgetting", "A_arrival"}
+PERCENT = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "A_arrival"}
+PERCENT |= {"forgetting", "forgetting_before"}
 PERCENT |= {"difference", "low", "high", "sample_low", "sample_high"}
 # Columns that depend on R and C alone, with one value for all methods; then those of the learner.
 TRACED = ["leading_mass", "overlap", "overlap_share", "core_rank", "residual_rank", "core_angle"]
@@ -34,8 +35,10 @@ COMPARED = ["suite", "dataset", "backbone", "method", "against", "measure", "ord
 COMPARED += ["difference", "low", "high", "sample_low", "sample_high"]
 PERCENT_FORMAT, FLOAT_FORMAT = "{:.4f}", "{:.6g}"
 
+SHARED = {"ridge", "unit"}
+
 # Settings of rules, the same for all methods (params.yaml): no column in a table of runs.
-OF_RULES = ("grid", "validation_share")
+OF_RULES = ("grid", "validation_share", "relative")
 
 
 def summarise(
@@ -56,8 +59,10 @@ def summarise(
         Each summary starts with the keys of its rows; accuracies and forgetting are in percent.
 
         ``runs``: ``sessions``, A_bar, A_last, forgetting, ``drift`` and ``drift_scaled`` (means
-        over sessions 2 to T), the ridge of the last session and every other hyper-parameter, and
-        the hashes of what was run on.
+        over sessions 2 to T), the ridge of the last session, ``ridge_share``, the same in mean squared
+        norms of a mapped row of the first session where that is its unit, every other hyper-parameter,
+        and the hashes of what was run on.  ``forgetting_before`` is forgetting by the definition that
+        leaves out the last session.
 
         ``sessions``: per session (from 1) the classes seen, A_t averaged over samples, sessions
         and classes, forgetting and drift, and what the learner reported.
@@ -94,12 +99,16 @@ def summarise(
         {key for row in runs for key in row["hyper"]} - {"ridge", "tau", "seed", *OF_RULES}
     )
     flat = [row | {key: row["hyper"].get(key) for key in ["ridge", "tau", *hyper]} for row in runs]
-    numbers = ["sessions", "A_bar", "A_last", "forgetting", "drift", "drift_scaled"]
-    measures = ["A_t", "A_t_sessions", "A_t_classes", "forgetting", "drift", "drift_scaled"]
+    moved = ["forgetting", "forgetting_before", "drift", "drift_scaled"]
+    numbers, measures = ["A_bar", "A_last", *moved], ["A_t", "A_t_sessions", "A_t_classes", *moved]
     return {
-        "runs": frame(flat, [*KEYS, *numbers, "learner", "ridge", "tau", *hyper, *SHA]),
+        "runs": frame(
+            flat,
+            [*KEYS, "sessions", *numbers, "learner", "ridge", "ridge_share", "tau", *hyper, *SHA],
+        ),
         "sessions": frame(
-            sessions, [*KEYS, "session", "classes_seen", *measures, "ridge", *REPORTED]
+            sessions,
+            [*KEYS, "session", "classes_seen", *measures, "ridge", "ridge_share", *REPORTED],
         ),
         "arrivals": frame(arrivals, [*KEYS, "arrival", "A_arrival", "A_last"]),
         "diagnostics": frame(diagnosed, [*KEYS, "session", *TRACED, *MEASURED, *REPORTED]),
@@ -203,6 +212,7 @@ def _session_rows(record: dict[str, Any]) -> list[dict[str, Any]]:
         metrics.session_accuracy(*counted, by=by) for by in ("sessions", "classes")
     )
     samples, forgetting = metrics.session_accuracy(*counted), metrics.forgetting(*counted)
+    before = metrics.forgetting(*counted, with_current=False)
     return [
         {key: record[key] for key in KEYS}
         | {
@@ -212,10 +222,12 @@ def _session_rows(record: dict[str, Any]) -> list[dict[str, Any]]:
             "A_t_sessions": by_sessions[t],
             "A_t_classes": by_classes[t],
             "forgetting": forgetting[t],
+            "forgetting_before": before[t],
             "drift": record["drift"][t],
             "drift_scaled": record["drift_scaled"][t],
         }
         | {key: report.get(key) for key in ("ridge", *REPORTED)}
+        | {"ridge_share": report["ridge"] / report["unit"] if report.keys() >= SHARED else None}
         for t, report in enumerate(record["reports"])
     ]
 
@@ -258,6 +270,8 @@ def _run_row(record: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str
         "A_bar": float(np.mean([row["A_t"] for row in rows])),
         "A_last": rows[-1]["A_t"],
         "forgetting": rows[-1]["forgetting"],
+        "forgetting_before": rows[-1]["forgetting_before"],
+        "ridge_share": rows[-1]["ridge_share"],
         "drift": mean("drift"),
         "drift_scaled": mean("drift_scaled"),
         "hyper": record["hyper"] | ({} if ridge is None else {"ridge": ridge}),
