@@ -9,7 +9,7 @@ from torch.nn import functional
 from trained.toys import SESSIONS, transformer
 
 from sparcl.trained import losses, methods
-from sparcl.trained.learner import Setup
+from sparcl.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.02, "epochs": 2, "batch": 5}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from sparcl.base.lookup import Lookup
 
 if TYPE_CHECKING:
-    from sparcl.trained.learner import Setup, Trained
+    from sparcl.trained.setup import Setup
+from sparcl.trained.learner import Trained
 
 _FILES = Lookup(__name__, "trained method")
 names, module_name, hyperparameters = _FILES.names, _FILES.module_name, _FILES.hyperparameters
