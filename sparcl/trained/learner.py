@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
@@ -19,13 +18,9 @@ from sparcl.base.errors import InputError, NumericalError
 from sparcl.trained import loop
 from sparcl.trained.feed import Batch, Feed, check_rows
 from sparcl.trained.images import Images
+from sparcl.trained.measures import count, outcome
 from sparcl.trained.phase import Phase, Training
 from sparcl.trained.setup import Setup
-
-logger = logging.getLogger(__name__)
-
-# percent; a session whose own images are classified worse was trained too little
-UNDERFITTED = 95.0
 
 
 class Trained(nn.Module, ABC):
@@ -117,20 +112,13 @@ class Trained(nn.Module, ABC):
         self.classes = np.concatenate([self.classes, new])
         self.begin(len(new))
         for phase in self.session(chosen):
-            self._count(phase)
+            count(self, phase)
             try:
                 self.measured["loss"] = self._train(phase, where)
             except NumericalError as error:
                 self._failure = str(error)
                 raise
-        accuracy = self._accuracy(chosen)
-        self.measured["training_accuracy"] = accuracy
-        self.measured["underfitted"] = accuracy < UNDERFITTED
-        self.measured["exemplars"] = self.exemplars()
-        if accuracy < UNDERFITTED:
-            logger.warning(
-                "%s: underfitted, %.1f%% of its own images; raise epochs or rate.", where, accuracy
-            )
+        self.measured |= outcome(self, chosen, where)
 
     def begin(self, new: int) -> None:
         """Begin a session of ``new`` classes: :meth:`grow`, on the device."""
@@ -207,21 +195,6 @@ class Trained(nn.Module, ABC):
     def _check_usable(self) -> None:
         if self._failure:
             raise NumericalError(f"An earlier session failed, build a new learner: {self._failure}")
-
-    def _count(self, phase: Phase) -> None:
-        """Count the parameters trained: those of this phase, or all of the learner's so far if more."""
-        declared = {id(parameter) for parameter in phase.parameters}
-        named = list(self.named_parameters())
-        self.trained |= {key for key, parameter in named if id(parameter) in declared}
-        so_far = sum(parameter.numel() for key, parameter in named if key in self.trained)
-        now = sum(parameter.numel() for parameter in phase.parameters)
-        most = max(now, so_far, self.measured.get("trainable_parameters", 0))
-        self.measured["trainable_parameters"] = most
-
-    def _accuracy(self, rows: NDArray[np.int64]) -> float:
-        """Return the percentage of a session's images that are right among the session's classes."""
-        scores = self.scan(self.predict, rows).numpy()[:, self.first :]
-        return 100 * float(np.mean(np.argmax(scores, axis=1) == self.columns(rows) - self.first))
 
     def _train(self, phase: Phase, where: str) -> float:
         """Carry out a phase and return the mean loss of its last epoch."""
