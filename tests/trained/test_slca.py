@@ -114,7 +114,7 @@ def test_with_a_frozen_network_it_is_the_training_of_a_head_on_features(setup: M
     made = setup()
     learner = fitted(made, 1, slow=0.0, epochs=3, batch=16, decay=0.01)
     twin = methods.build("slca", made, **HYPER)
-    twin._grow(2)
+    twin.begin(2)
     W, b = (p.detach().clone() for p in twin.head[0].parameters())
     velocity = [torch.zeros_like(W), torch.zeros_like(b)]
     rows = np.flatnonzero(np.isin(made.train.labels, SESSIONS[0]))
