@@ -24,6 +24,8 @@ SNAKEMAKE := $(RUN) snakemake --cores $(CORES)
 INSTALL := $(RUN) pip install --disable-pip-version-check --quiet
 COMPILE := "$(or $(UV),uv)" pip compile --universal --fork-strategy fewest --python-version 3.11 \
   --generate-hashes --no-header --no-annotate --constraints requirements/bounds.in pyproject.toml
+# One worker runs a file; tests/conftest.py puts long files first.
+PYTEST := $(RUN) pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 # What shows times and memory: rules take those as they are, however new.
@@ -47,10 +49,10 @@ all: results
 	@echo "Report: report.html"
 
 test: lint
-	$(ONE_THREAD) $(RUN) pytest -n $(WORKERS) --dist loadfile -m "not slow"
+	$(ONE_THREAD) $(PYTEST) -m "not slow"
 
 test-all: lint
-	$(ONE_THREAD) $(RUN) pytest -n $(WORKERS) --dist loadfile
+	$(ONE_THREAD) $(PYTEST)
 
 test-slurm: $(VENV)/all
 	tests/cluster/slurm.sh $(RUN) pytest tests/cluster/toy_on_slurm.py

@@ -20,6 +20,7 @@ from sparcl.features import store
 from sparcl.pipeline import configuration
 
 ROOT = Path(__file__).resolve().parents[1]
+LONG = ("extraction", "fuzz", "packaging", "trained", "workflow")
 
 settings.register_profile(
     "ci",
@@ -30,6 +31,11 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("ci")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the rooms with the longest files first: no worker is left alone with a long file at the end."""
+    items.sort(key=lambda item: item.path.relative_to(ROOT / "tests").parts[0] not in LONG)
 
 
 @pytest.fixture

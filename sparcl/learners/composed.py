@@ -14,7 +14,7 @@ from sparcl.base.state import Shape, renewed
 from sparcl.base.types import Array
 from sparcl.learners.summed import Summed
 from sparcl.parts.batch import ROWS, Arrival, Batch
-from sparcl.parts.core import Core, Unheld
+from sparcl.parts.core import Asked, Core, Unheld
 from sparcl.parts.heads import Head, Ridge
 from sparcl.parts.heads.head import Solution
 from sparcl.parts.maps import Features, Map
@@ -91,7 +91,8 @@ class Composed(Summed):
     def keep(self, points: list[Point], arrival: Arrival) -> None:
         """Solve at some points and keep the solutions; the sums hold the session already."""
         drop = isinstance(self.rule, Given) and self.rule.drop
-        solved = self.core.solve(self.head, self.total, points, self.solutions, arrival, drop)
+        asked = Asked(self.head, self.total, points, self.solutions, arrival, drop)
+        solved = self.core.solve(asked)
         self._take(points, solved)
 
     def prepare(self, Phi: Array) -> Array:
@@ -174,7 +175,7 @@ class Composed(Summed):
             self.rule.fix(self.head.unit(self.total.mean_square))
         points, c = self.rule.points(self.core.candidates), len(order)
         arrival = Arrival(np.zeros(0, dtype=np.int64), c, c, self.session)
-        solved = self.core.solve(self.head, self.total, points, [], arrival)
+        solved = self.core.solve(Asked(self.head, self.total, points, [], arrival))
         self._take(points, [_reordered(solution, order) for solution in solved])
         self.total.reorder(order)
 

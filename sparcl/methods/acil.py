@@ -7,7 +7,7 @@ Source: paper eq. 2, "ACIL-style" statistics.  The same solution as ACIL's recur
 from collections.abc import Sequence
 
 from sparcl.learners.composed import Composed
-from sparcl.parts.core import spectral_core
+from sparcl.parts.core import Core
 from sparcl.parts.rules import HoldOut, named
 
 
@@ -22,6 +22,4 @@ def build(
     relative : whether these are shares of the mean squared norm of a row of the first session
     dtype : float64 or float32
     """
-    return Composed(
-        core=spectral_core(k=0), rule=named(ridge, (), HoldOut(), relative), dtype=dtype
-    )
+    return Composed(core=Core(k=0), rule=named(ridge, (), HoldOut(), relative), dtype=dtype)

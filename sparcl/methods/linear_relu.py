@@ -8,7 +8,7 @@ over it belongs to the residual and to the freeze, not to the wider feature.
 from collections.abc import Sequence
 
 from sparcl.learners.composed import Composed
-from sparcl.parts.core import spectral_core
+from sparcl.parts.core import Core
 from sparcl.parts.maps import ResidualMap
 from sparcl.parts.rules import NARROW, HoldOut, Value, named
 
@@ -38,7 +38,7 @@ def build(
         map=ResidualMap(
             width, "relu", tau_map=0.0, seed=seed
         ),  # a residual that leaves nothing out
-        core=spectral_core(k=0),
+        core=Core(k=0),
         rule=named(ridge, grid, HoldOut(validation_share, by_class=True, seed=seed), relative),
         dtype=dtype,
     )

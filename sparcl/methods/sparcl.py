@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sparcl.base.checks import check_choice, check_int
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
-from sparcl.parts.core import spectral_core
+from sparcl.parts.core import Core
 from sparcl.parts.maps import Features, ResidualMap
 from sparcl.parts.maps.residual import KINDS
 from sparcl.parts.rules import NARROW, HoldOut, Value, named
@@ -67,7 +67,7 @@ def build(
             f"expansion = {expansion!r} with m = {m}: an expansion has a width m of at least 1, and "
             "without one m is 0."
         )
-    core = spectral_core(
+    core = Core(
         tau=tau,
         k=k,
         refresh=refresh,

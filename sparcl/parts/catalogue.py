@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sparcl.base.errors import InputError
-from sparcl.parts.core import Unheld, spectral_core
+from sparcl.parts.core import Core, Unheld
 from sparcl.parts.heads import (
     BalancedRidge,
     LedoitWolf,
@@ -36,7 +36,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "oracle-shrinkage": OracleShrinkage,
         "ledoit-wolf": LedoitWolf,
     },
-    "core": {"none": Unheld, "spectral": spectral_core},
+    "core": {"none": Unheld, "spectral": Core},
 }
 
 

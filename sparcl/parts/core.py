@@ -30,6 +30,25 @@ from sparcl.parts.refresh import policy
 from sparcl.parts.rules.rule import Point
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What is to be solved at the end of a session.
+
+    Attributes
+    ----------
+    sums : of all sessions, this one among them; arrival : the session
+    points : where; previous : weights (D, c_old) of every point before the session, or none
+    drop : leave a point without a solution in this precision unsolved, (D, 0)
+    """
+
+    head: Head
+    sums: Sums
+    points: list[Point]
+    previous: list[Array]
+    arrival: Arrival
+    drop: bool = False
+
+
 @dataclass(eq=False)
 class Unheld(Stateful):
     """No core: every column is the head's own solution."""
@@ -51,22 +70,14 @@ class Unheld(Stateful):
     def renew(self, sums: Sums, session: int, value: float) -> None:
         """Nothing is renewed."""
 
-    def solve(
-        self,
-        head: Head,
-        sums: Sums,
-        points: list[Point],
-        previous: list[Array],
-        arrival: Arrival,
-        drop: bool = False,
-    ) -> list[Solution]:
+    def solve(self, asked: Asked) -> list[Solution]:
         """Return the head's weights (D, c) and bias (c,) at every point."""
-        values = list(dict.fromkeys(point.value for point in points))
-        if not drop:
-            solved = dict(zip(values, head.solve_all(sums, values), strict=True))
+        values = list(dict.fromkeys(point.value for point in asked.points))
+        if not asked.drop:
+            solved = dict(zip(values, asked.head.solve_all(asked.sums, values), strict=True))
         else:
-            solved = {value: _solved_or_not(head, sums, value) for value in values}
-        return [solved[point.value] for point in points]
+            solved = {value: _solved_or_not(asked.head, asked.sums, value) for value in values}
+        return [solved[point.value] for point in asked.points]
 
     def report(self) -> dict[str, Any]:
         """Return nothing."""
@@ -87,25 +98,40 @@ class Core(Unheld):
 
     Parameters
     ----------
-    basis : of the core, or of several among which a rule chooses
+    tau : share of the energy in (0, 1) that the core holds, or several among which a rule chooses
+    k : rank in place of tau, 0 for an empty core
+    refresh, warmup, condition_limit, trust_degrees : see :func:`sparcl.parts.refresh.policy`
     freeze : hold the old classes' core coordinates
     reappearing : ``frozen`` or ``free``: whether an old class with new samples is held as well
     new_classes : ``full`` ridge columns, or ``residual`` coordinates only (Algorithm 1)
     coupling : ``exact``, or ``dropped`` as Algorithm 1 prints it
     project : learn from rows projected into the null space of the previous sessions' R, which the
         paper tried and rejected
+    directions : m random residual directions, drawn anew with each split (paper's linear expansion)
     update : ``direct``, ``woodbury`` (:mod:`sparcl.algebra.recursive`), or ``auto``, by the number of
         new rows
+    seed : of the random directions
+
+    Attributes
+    ----------
+    basis : of the core, or of several; inverse : of the recursive path, where it is under way
     """
 
-    basis: SpectralBasis
+    tau: float | Sequence[float] | None = 0.95
+    k: int | None = None
+    refresh: int = 1
+    warmup: int = 1
+    condition_limit: float | None = None
+    trust_degrees: float | None = None
     freeze: bool = True
     reappearing: str = "frozen"
     new_classes: str = "full"
     coupling: str = "exact"
     project: bool = False
+    directions: int = 0
     update: str = "auto"
-    kept: ClassVar[dict[str, Shape | None]] = {"inverse": None}
+    seed: int = 0
+    kept: ClassVar[dict[str, Shape | None]] = {"basis": None, "inverse": None}
 
     def __post_init__(self) -> None:
         check_choice("reappearing", self.reappearing, ("frozen", "free"))
@@ -114,6 +140,17 @@ class Core(Unheld):
         check_choice("update", self.update, ("auto", "direct", "woodbury"))
         check_flag("freeze", self.freeze)
         check_flag("project", self.project)
+        if isinstance(self.tau, Sequence):
+            self.tau = tuple(self.tau)
+        several = () if self.tau is None or self.k is not None else self.tau
+        taus = (several,) if isinstance(several, (int, float)) else tuple(several)
+        when = policy(
+            refresh=self.refresh,
+            warmup=self.warmup,
+            condition_limit=self.condition_limit,
+            trust_degrees=self.trust_degrees,
+        )
+        self.basis = SpectralBasis(taus, self.k, when, self.directions, self.seed)
         self.inverse: ResidualInverse | None = None
 
     @property
@@ -154,52 +191,33 @@ class Core(Unheld):
         """Renew the basis from the sums of the previous sessions, where its policy says so."""
         self.basis.renew(sums, session, value)
 
-    def solve(
-        self,
-        head: Head,
-        sums: Sums,
-        points: list[Point],
-        previous: list[Array],
-        arrival: Arrival,
-        drop: bool = False,
-    ) -> list[Solution]:
-        """Return weights (D, c) of every point, old columns held; sums hold the session already.
-
-        Parameters
-        ----------
-        previous : weights of every point before the session
-        drop : leave a point without a solution in this precision unsolved, (D, 0)
-        """
-        if self.inverse is not None and isinstance(arrival, Batch):
-            W = self.inverse.update(
-                arrival.H, arrival.columns, previous[0], arrival.classes, sums.gram
-            )
+    def solve(self, asked: Asked) -> list[Solution]:
+        """Return weights (D, c) of every point, old columns held."""
+        new = asked.arrival
+        if self.inverse is not None and isinstance(new, Batch):
+            before, gram = asked.previous[0], asked.sums.gram
+            W = self.inverse.update(new.H, new.columns, before, new.classes, gram)
             solved: list[Solution] = [(W, None)]
         else:
-            solved = self._solved_directly(head, sums, points, previous, arrival, drop)
+            solved = self._solved_directly(asked)
             self.inverse = None  # one that is there belongs to the sums before
-        self.basis.chosen = points[0].j
+        self.basis.chosen = asked.points[0].j
         self.basis.measured |= {"update": "direct" if self.inverse is None else "woodbury"}
         return solved
 
-    def _solved_directly(
-        self,
-        head: Head,
-        sums: Sums,
-        points: list[Point],
-        previous: list[Array],
-        arrival: Arrival,
-        drop: bool,
-    ) -> list[Solution]:
+    def _solved_directly(self, asked: Asked) -> list[Solution]:
         if self.basis.k == 0:
-            return super().solve(head, sums, points, previous, arrival, drop)
+            return super().solve(asked)
+        arrival = asked.arrival
         held = np.arange(arrival.classes) < (arrival.old if self.freeze else 0)
         if self.reappearing == "free":
             held[np.unique(arrival.columns)] = False
         constraint = Constraint(
             held, arrival.old, self.coupling == "exact", self.new_classes == "residual"
         )
-        solved = constrained_weights(self.basis, constraint, sums, points, previous, drop=drop)
+        solved = constrained_weights(
+            self.basis, constraint, asked.sums, asked.points, asked.previous, drop=asked.drop
+        )
         return [(W, None) for W in solved]
 
     def report(self) -> dict[str, Any]:
@@ -244,46 +262,3 @@ def _outside(H: Array, sums: Sums) -> Array:
     values, vectors = linalg.descending_eigh(sums.R)
     seen = vectors[:, values > len(values) * np.finfo(H.dtype).eps * max(values[0], 1)]
     return H - linalg.product(linalg.product(H, seen), seen.T)
-
-
-def spectral_core(
-    *,
-    tau: float | Sequence[float] | None = 0.95,
-    k: int | None = None,
-    refresh: int = 1,
-    warmup: int = 1,
-    condition_limit: float | None = None,
-    trust_degrees: float | None = None,
-    freeze: bool = True,
-    reappearing: str = "frozen",
-    new_classes: str = "full",
-    coupling: str = "exact",
-    project: bool = False,
-    directions: int = 0,
-    update: str = "auto",
-    seed: int = 0,
-) -> Core:
-    """Return a core by energy ``tau`` in (0, 1), one or several, or by rank ``k``.
-
-    Parameters
-    ----------
-    refresh, warmup, condition_limit, trust_degrees : see :func:`sparcl.parts.refresh.policy`
-    freeze, reappearing, new_classes, coupling, project, directions, update, seed : see :class:`Core`
-    """
-    several = () if tau is None or k is not None else tau
-    taus = (several,) if isinstance(several, (int, float)) else tuple(several)
-    when = policy(
-        refresh=refresh,
-        warmup=warmup,
-        condition_limit=condition_limit,
-        trust_degrees=trust_degrees,
-    )
-    return Core(
-        SpectralBasis(taus, k, when, directions, seed),
-        freeze=freeze,
-        reappearing=reappearing,
-        new_classes=new_classes,
-        coupling=coupling,
-        project=project,
-        update=update,
-    )

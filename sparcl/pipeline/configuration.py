@@ -17,6 +17,8 @@ Settings = dict[str, Any]
 
 CATALOGUES = ("methods", "datasets", "backbones", "figures", "tables", "timings")
 SCHEMAS = "workflow/schemas"
+# libyaml reads all settings in a tenth of the time; both loaders give the same values.
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 # The suite whose protocol runs on somebody's own data set, if `suite` names one.
 OWN = "digits"
 # What a suite may leave out.
@@ -77,7 +79,7 @@ def merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setting
 def read_yaml(path: Path) -> Any:
     """Return what a YAML file holds; ConfigError where it cannot be read."""
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
     except OSError as error:
         raise ConfigError(
             f"{path}: cannot be read ({error.strerror}); `git checkout` brings it back."

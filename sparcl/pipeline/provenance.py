@@ -1,7 +1,7 @@
 """Which source files a module rests on, so that a changed file reruns exactly what uses it."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -32,6 +32,7 @@ def source_files(modules: Iterable[str]) -> list[str]:
     return sorted(found)
 
 
+@cache
 def _file(module: str) -> str | None:
     """Return the file of a dotted module of this project, None for anything else."""
     if module.split(".")[0] not in PACKAGES:
@@ -47,13 +48,21 @@ def _file(module: str) -> str | None:
 def _imports(path: str) -> frozenset[str]:
     """Return the dotted names that the file imports; ``from a import b`` gives a and a.b."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+    for node in _statements(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module)
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
     return frozenset(names)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield every statement in a block, those of inner blocks too; expressions hold no import."""
+    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, block, ()):
+            yield inner
+            yield from _statements(inner)
 
 
 def script_code(script: str, *modules: str) -> list[str]:

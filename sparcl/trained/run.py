@@ -19,9 +19,9 @@ from sparcl.learners.learner import Learner
 from sparcl.protocol import experiment, stream
 from sparcl.protocol.experiment import Split
 from sparcl.report import memory
-from sparcl.trained import methods
+from sparcl.trained import methods, state
 from sparcl.trained.images import Images, check_images
-from sparcl.trained.learner import Setup
+from sparcl.trained.setup import Setup
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ class _Resumable:
     def _save(self, path: Path) -> None:
         content = {
             "fingerprint": self.fingerprint,
-            "learner": self.learner.state(),
+            "learner": state.state(self.learner),
             "scores": self.scores,
             "reports": self.reports,
             "seconds": self.seconds,
@@ -189,7 +189,7 @@ class _Resumable:
                 f"{path}: the checkpoint of another run (method, settings, network, images or sessions differ). "
                 "Delete it, or name another file."
             )
-        self.learner.load_state(content["learner"])
+        state.load(self.learner, content["learner"])
         self.scores, self.reports = content["scores"], content["reports"]
         self.seconds, self.peak = content["seconds"], content["peak"]
         logger.info(

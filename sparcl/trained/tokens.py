@@ -33,6 +33,17 @@ def check_tokens(method: str, network: nn.Module, blocks: int = 1) -> None:
         )
 
 
+def check_blocks(method: str, network: nn.Module, **named: Sequence[int]) -> None:
+    """Raise InputError unless the blocks in ``named`` differ, count from 1, and exist in the transformer."""
+    blocks = [number for numbers in named.values() for number in numbers]
+    if not blocks or min(blocks) < 1 or len(set(blocks)) < len(blocks):
+        given = " and ".join(f"{name} {list(numbers)}" for name, numbers in named.items())
+        raise InputError(
+            f"{method}: {given} must be different numbers from 1: a block has one prefix."
+        )
+    check_tokens(method, network, max(blocks))
+
+
 class PrefixAttention(nn.Module):
     """Attention of timm that may be given extra rows of keys and values.
 

@@ -16,7 +16,7 @@ from sparcl.base.state import Stateful
 from sparcl.learners.composed import Composed
 from sparcl.methods import build
 from sparcl.methods.ncm import NearestClassMean
-from sparcl.parts.core import spectral_core
+from sparcl.parts.core import Core
 from sparcl.parts.maps import Map
 from sparcl.parts.rules import WIDE
 
@@ -157,7 +157,7 @@ class Centred(Map):
 
 
 def test_a_new_part_is_kept_without_code(sessions: list[Session], tmp_path: Path) -> None:
-    learner = fit(Composed(map=Centred(2.0), core=spectral_core(tau=0.5)), sessions[:2])
+    learner = fit(Composed(map=Centred(2.0), core=Core(tau=0.5)), sessions[:2])
     learner.save(tmp_path / "learner.npz")
     again = Composed.load(tmp_path / "learner.npz")
     assert again.map.scale == 2.0

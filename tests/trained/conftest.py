@@ -7,7 +7,7 @@ import torch
 from trained.toys import PREPROCESSING, images, transformer
 
 from sparcl.trained.images import Images, View
-from sparcl.trained.learner import Setup
+from sparcl.trained.setup import Setup
 
 
 @pytest.fixture

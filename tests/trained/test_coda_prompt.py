@@ -11,8 +11,9 @@ from trained.toys import SESSIONS
 
 from sparcl.base.errors import InputError
 from sparcl.trained import methods
-from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.learner import Trained
 from sparcl.trained.methods.coda_prompt import orthonormal, quarter_cosine
+from sparcl.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 2, "batch": 8, "blocks": (1, 2), "components": 3, "length": 4}
@@ -28,7 +29,7 @@ def fitted(setup: Setup, sessions: int, **hyper: object) -> Trained:
 def test_loss_and_scores_equal_loops_over_components(setup: Make) -> None:
     learner = fitted(setup(), 2, orthogonality=0.2)
     rows = np.flatnonzero(np.isin(learner.setup.train.labels, SESSIONS[1]))[:4]
-    batch = learner.augmented(rows)
+    batch = learner.feed.augmented(rows)
     P, K, A = (
         torch.cat(list(pool), 1).detach() for pool in (learner.prompts, learner.keys, learner.focus)
     )
@@ -59,7 +60,7 @@ def test_loss_and_scores_equal_loops_over_components(setup: Make) -> None:
 def test_components_start_orthonormal_and_earlier_ones_stay_to_the_bit(setup: Make) -> None:
     learner = fitted(setup(), 1)
     first = [pool[0].detach().clone() for pool in (learner.prompts, learner.keys, learner.focus)]
-    learner._grow(2)
+    learner.begin(2)
     for pool, old in zip((learner.prompts, learner.keys, learner.focus), first, strict=True):
         new, old = pool[1].detach().double().flatten(2), old.double().flatten(2)
         eye = torch.eye(3, dtype=torch.float64).expand(2, 3, 3)

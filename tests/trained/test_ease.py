@@ -11,8 +11,9 @@ from trained.toys import SESSIONS
 from sparcl.base.errors import InputError
 from sparcl.trained import methods
 from sparcl.trained.images import Images
-from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.learner import Trained
 from sparcl.trained.methods.ease import complemented
+from sparcl.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.05, "epochs": 2, "batch": 6, "width": 4, "scale": 0.7, "alpha": 0.3, "beta": 0.2}
@@ -40,7 +41,7 @@ def slow_features(learner: Trained, image: torch.Tensor, space: int) -> torch.Te
 
 def test_at_the_start_a_set_of_adapters_changes_nothing(setup: Make) -> None:
     learner = methods.build("ease", setup(), **HYPER)
-    learner._grow(2)
+    learner.begin(2)
     x = learner.setup.view.plain(learner.setup.train.pixels[:4], "cpu")
     with torch.no_grad():
         assert torch.equal(learner.features(x, 1), learner.network(x))

@@ -15,9 +15,10 @@ from trained.toys import SESSIONS, convolutional, transformer
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.trained import methods
 from sparcl.trained.images import Images
-from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.learner import Trained
 from sparcl.trained.phase import Phase
 from sparcl.trained.run import run
+from sparcl.trained.setup import Setup
 
 FAST: dict[str, dict[str, Any]] = {
     "finetune": {"rate": 0.02, "epochs": 4, "batch": 6},

@@ -8,8 +8,8 @@ import torch
 from torch.nn import functional
 from trained.toys import SESSIONS, transformer
 
-from sparcl.trained import losses, methods
-from sparcl.trained.learner import Setup
+from sparcl.trained import losses, methods, state
+from sparcl.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.02, "epochs": 2, "batch": 5}
@@ -56,7 +56,7 @@ def test_one_session_equals_a_training_written_by_hand(setup: Make) -> None:
     x = made.view.plain(made.train.pixels, "cpu")
     y = torch.from_numpy(made.train.labels)
     twin = methods.build("finetune", made)
-    twin._grow(6)  # the same draws: same method, seed and session
+    twin.begin(6)  # the same draws: same method, seed and session
     model = torch.nn.Sequential(transformer(), torch.nn.Linear(16, 6))
     model[1].load_state_dict(twin.head[0].state_dict())
     velocity = [torch.zeros_like(p) for p in model.parameters()]
@@ -97,5 +97,5 @@ def test_a_linear_probe_leaves_the_network_alone_and_out_of_its_state(setup: Mak
         torch.equal(a, b)
         for a, b in zip(learner.network.parameters(), made.network.parameters(), strict=True)
     )
-    assert set(learner.state()["tensors"]) == {"head.0.weight", "head.0.bias"}
+    assert set(state.state(learner)["tensors"]) == {"head.0.weight", "head.0.bias"}
     assert learner.report()["trainable_parameters"] == 2 * 17

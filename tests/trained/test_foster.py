@@ -12,10 +12,12 @@ from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.methods.icarl_nme import herded
 from sparcl.trained import losses, methods
+from sparcl.trained.feed import Batch
 from sparcl.trained.images import Images
-from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.learner import Trained
 from sparcl.trained.methods.foster import Pair
 from sparcl.trained.phase import Phase
+from sparcl.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.02, "epochs": 2, "compression": 2, "batch": 8, "per_class": 3}
@@ -30,7 +32,7 @@ def boosted(setup: Setup) -> Trained:
     learner = methods.build("foster", setup, **HYPER)
     learner.fit_session(rows(setup, 0))
     learner.classes = np.append(learner.classes, np.unique(SESSIONS[1]))
-    learner._grow(2)
+    learner.begin(2)
     return learner
 
 
@@ -42,7 +44,7 @@ def test_with_new_columns_at_zero_the_pair_has_the_old_logits_exactly(setup: Mak
     with torch.no_grad():
         before = learner.predict(x)
         learner.classes = np.append(learner.classes, np.unique(SESSIONS[1]))
-        learner._grow(2)
+        learner.begin(2)
         pair = learner.pair()
         assert pair.head.weight[:2, 16:].abs().min() > 0
         pair.head.weight[:2, 16:] = 0
@@ -57,7 +59,7 @@ def test_class_weights_and_the_loss_of_boosting_are_written_out(setup: Make) -> 
     w = learner.class_weights(replayed, 0.9)
     raw = np.array([0.1 / (1 - 0.9**n) for n in (2, 1, 8, 8)])
     np.testing.assert_allclose(w, raw / raw.mean(), rtol=1e-6)
-    batch = learner.augmented(replayed)
+    batch = learner.feed.augmented(replayed)
     with torch.no_grad():
         pair.new.blocks[0].mlp.fc1.weight += 0.1
         old, new = pair.old(batch.x), pair.new(batch.x)
@@ -77,7 +79,7 @@ def test_equal_counts_make_compression_plain_distillation(setup: Make) -> None:
     everything = np.flatnonzero(np.isin(learner.setup.train.labels, learner.classes))
     w = learner.class_weights(everything, 0.97)
     assert torch.equal(w, torch.ones(4))
-    batch = learner.augmented(everything[:7])
+    batch = learner.feed.augmented(everything[:7])
     with torch.no_grad():
         expected = losses.distillation(learner.predict(batch.x), pair(batch.x))
         torch.testing.assert_close(learner.compression_loss(batch, pair, w), expected)

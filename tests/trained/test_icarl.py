@@ -10,8 +10,10 @@ from trained.toys import SESSIONS
 
 from sparcl.base.errors import InputError
 from sparcl.trained import losses, memory, methods
+from sparcl.trained.feed import Batch
 from sparcl.trained.images import Images
-from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.learner import Trained
+from sparcl.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 2, "batch": 6, "memory": 24}

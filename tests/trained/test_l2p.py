@@ -11,7 +11,9 @@ from trained.toys import SESSIONS
 
 from sparcl.base.errors import InputError
 from sparcl.trained import methods
-from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.feed import Batch
+from sparcl.trained.learner import Trained
+from sparcl.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 1, "batch": 8, "pool": 5, "length": 2, "chosen": 2, "pull": 0.4}
@@ -21,7 +23,9 @@ def fitted(setup: Setup) -> tuple[Trained, Batch]:
     learner = methods.build("l2p", setup, **HYPER)
     for classes in SESSIONS[:2]:
         learner.fit_session(np.flatnonzero(np.isin(setup.train.labels, classes)))
-    return learner, learner.augmented(np.flatnonzero(np.isin(setup.train.labels, SESSIONS[1]))[:6])
+    return learner, learner.feed.augmented(
+        np.flatnonzero(np.isin(setup.train.labels, SESSIONS[1]))[:6]
+    )
 
 
 def test_loss_and_scores_equal_a_slow_reference(setup: Make) -> None:

@@ -7,8 +7,9 @@ import pytest
 from trained.toys import SESSIONS, transformer
 
 from sparcl.trained import methods
-from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.learner import Trained
 from sparcl.trained.phase import Phase
+from sparcl.trained.setup import Setup
 
 SGD, ADAM = "sgd", "adam"
 # session: (phase, optimiser, rates, weight decays, epochs, batch, rate of the last epoch / first)

@@ -9,8 +9,9 @@ from trained.toys import SESSIONS
 
 from sparcl.methods.slca_frozen import normalised_gradient
 from sparcl.trained import methods
-from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.learner import Trained
 from sparcl.trained.methods.slca import drawn
+from sparcl.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.05, "epochs": 2, "batch": 6, "drop": 1, "alignment": 2}
@@ -96,7 +97,7 @@ def test_draws_cover_all_classes_with_the_factor_of_their_session(
 def test_the_network_learns_at_its_own_rate_or_not_at_all(setup: Make) -> None:
     made = setup()
     learner = methods.build("slca", made, **HYPER)
-    learner._grow(2)
+    learner.begin(2)
     learner.classes = np.array([1, 4])
     head, network = next(learner.session(np.flatnonzero(made.train.labels == 1))).groups
     assert network["lr"] == pytest.approx(head["lr"] / 100)
@@ -113,7 +114,7 @@ def test_with_a_frozen_network_it_is_the_training_of_a_head_on_features(setup: M
     made = setup()
     learner = fitted(made, 1, slow=0.0, epochs=3, batch=16, decay=0.01)
     twin = methods.build("slca", made, **HYPER)
-    twin._grow(2)
+    twin.begin(2)
     W, b = (p.detach().clone() for p in twin.head[0].parameters())
     velocity = [torch.zeros_like(W), torch.zeros_like(b)]
     rows = np.flatnonzero(np.isin(made.train.labels, SESSIONS[0]))

@@ -109,9 +109,10 @@ def jobs(plan: str) -> dict[str, int]:
     return {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", plan, re.MULTILINE)}
 
 
-def local_jobs(folder: Path) -> dict[str, int]:
+@pytest.fixture(scope="module")
+def local_jobs(pristine: Path) -> dict[str, int]:
     """Return what the suite `toy` takes on this machine."""
-    plan = snakemake(folder, "--dry-run", "--cores", "1", *TOY)
+    plan = snakemake(pristine, "--dry-run", "--cores", "1", *TOY)
     assert jobs(plan.stdout)["run_method"] == 6
     return jobs(plan.stdout)
 
@@ -144,10 +145,10 @@ def test_a_shard_of_an_extraction_asks_for_a_gpu_too(clone: Path) -> None:
     assert "slurm_partition=gpu" in asked["extract_shard"]
 
 
-def test_slurm_plans_what_a_local_run_does(pristine: Path) -> None:
+def test_slurm_plans_what_a_local_run_does(pristine: Path, local_jobs: dict[str, int]) -> None:
     plan = snakemake(pristine, "--dry-run", *SLURM, *TOY)
     assert plan.returncode == 0, plan.stdout
-    assert jobs(plan.stdout) == local_jobs(pristine)
+    assert jobs(plan.stdout) == local_jobs
 
 
 def test_every_rule_that_a_profile_names_exists(pristine: Path) -> None:
@@ -163,10 +164,12 @@ def test_every_rule_that_a_profile_names_exists(pristine: Path) -> None:
         assert set(profile["set-resources"]) | set(profile.get("groups", {})) <= rules
 
 
-def test_kubernetes_plans_what_a_local_run_does(pristine: Path, bucket: Bucket) -> None:
+def test_kubernetes_plans_what_a_local_run_does(
+    pristine: Path, bucket: Bucket, local_jobs: dict[str, int]
+) -> None:
     plan = plan_on_kubernetes(pristine, bucket)
     assert plan.returncode == 0, plan.stdout
-    assert jobs(plan.stdout) == local_jobs(pristine)
+    assert jobs(plan.stdout) == local_jobs
     assert f"s3://{BUCKET}/sparcl/data/features/cub-50/efficientnet-lite0/train.h5" in plan.stdout
     assert f"s3://{BUCKET}/sparcl/paper/toy/tables/main.csv" in plan.stdout
     assert bucket.changed == []

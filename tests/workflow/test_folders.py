@@ -13,7 +13,7 @@ ODD = ["a b", "a'b", "a {x}", "a\tb", "a`touch P`", "x $(touch P)", "a;touch P"]
 TOUCHED = "P"
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", ["a b", "x $(touch P)"])  # test_interpreter.py has every character
 def test_snakemake_is_refused(clone: Path, tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()

@@ -29,10 +29,11 @@ from torch.nn import functional
 from sparcl.base.checks import check_int
 from sparcl.base.errors import InputError
 from sparcl.trained import losses
-from sparcl.trained.heads import Heads, kaiming_linear
-from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.feed import Batch
 from sparcl.trained.phase import Phase, Training, check_from_zero
-from sparcl.trained.tokens import admit_prefixes, check_tokens, prefixed
+from sparcl.trained.prompted import Prompted
+from sparcl.trained.setup import Setup
+from sparcl.trained.tokens import admit_prefixes, check_blocks, prefixed
 
 
 def quarter_cosine(epoch: int, epochs: int) -> float:
@@ -40,11 +41,10 @@ def quarter_cosine(epoch: int, epochs: int) -> float:
     return float(np.cos(99 * np.pi * epoch / (200 * max(epochs - 1, 1))))
 
 
-class CodaPrompt(Trained):
+class CodaPrompt(Prompted):
     """One parameter a session in each of ``prompts`` (B, m, L, D), ``keys`` and ``focus`` (B, m, D), for B blocks."""
 
     name = "coda-prompt"
-    trains_network = False
 
     def __init__(
         self,
@@ -57,12 +57,9 @@ class CodaPrompt(Trained):
         seed: int,
     ) -> None:
         self.blocks = tuple(blocks)
-        if not self.blocks or min(self.blocks) < 1 or len(set(self.blocks)) < len(self.blocks):
-            raise InputError(f"{self.name}: blocks {blocks} must be different numbers from 1.")
-        check_tokens(self.name, setup.network, max(self.blocks))
-        super().__init__(setup, seed)
+        check_blocks(self.name, setup.network, blocks=self.blocks)
+        super().__init__(setup, settings, seed)
         admit_prefixes(self.network, self.blocks)
-        self.settings = settings
         self.components = check_int("components", components, least=1)
         self.length = check_int("length", length, least=2)
         if self.length % 2:
@@ -71,7 +68,7 @@ class CodaPrompt(Trained):
             )
         self.orthogonality = check_from_zero("orthogonality", orthogonality)
         self.prompts, self.keys = nn.ParameterList(), nn.ParameterList()
-        self.focus, self.head = nn.ParameterList(), Heads()
+        self.focus = nn.ParameterList()
 
     def check(self, new: int) -> None:
         """Raise InputError when more components are wanted than are orthogonal in D dimensions."""
@@ -94,22 +91,12 @@ class CodaPrompt(Trained):
             before = [part.detach().cpu().double().flatten(2) for part in pool]
             found = orthonormal(torch.cat([*before, fresh], dim=1), sum(p.shape[1] for p in before))
             pool.append(nn.Parameter(found.float().unflatten(2, shape)))
-        self.head.append(kaiming_linear(self.width, new, self.torch_rng("head")))
+        super().grow(new)
 
     def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
         """Train the session's components and the head's new rows."""
-        group = self.settings.group(self.head[-1])
-        group["params"] += [self.prompts[-1], self.keys[-1], self.focus[-1]]
-        yield Phase(
-            "training",
-            self.epochs_of(rows, self.settings.batch),
-            len(rows),
-            [group],
-            self.loss,
-            self.settings.epochs,
-            optimiser="adam",
-            schedule=quarter_cosine,
-        )
+        prompts = [self.prompts[-1], self.keys[-1], self.focus[-1]]
+        yield self.prompt_phase(rows, prompts, schedule=quarter_cosine)
 
     def weights(self, query: Tensor) -> Tensor:
         """Return alpha (b, B, M) of queries q (b, D)."""
@@ -118,10 +105,8 @@ class CodaPrompt(Trained):
 
     def features(self, x: Tensor) -> Tensor:
         """Return the class token (b, D) with the prefixes of each image."""
-        with torch.no_grad():
-            query = self.network(x).float()
         P = torch.cat(list(self.prompts), 1)
-        prefix = torch.einsum("bnm,nmld->nbld", self.weights(query), P)
+        prefix = torch.einsum("bnm,nmld->nbld", self.weights(self.query(x)), P)
         half = self.length // 2
         prefixes = {
             number: (rows[:, :half], rows[:, half:])

@@ -24,10 +24,12 @@ from torch import Tensor
 
 from sparcl.base.checks import check_int
 from sparcl.trained import losses
+from sparcl.trained.feed import Batch
 from sparcl.trained.heads import kaiming_linear
-from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.learner import Trained
 from sparcl.trained.memory import reservoir_slots
 from sparcl.trained.phase import Phase, Training, check_from_zero
+from sparcl.trained.setup import Setup
 
 
 class Derpp(Trained):
@@ -38,8 +40,7 @@ class Derpp(Trained):
     def __init__(
         self, setup: Setup, settings: Training, buffer: int, alpha: float, beta: float, seed: int
     ) -> None:
-        super().__init__(setup, seed)
-        self.settings = settings
+        super().__init__(setup, settings, seed)
         self.buffer = check_int("buffer", buffer, least=1)
         self.alpha, self.beta = check_from_zero("alpha", alpha), check_from_zero("beta", beta)
         self.total = setup.train.classes
@@ -57,13 +58,10 @@ class Derpp(Trained):
     def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
         """Train on images and buffer; the buffer changes with every step."""
         self._steps, self._arrivals = 0, self.rng("reservoir")
-        yield Phase(
-            "training",
-            self.epochs_of(rows, self.settings.batch),
-            len(rows),
-            [self.settings.group(self.network, self.head)],
+        yield self.phase(
+            rows,
             self.loss,
-            self.settings.epochs,
+            self.settings.group(self.network, self.head),
             training=(self.network,),
             after_step=self.store,
         )
@@ -88,7 +86,7 @@ class Derpp(Trained):
         size = min(self.settings.batch, len(kept))
         rng = self.rng("draw", kind, self._steps)
         places = torch.from_numpy(rng.choice(len(kept), size, replace=False)).to(kept.device)
-        return self.augmented(kept[places].cpu().numpy(), "draw", kind, self._steps), places
+        return self.feed.augmented(kept[places].cpu().numpy(), "draw", kind, self._steps), places
 
     def store(self, batch: Batch) -> None:
         """Let the images of a batch into the reservoir, with the logits they had before the step."""

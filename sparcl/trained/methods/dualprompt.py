@@ -27,19 +27,18 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sparcl.base.checks import check_int
-from sparcl.base.errors import InputError
 from sparcl.trained import losses
-from sparcl.trained.heads import Heads, kaiming_linear
-from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.feed import Batch
 from sparcl.trained.phase import Phase, Training, check_from_zero
-from sparcl.trained.tokens import admit_prefixes, check_tokens, prefixed
+from sparcl.trained.prompted import Prompted
+from sparcl.trained.setup import Setup
+from sparcl.trained.tokens import admit_prefixes, check_blocks, prefixed
 
 
-class Dualprompt(Trained):
+class Dualprompt(Prompted):
     """``general`` (G, 2, L_g, D); ``slots``: one (E, 2, L_e, D) a session; ``keys``: one (D,) a session."""
 
     name = "dualprompt"
-    trains_network = False
 
     def __init__(
         self,
@@ -54,21 +53,19 @@ class Dualprompt(Trained):
         seed: int,
     ) -> None:
         self.general_blocks, self.expert_blocks = tuple(general_blocks), tuple(expert_blocks)
-        blocks = self.general_blocks + self.expert_blocks
-        if not blocks or min(blocks) < 1 or len(set(blocks)) < len(blocks):
-            raise InputError(
-                f"{self.name}: general_blocks {general_blocks} and expert_blocks {expert_blocks} must be "
-                "different numbers from 1: a block has one prefix."
-            )
-        check_tokens(self.name, setup.network, max(blocks))
-        super().__init__(setup, seed)
-        admit_prefixes(self.network, blocks)
-        self.settings = settings
+        check_blocks(
+            self.name,
+            setup.network,
+            general_blocks=self.general_blocks,
+            expert_blocks=self.expert_blocks,
+        )
+        super().__init__(setup, settings, seed)
+        admit_prefixes(self.network, self.general_blocks + self.expert_blocks)
         self.pull, self.clip = check_from_zero("pull", pull), check_from_zero("clip", clip)
         self.length = check_int("expert_length", expert_length, least=1)
         rows = check_int("general_length", general_length, least=1)
         self.general = self._uniform("general", len(self.general_blocks), 2, rows, self.width)
-        self.slots, self.keys, self.head = nn.ParameterList(), nn.ParameterList(), Heads()
+        self.slots, self.keys = nn.ParameterList(), nn.ParameterList()
         self.to(setup.device)
 
     def grow(self, new: int) -> None:
@@ -78,27 +75,12 @@ class Dualprompt(Trained):
             slot = nn.Parameter(self.slots[-1].detach().clone())
         self.slots.append(slot)
         self.keys.append(self._uniform("key", self.width))
-        self.head.append(kaiming_linear(self.width, new, self.torch_rng("head")))
+        super().grow(new)
 
     def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
         """Train G, the new slot, its key and the head's new rows."""
-        group = self.settings.group(self.head[-1])
-        group["params"] += [self.general, self.slots[-1], self.keys[-1]]
-        yield Phase(
-            "training",
-            self.epochs_of(rows, self.settings.batch),
-            len(rows),
-            [group],
-            self.loss,
-            self.settings.epochs,
-            optimiser="adam",
-            clip=self.clip,
-        )
-
-    def query(self, x: Tensor) -> Tensor:
-        """Return q (b, D), without gradient."""
-        with torch.no_grad():
-            return self.network(x).float()
+        prompts = [self.general, self.slots[-1], self.keys[-1]]
+        yield self.prompt_phase(rows, prompts, clip=self.clip)
 
     def features(self, x: Tensor, slot: Tensor) -> Tensor:
         """Return the class token (b, D) of images with the slots ``slot`` (b,)."""

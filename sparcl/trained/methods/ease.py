@@ -33,9 +33,11 @@ from torch.nn import functional
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError
 from sparcl.trained import losses
+from sparcl.trained.feed import Batch
 from sparcl.trained.images import Images
-from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.learner import Trained
 from sparcl.trained.phase import Phase, Training, check_from_zero, cosine
+from sparcl.trained.setup import Setup
 from sparcl.trained.tokens import adapted, check_tokens
 
 
@@ -100,8 +102,7 @@ class Ease(Trained):
                 f"{self.name}: the blocks of {type(setup.network).__name__} have no norm2 before an MLP. Choose "
                 "a plain vision transformer, for example vit_base_patch16_224."
             )
-        super().__init__(setup, seed)
-        self.settings = settings
+        super().__init__(setup, settings, seed)
         self.inner = check_int("width", width, least=1)
         self.scale, self.dropout = (
             check_positive("scale", scale),
@@ -136,16 +137,8 @@ class Ease(Trained):
             features = self.features(batch.x, self.number)
             return losses.cross_entropy(head(features), batch.y - self.first)
 
-        yield Phase(
-            "training",
-            self.epochs_of(rows, self.settings.batch),
-            len(rows),
-            [self.settings.group(adapters, head)],
-            loss,
-            self.settings.epochs,
-            schedule=cosine,
-            training=(adapters,),
-        )
+        group = self.settings.group(adapters, head)
+        yield self.phase(rows, loss, group, schedule=cosine, training=(adapters,))
         features = self.scan(self.all_features, rows)
         columns = torch.from_numpy(self.columns(rows))
         means = [features[columns == c].mean(0) for c in range(self.first, self.first + new)]

@@ -18,49 +18,29 @@ from torch import Tensor
 
 from sparcl.base.checks import check_choice
 from sparcl.trained import losses
-from sparcl.trained.heads import Heads, kaiming_linear
-from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.feed import Batch
+from sparcl.trained.growing import Growing
 from sparcl.trained.phase import Phase, Training
+from sparcl.trained.setup import Setup
 
-LATER_DECAY = 0.4  # weight decay from the second session on, in units of the first's
 
-
-class Finetune(Trained):
+class Finetune(Growing):
     """Network and head under cross-entropy."""
 
     name = "finetune"
 
     def __init__(self, setup: Setup, training: Training, logits: str, seed: int) -> None:
-        super().__init__(setup, seed)
-        self.settings = training
+        super().__init__(setup, training, seed)
         self.scope = check_choice("logits", logits, ("new", "seen"))
-        self.head = Heads()
-
-    def grow(self, new: int) -> None:
-        """Add the rows of new classes to the head."""
-        self.head.append(kaiming_linear(self.width, new, self.torch_rng("head")))
 
     def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
         """Train all on the session's images."""
-        decay = LATER_DECAY if self.number > 1 else 1.0
-        yield Phase(
-            "training",
-            self.epochs_of(rows, self.settings.batch),
-            len(rows),
-            [self.settings.group(self.network, self.head, decay=decay)],
-            self.loss,
-            self.settings.epochs,
-            training=(self.network,),
-        )
+        yield self.phase(rows, self.loss, self.everything(), training=(self.network,))
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the cross-entropy of a batch."""
         first = self.first if self.scope == "new" else 0
         return losses.cross_entropy(self.predict(batch.x), batch.y, first)
-
-    def predict(self, x: Tensor) -> Tensor:
-        """Return logits (b, c)."""
-        return self.head(self.network(x))
 
 
 def build(

@@ -31,10 +31,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sparcl.base.checks import check_fraction, check_int
-from sparcl.trained import losses, memory
+from sparcl.trained import losses
+from sparcl.trained.feed import Batch
 from sparcl.trained.heads import Heads, kaiming_linear
-from sparcl.trained.learner import Batch, Setup, Trained
 from sparcl.trained.phase import Phase, Training, check_from_zero, cosine
+from sparcl.trained.rehearsal import Rehearsal
+from sparcl.trained.setup import Setup
 
 
 class Pair(nn.Module):
@@ -76,7 +78,7 @@ class Pair(nn.Module):
         return fit + auxiliary + distillation * kept
 
 
-class Foster(Trained):
+class Foster(Rehearsal):
     """The student: network and linear head; ``kept`` holds ``exemplars`` (c, m)."""
 
     name = "foster"
@@ -91,25 +93,11 @@ class Foster(Trained):
         exemplars: tuple[int, int],
         seed: int,
     ) -> None:
-        super().__init__(setup, seed)
-        self.settings = settings
+        super().__init__(setup, settings, *exemplars, seed)
         self.compression = check_int("compression", compression, least=1)
         self.betas = check_fraction("beta1", betas[0]), check_fraction("beta2", betas[1])
         self.distillation = check_from_zero("distillation", distillation)
-        self.memory = check_int("memory", exemplars[0], least=0)
-        self.per_class = check_int("per_class", exemplars[1], least=0)
-        self.head = Heads()
-        self.kept["exemplars"] = torch.zeros((0, 0), dtype=torch.int64)
         self._others: dict[str, Callable[[Tensor], Tensor]] = {}
-
-    def check(self, new: int) -> None:
-        """Raise InputError when the memory is too small for all classes."""
-        where = f"{self.name}, session {self.number + 1}"
-        memory.quota(self.memory, self.per_class, len(self.classes) + new, where)
-
-    def grow(self, new: int) -> None:
-        """Add the rows of new classes to the head."""
-        self.head.append(kaiming_linear(self.width, new, self.torch_rng("head")))
 
     def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
         """Train, or boost and compress; then choose exemplars."""
@@ -117,7 +105,7 @@ class Foster(Trained):
         if self.number == 1:
             yield self._phase("training", rows, self._cross_entropy, self.network, self.head)
         else:
-            replayed = np.concatenate([rows, memory.flat(self.kept["exemplars"])])
+            replayed = self.with_exemplars(rows)
             boosting, compression = (self.class_weights(replayed, beta) for beta in self.betas)
             pair = self.pair()
             yield self._phase(
@@ -139,14 +127,7 @@ class Foster(Trained):
             phase.epochs = self.compression
             yield phase
             features, self._others = pair.features, {"pair": pair.forward}
-        m = memory.quota(self.memory, self.per_class, len(self.classes), self.name)
-        self.kept["exemplars"] = memory.renewed(
-            self.kept["exemplars"].cpu(),
-            self.scan(features, rows).double().numpy(),
-            self.setup.train.labels[rows],
-            torch.from_numpy(rows),
-            m,
-        )
+        self.renew_exemplars(features, rows)
 
     def pair(self) -> Pair:
         """Return f_o, which is the student so far, with a copy of itself to be trained."""
@@ -167,17 +148,9 @@ class Foster(Trained):
             targets = targets / targets.sum(1, keepdim=True)
         return losses.soft_cross_entropy(self.predict(batch.x), targets)
 
-    def predict(self, x: Tensor) -> Tensor:
-        """Return logits (b, c) of the student."""
-        return self.head(self.network(x))
-
     def others(self) -> Mapping[str, Callable[[Tensor], Tensor]]:
         """Return the pair of the newest session, which is not compressed; none before the second."""
         return self._others
-
-    def exemplars(self) -> int:
-        """Return the number of exemplars."""
-        return len(memory.flat(self.kept["exemplars"]))
 
     def _cross_entropy(self, batch: Batch) -> Tensor:
         return losses.cross_entropy(self.predict(batch.x), batch.y)
@@ -190,15 +163,9 @@ class Foster(Trained):
         *modules: nn.Module,
         decay: float = 1.0,
     ) -> Phase:
-        return Phase(
-            name,
-            self.epochs_of(rows, self.settings.batch, name),
-            len(rows),
-            [self.settings.group(*modules, decay=decay)],
-            loss,
-            self.settings.epochs,
-            schedule=cosine,
-            training=modules,
+        group = self.settings.group(*modules, decay=decay)
+        return self.phase(
+            rows, loss, group, name=name, views=name, schedule=cosine, training=modules
         )
 
 

@@ -24,16 +24,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sparcl.base.checks import check_choice, check_int
+from sparcl.base.checks import check_choice
 from sparcl.trained import losses, memory
-from sparcl.trained.heads import Heads, kaiming_linear
-from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.feed import Batch
+from sparcl.trained.heads import Heads
 from sparcl.trained.phase import Phase, Training
+from sparcl.trained.rehearsal import Rehearsal
+from sparcl.trained.setup import Setup
 
-LATER_DECAY = 0.4  # weight decay from the second session on, in units of the first's
 
-
-class Icarl(Trained):
+class Icarl(Rehearsal):
     """Network and head with exemplars; ``kept`` holds ``exemplars`` (c, m) and their ``means`` (c, D)."""
 
     name = "icarl"
@@ -47,47 +47,19 @@ class Icarl(Trained):
         distillation: str,
         seed: int,
     ) -> None:
-        super().__init__(setup, seed)
-        self.settings = settings
-        self.memory = check_int("memory", memory, least=0)
-        self.per_class = check_int("per_class", per_class, least=0)
+        super().__init__(setup, settings, memory, per_class, seed)
         self.distillation = check_choice("distillation", distillation, ("softmax", "sigmoid"))
-        self.head = Heads()
-        self.kept["exemplars"] = torch.zeros((0, 0), dtype=torch.int64)
-
-    def check(self, new: int) -> None:
-        """Raise InputError when the memory is too small for all classes."""
-        memory.quota(self.memory, self.per_class, len(self.classes) + new, self._where())
-
-    def grow(self, new: int) -> None:
-        """Add the rows of new classes to the head."""
-        self.head.append(kaiming_linear(self.width, new, self.torch_rng("head")))
 
     def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
         """Train on images and exemplars, then choose exemplars and their means."""
-        replayed = np.concatenate([rows, memory.flat(self.kept["exemplars"])])
         teacher = self.teacher() if self.number > 1 else None
-        yield Phase(
-            "training",
-            self.epochs_of(replayed, self.settings.batch),
-            len(replayed),
-            [
-                self.settings.group(
-                    self.network, self.head, decay=LATER_DECAY if self.number > 1 else 1.0
-                )
-            ],
+        yield self.phase(
+            self.with_exemplars(rows),
             lambda batch: self.loss(batch, teacher),
-            self.settings.epochs,
+            self.everything(),
             training=(self.network,),
         )
-        m = memory.quota(self.memory, self.per_class, len(self.classes), self._where())
-        self.kept["exemplars"] = memory.renewed(
-            self.kept["exemplars"].cpu(),
-            self.scan(self.network, rows).double().numpy(),
-            self.setup.train.labels[rows],
-            torch.from_numpy(rows),
-            m,
-        )
+        self.renew_exemplars(self.network, rows)
         self.kept["means"] = self.means().to(self.setup.device)
 
     def teacher(self) -> nn.Module:
@@ -122,13 +94,6 @@ class Icarl(Trained):
     def others(self) -> Mapping[str, Callable[[Tensor], Tensor]]:
         """Return the head, which iCaRL trains and does not predict with."""
         return {"head": lambda x: self.head(self.network(x))}
-
-    def exemplars(self) -> int:
-        """Return the number of exemplars."""
-        return len(memory.flat(self.kept["exemplars"]))
-
-    def _where(self) -> str:
-        return f"{self.name}, session {self.number + 1}"
 
 
 def build(

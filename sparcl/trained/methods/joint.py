@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 
 from sparcl.trained.heads import Heads, kaiming_linear
-from sparcl.trained.learner import Setup
 from sparcl.trained.methods.finetune import Finetune
 from sparcl.trained.phase import Phase, Training
+from sparcl.trained.setup import Setup
 
 
 class Joint(Finetune):
@@ -35,15 +35,8 @@ class Joint(Finetune):
         self.kept["rows"] = torch.from_numpy(rows)
         self.network.load_state_dict(self.setup.network.state_dict())
         network = (self.network,) if self.trains_network else ()
-        yield Phase(
-            "training",
-            self.epochs_of(rows, self.settings.batch),
-            len(rows),
-            [self.settings.group(*network, self.head)],
-            self.loss,
-            self.settings.epochs,
-            training=network,
-        )
+        group = self.settings.group(*network, self.head)
+        yield self.phase(rows, self.loss, group, training=network)
 
     def exemplars(self) -> int:
         """Return the number of images seen: all are kept."""

@@ -28,20 +28,20 @@ from torch import Tensor, nn
 from sparcl.base.checks import check_int
 from sparcl.base.errors import InputError
 from sparcl.trained import losses
-from sparcl.trained.heads import Heads, kaiming_linear
-from sparcl.trained.learner import Batch, Setup, Trained
+from sparcl.trained.feed import Batch
 from sparcl.trained.phase import Phase, Training, check_from_zero
+from sparcl.trained.prompted import Prompted
+from sparcl.trained.setup import Setup
 from sparcl.trained.tokens import check_tokens, inserted
 
 
-class L2p(Trained):
+class L2p(Prompted):
     """Pool ``prompts`` (M, L, D) with ``keys`` (M, D) on a frozen network.
 
     ``kept["uses"]`` (M,) counts how often each prompt was chosen in training: a few may serve all.
     """
 
     name = "l2p"
-    trains_network = False
 
     def __init__(
         self,
@@ -55,8 +55,7 @@ class L2p(Trained):
         seed: int,
     ) -> None:
         check_tokens(self.name, setup.network)
-        super().__init__(setup, seed)
-        self.settings = settings
+        super().__init__(setup, settings, seed)
         M, L = check_int("pool", pool, least=1), check_int("length", length, least=1)
         self.chosen = check_int("chosen", chosen, least=1)
         if self.chosen > M:
@@ -67,35 +66,14 @@ class L2p(Trained):
         rng = self.torch_rng("pool")
         self.prompts = nn.Parameter(2 * torch.rand((M, L, self.width), generator=rng) - 1)
         self.keys = nn.Parameter(2 * torch.rand((M, self.width), generator=rng) - 1)
-        self.head = Heads()
         self.kept["uses"] = torch.zeros(M, dtype=torch.int64, device=setup.device)
         self._chosen = torch.zeros(0, dtype=torch.int64)
         self.to(setup.device)
 
-    def grow(self, new: int) -> None:
-        """Add the rows of new classes to the head."""
-        self.head.append(kaiming_linear(self.width, new, self.torch_rng("head")))
-
     def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
         """Train pool, keys and the head's new rows."""
-        pool = self.settings.group(self.head[-1])
-        pool["params"] += [self.prompts, self.keys]
-        yield Phase(
-            "training",
-            self.epochs_of(rows, self.settings.batch),
-            len(rows),
-            [pool],
-            self.loss,
-            self.settings.epochs,
-            optimiser="adam",
-            clip=self.clip,
-            after_step=self.count,
-        )
-
-    def query(self, x: Tensor) -> Tensor:
-        """Return q (b, D), without gradient."""
-        with torch.no_grad():
-            return self.network(x).float()
+        prompts = [self.prompts, self.keys]
+        yield self.prompt_phase(rows, prompts, clip=self.clip, after_step=self.count)
 
     def choose(self, query: Tensor) -> Tensor:
         """Return the indices (b, N) of the prompts nearest to q (b, D), nearest first."""

@@ -6,9 +6,9 @@ differs from `joint` in one thing, the network stays as it is.  The rate is ten 
 Cost: one forward pass for every image seen so far and epoch.  Trains (D + 1) K parameters.
 """
 
-from sparcl.trained.learner import Setup
 from sparcl.trained.methods.joint import Joint
 from sparcl.trained.phase import Training
+from sparcl.trained.setup import Setup
 
 
 class LinearProbe(Joint):

@@ -33,8 +33,9 @@ from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.checks import check_int
 from sparcl.trained import losses
 from sparcl.trained.heads import Heads, normal_linear
-from sparcl.trained.learner import Setup, Trained
+from sparcl.trained.learner import Trained
 from sparcl.trained.phase import Phase, Training, check_from_zero, cosine
+from sparcl.trained.setup import Setup
 
 RIDGE = 1e-4  # added to every variance
 DRAWS = 256  # of a class in an epoch of the alignment, and the size of its batches
@@ -55,8 +56,7 @@ class Slca(Trained):
         alignment: int,
         seed: int,
     ) -> None:
-        super().__init__(setup, seed)
-        self.settings = settings
+        super().__init__(setup, settings, seed)
         self.drop = check_int("drop", drop, least=1)
         self.slow = check_from_zero("slow", slow)
         self.alignment = check_int("alignment", alignment, least=0)
@@ -72,15 +72,12 @@ class Slca(Trained):
         groups = [self.settings.group(self.head[-1])]
         if self.slow:
             groups.append(self.settings.group(self.network, share=self.slow))
-        yield Phase(
-            "training",
-            self.epochs_of(rows, self.settings.batch),
-            len(rows),
-            groups,
+        yield self.phase(
+            rows,
             lambda batch: losses.cross_entropy(
                 self.head(self.network(batch.x)), batch.y, self.first
             ),
-            self.settings.epochs,
+            *groups,
             schedule=lambda epoch, _: 1.0 if epoch < self.drop else 0.1,
         )
         gaussians = self.gaussians()

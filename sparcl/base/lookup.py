@@ -1,0 +1,57 @@
+"""Methods of a package, one a file, looked up by module name when one is asked for."""
+
+import importlib
+import inspect
+import pkgutil
+from typing import Any
+
+from sparcl.base.errors import InputError
+
+
+class Lookup:
+    """The methods of a package; the keyword arguments of a file's ``build`` are its method's settings.
+
+    Attributes
+    ----------
+    package : dotted name of the package
+    kind : what messages call one of its methods
+    """
+
+    def __init__(self, package: str, kind: str) -> None:
+        self.package, self.kind = package, kind
+
+    def names(self) -> list[str]:
+        """Return the ids of all methods; a hyphen in an id is an underscore in its module's name."""
+        modules = pkgutil.iter_modules(importlib.import_module(self.package).__path__)
+        return sorted(module.name.replace("_", "-") for module in modules)
+
+    def module_name(self, name: str) -> str:
+        """Return the importable module of method ``name``; InputError names the methods there are."""
+        if name not in self.names():
+            raise InputError(f"Unknown {self.kind} {name!r}. Methods: {', '.join(self.names())}.")
+        return f"{self.package}.{name.replace('-', '_')}"
+
+    def hyperparameters(self, name: str) -> dict[str, Any]:
+        """Return every hyper-parameter of method ``name`` with its default."""
+        signature = inspect.signature(importlib.import_module(self.module_name(name)).build)
+        return {
+            key: parameter.default
+            for key, parameter in signature.parameters.items()
+            if parameter.kind is parameter.KEYWORD_ONLY
+        }
+
+    def checked(self, name: str, hyper: dict[str, Any]) -> dict[str, Any]:
+        """Return ``hyper`` if method ``name`` knows all its keys, else raise InputError."""
+        allowed = self.hyperparameters(name)
+        unknown = sorted(set(hyper) - set(allowed))
+        if unknown:
+            raise InputError(
+                f"Method {name!r} has no hyper-parameter {', '.join(map(repr, unknown))}. "
+                f"It has: {', '.join(allowed) or 'none'}."
+            )
+        return hyper
+
+    def build(self, name: str, *given: Any, **hyper: Any) -> Any:
+        """Return what the ``build`` of method ``name`` makes of what is given and of its settings."""
+        self.checked(name, hyper)
+        return importlib.import_module(self.module_name(name)).build(*given, **hyper)
