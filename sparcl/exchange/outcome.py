@@ -48,11 +48,14 @@ class Outcome:
         """
         record = read_sealed(path, RUN)
         try:
-            counted = [np.array(record[k]) for k in ("correct", "test_counts", "session_of_class")]
-            parts: list[list[int]] = [[] for _ in counted[0]]
+            correct, counts, session_of_class = (
+                np.array(record[key]) for key in ("correct", "test_counts", "session_of_class")
+            )
+            parts: list[list[int]] = [[] for _ in correct]
             for label, session in zip(record["classes"], record["session_of_class"], strict=True):
                 parts[session].append(label)
-            total, matrix = metrics.session_accuracy(*counted), metrics.by_session(*counted)
+            total = metrics.session_accuracy(correct, counts, session_of_class)
+            matrix = metrics.by_session(correct, counts, session_of_class)
             return cls({key: record[key] for key in NAMES}, parts, total, matrix)
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise InputError(

@@ -107,7 +107,7 @@ class Learner(Stateful, ABC):
         Phi, y = checked_session(Phi, y, self.d, self.session, self.dtype)
         classes, columns = self._columns(y)
         old = len(self.classes)
-        self.announce(*Phi.shape, len(classes))
+        self.announce(len(Phi), Phi.shape[1], len(classes))
         try:
             self._fit(Phi, columns, old, len(classes))
             few = Phi[probes(len(Phi))]

@@ -28,7 +28,7 @@ def test_installed_version() -> None:
 def test_every_package_is_installed() -> None:
     found = {
         init.parent.relative_to(ROOT).as_posix().replace("/", ".")
-        for top in ("sparcl", "figures")
+        for top in ("sparcl", "figures", "snakemake_logger_plugin_oneline")
         for init in (ROOT / top).rglob("__init__.py")
     }
     assert found == set(find_packages(ROOT, **PYPROJECT["tool"]["setuptools"]["packages"]["find"]))

@@ -57,7 +57,8 @@ def _written(chosen: argparse.Namespace, outcomes: dict[Path, Outcome]) -> list[
     written: list[Path] = []
     if chosen.features is not None:
         out = chosen.folder / "features.npz"
-        features.write(*chosen.features, out)
+        train, test = chosen.features
+        features.write(train, test, out)
         written.append(out)
     names = {chosen.dataset or outcome.names["dataset"] for outcome in outcomes.values()}
     for name in sorted(names):
