@@ -42,5 +42,18 @@ def test_a_long_session_is_announced_once(
     for Phi, y in sessions:
         long.fit_session(Phi, y)
     (said,) = [record.getMessage() for record in caplog.records]
-    assert "40 rows" in said and "about 1656 s" in said
+    assert "40 rows" in said and "about 1800 s" in said
     assert np.array_equal(long.state()["classes"], np.arange(4))
+
+
+def test_a_session_in_parts_is_announced_before_it_is_solved(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng = np.random.default_rng(0)
+    monkeypatch.setattr(learner, "SPEED", 1.0)
+    long = build("acil", ridge=1.0)
+    with caplog.at_level(logging.WARNING):
+        long.accumulate(rng.standard_normal((40, 6)), np.arange(40) % 2)
+        assert not caplog.records
+        long.solve()
+    assert "about 216 s" in caplog.records[0].getMessage()
