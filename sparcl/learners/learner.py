@@ -75,10 +75,10 @@ class Learner(Stateful, ABC):
         if seconds > LONG and not self.announced:
             self.announced = True
             logger.warning(
-                "%s: a session of %d rows takes about %.0f s here, to an order of magnitude. A smaller width, fewer "
+                "%s: a session %s takes about %.0f s here, to an order of magnitude. A smaller width, fewer "
                 "candidates or float32 take less.",
                 type(self).__name__,
-                n,
+                f"of {n} rows" if n else "in parts",
                 seconds,
             )
 
