@@ -190,7 +190,7 @@ def test_another_suite_in_a_clean_clone(fresh: Path) -> None:
     assert git(fresh, "ls-files", "--deleted") == ""
     shown = dvc(fresh, "exp", "show", "--only-changed", "--md")
     columns = [cell.strip() for cell in shown.splitlines()[0].strip("|").split("|")]
-    assert {"suite", "ncm.label", "ncm", "sparcl"} <= {*columns} and len(columns) <= 12, shown
+    assert {"suite", "ncm.label", "ncm", "sparcl"} <= {*columns} and len(columns) < 30, shown
     assert "!" not in shown
 
 
