@@ -188,10 +188,12 @@ def test_another_suite_in_a_clean_clone(fresh: Path) -> None:
     assert {name: tree(fresh / "paper")[name] for name in before} == before
     assert {"runs.csv", "metrics.json"} <= {p.name for p in (fresh / "paper/tiny").rglob("*.*")}
     assert git(fresh, "ls-files", "--deleted") == ""
-    narrow = ("--only-changed", "--drop", "config/suites|tables|figures")
+    narrow = ("--only-changed", "--drop", "config/suites|tables")
     shown = dvc(fresh, "exp", "show", *narrow, "--md")
     columns = [cell.strip() for cell in shown.splitlines()[0].strip("|").split("|")]
-    assert {"suite", "ncm.label", "ncm", "sparcl"} <= {*columns} and len(columns) <= 12, shown
+    assert {"suite", "ncm.label", "sparcl", "sparcl-paper"} <= {*columns} and len(columns) <= 12, (
+        shown
+    )
     assert "!" not in shown
 
 
