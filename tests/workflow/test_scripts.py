@@ -170,7 +170,7 @@ def test_from_features_to_figures(
     assert json.loads(metrics.read_text(encoding="utf-8")).keys() == {"ncm", "sparcl"}
     kinds = {"orders": order, "selection": selected, "runs": records[0], "spectra": trace}
     for kind, record_file in kinds.items():
-        dictionary.check_record(kind, record_file)
+        dictionary.check_record(kind, record_file, NAMES)
     assert len(summary["runs"].read_text(encoding="utf-8").splitlines()) == 3
 
     labels = {
