@@ -20,7 +20,7 @@ PDFLATEX ?= pdflatex
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
-SNAKEMAKE := $(RUN) snakemake --cores $(CORES)
+SNAKEMAKE := $(RUN) snakemake --cores $(CORES) --logger=oneline
 INSTALL := $(RUN) pip install --disable-pip-version-check --quiet
 COMPILE := "$(or $(UV),uv)" pip compile --universal --fork-strategy fewest --python-version 3.11 \
   --generate-hashes --no-header --no-annotate --constraints requirements/bounds.in pyproject.toml
@@ -63,7 +63,7 @@ verify: $(VENV)/core
 	git clone --quiet . "$$folder/clone" && \
 	mv "$$folder/clone/paper/$(SUITE)/summary" "$$folder/committed" && \
 	python=$$(cd "$(VENV)/bin" && pwd)/python && \
-	(cd "$$folder/clone" && "$$python" -m snakemake --cores $(CORES) summary \
+	(cd "$$folder/clone" && "$$python" -m snakemake --cores $(CORES) --logger=oneline summary \
 	  --config suite=$(SUITE)) && \
 	$(RUN) sparcl.report.verify $(if $(ACROSS),--across) "$$folder/committed" "$$folder/clone/paper/$(SUITE)/summary"
 

@@ -1,4 +1,4 @@
-"""The command line: bring arrays in, fit, evaluate and merge learners on feature files, cut those, and sweep sums."""
+"""The command line: bring arrays in, fit, evaluate and merge learners on feature files, sweep sums, exchange."""
 
 import argparse
 import io
@@ -9,8 +9,10 @@ from pathlib import Path
 from sparcl.app.commands import (
     cut,
     evaluate,
+    export,
     fit,
     import_arrays,
+    import_log,
     merge,
     merge_sums,
     sums,
@@ -19,7 +21,7 @@ from sparcl.app.commands import (
 from sparcl.app.outputs import check_out
 from sparcl.base.errors import SparclError
 
-COMMANDS = (import_arrays, fit, evaluate, merge, cut, sums, merge_sums, sweep)
+COMMANDS = (import_arrays, fit, evaluate, merge, cut, sums, merge_sums, sweep, export, import_log)
 BAD_INPUT = 2  # exit code, as argparse's own
 
 
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _inputs(chosen: argparse.Namespace) -> list[Path]:
     """Return what a command reads and must not replace: `fit` may append in place, and `cut` may cut in place."""
-    names = {"features", "model", "models", "sums", "order_file"}
+    names = {"features", "model", "models", "sums", "order_file", "logs"}
     if chosen.run is cut.run:
         names -= {"features"}
     given = [getattr(chosen, name, None) for name in sorted(names)]

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.app.bars import shown
 from sparcl.app.counted import Counted, check_once, names_of
 from sparcl.app.model import Model
 from sparcl.base.rows import NORMALISATION, prepared
@@ -36,7 +37,7 @@ def rows(
         labels = model.labels_of(header)
         wanted = np.isin(labels, classes)
         taken = [np.zeros(0, dtype=bool)]
-        for Phi, y in store.blocks(path):
+        for Phi, y in shown(store.blocks(path), header.n, path):
             chosen = wanted[y]
             taken.append(chosen)
             if chosen.any():

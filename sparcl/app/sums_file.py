@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.class_sums import ClassSums
+from sparcl.app.bars import shown
 from sparcl.app.counted import Counted, check_once, names_of
 from sparcl.base.errors import InputError
 from sparcl.base.files import replacing
@@ -70,7 +71,8 @@ class SumsFile:
         classes = len(header.class_names)
         groups = None if sessions is None else _groups(path, classes, sessions)
         sums = ClassSums(header.d, classes, groups)
-        for Phi, y in store.blocks(path, manifest_file=manifest):
+        blocks = store.blocks(path, manifest_file=manifest)
+        for Phi, y in shown(blocks, header.n, Path(path)):
             sums.accumulate(prepared(Phi, normalize), y)
         parts = [[header.meta[f"{array}_sha256"] for array in ("features", "labels", "ids")]]
         ids = np.sort(store.ids(path, manifest))
@@ -132,7 +134,11 @@ class SumsFile:
         for path in paths:
             self.check_test(path)
             counted.add(names_of(path, store.header(path)), str(path))
-        parts = [part for path in paths for part in store.blocks(path)]
+        parts = [
+            part
+            for path in paths
+            for part in shown(store.blocks(path), store.header(path).n, Path(path))
+        ]
         Phi = np.concatenate([prepared(features, normalize) for features, _ in parts])
         y = np.concatenate([labels for _, labels in parts]).astype(np.int64)
         missing = np.setdiff1d(np.arange(self.sums.classes), y)

@@ -65,6 +65,17 @@ class Composed(Summed):
         self.points: list[list[float]] = []
         _check_parts(self.head, self.core, self.rule)
 
+    def flops(self, n: int, d: int, c: int) -> float:
+        """Return 2 n d M + n D^2 for map and sums, D^3 / 3 + 2 D^2 c for the weights, and a rule's candidates.
+
+        These count as factors of the smaller of D and n, as in the dual that most rules solve.
+        """
+        M = int(getattr(self.map, "width", 0) or 0)
+        D = d + M if self.map.keeps_features else M or d
+        candidates = 0 if single(self.rule) else len(self.rule.grid) * self.core.candidates
+        solved = D**3 / 3 + candidates * min(n, D) ** 3 / 3
+        return 2.0 * n * d * M + n * D**2 + solved + 2.0 * D**2 * c
+
     # --- one session -------------------------------------------------------------------------
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:

@@ -1,5 +1,6 @@
 """The protocol that every method obeys."""
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,10 @@ from sparcl.learners.checks import (
     checked_session,
     probes,
 )
+
+logger = logging.getLogger(__name__)
+LONG = 10.0  # seconds; a session that is thought to take more is said before it starts
+SPEED = 2e10  # flops a second: an estimate, of dense float64 products on two cores
 
 
 class Learner(Stateful, ABC):
@@ -58,6 +63,24 @@ class Learner(Stateful, ABC):
         self.d = 0
         self.failure = ""
         self.open: NDArray[np.int64] | None = None
+        self.announced = False
+
+    def flops(self, n: int, d: int, c: int) -> float:
+        """Return about how many operations a session of n rows of d features takes with c classes; 0: few."""
+        return 0.0
+
+    def announce(self, n: int, d: int, c: int) -> None:
+        """Log a warning, once, before a session that takes long."""
+        seconds = self.flops(n, d, c) / SPEED
+        if seconds > LONG and not self.announced:
+            self.announced = True
+            logger.warning(
+                "%s: a session %s takes about %.0f s here, to an order of magnitude. A smaller width, fewer "
+                "candidates or float32 take less.",
+                type(self).__name__,
+                f"of {n} rows" if n else "in parts",
+                seconds,
+            )
 
     @property
     def undivided(self) -> str:
@@ -84,6 +107,7 @@ class Learner(Stateful, ABC):
         Phi, y = checked_session(Phi, y, self.d, self.session, self.dtype)
         classes, columns = self._columns(y)
         old = len(self.classes)
+        self.announce(len(Phi), Phi.shape[1], len(classes))
         try:
             self._fit(Phi, columns, old, len(classes))
             few = Phi[probes(len(Phi))]

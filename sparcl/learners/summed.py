@@ -87,6 +87,7 @@ class Summed(Learner):
         known = self._known
         old = np.arange(len(self.classes))
         order = np.concatenate([old, len(old) + np.argsort(self.open, kind="stable")])
+        self.announce(0, self.d, len(known))
         try:
             self._solve_sums(order)
         except NumericalError as error:

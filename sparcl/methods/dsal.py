@@ -84,6 +84,11 @@ class DualStream(Learner):
         self.ridges: list[float | None] = [None, None]
         self.units = [1.0, 1.0]
 
+    def flops(self, n: int, d: int, c: int) -> float:
+        """Return 2 (n M^2 + M^3 / 3 + 2 M^2 c) beside the maps' 4 n d M."""
+        M = self.width
+        return 2 * (n * M**2 + M**3 / 3 + 2 * M**2 * c) + 4.0 * n * d * M
+
     @property
     def R_b(self) -> Array:
         """Second moments (M, M) of the compensation stream."""

@@ -158,19 +158,13 @@ def _naming(path: str | Path) -> Iterator[None]:
         ) from error
 
 
-def headline(runs: "pd.DataFrame") -> dict[str, Any]:
-    """Return the mean A_bar and A_last over class orders: data set -> backbone -> method -> measure.
+def headline(runs: "pd.DataFrame") -> dict[str, float]:
+    """Return A_last of each method, its mean over data sets, backbones and class orders.
 
-    ``dvc metrics diff`` compares them between two commits. In percent, with four decimals.
+    What `dvc metrics show` prints as a column a method, and `dvc metrics diff` as a row. In percent, with two decimals.
     """
-    tree: dict[str, Any] = {}
-    for _, group in runs.groupby(["dataset", "backbone", "method"]):
-        dataset, backbone, method = (
-            group[key].iloc[0] for key in ("dataset", "backbone", "method")
-        )
-        means = {name: round(float(group[name].mean()), 4) for name in ("A_bar", "A_last")}
-        tree.setdefault(dataset, {}).setdefault(backbone, {})[method] = means
-    return tree
+    means = runs.astype({"A_last": float}).groupby("method")["A_last"].mean()
+    return {str(method): round(float(mean), 2) for method, mean in means.items()}
 
 
 def counts(record: Mapping[str, Any]) -> tuple[NDArray, NDArray, NDArray]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import dictionary
 import numpy as np
 import pytest
 from copies import ROOT
@@ -166,7 +167,10 @@ def test_from_features_to_figures(
     )
     spectra = Files(**{name: summary[name] for name in of_traces})
     call("summarise_spectra", Files(traces=[trace]), spectra)
-    assert json.loads(metrics.read_text(encoding="utf-8"))
+    assert json.loads(metrics.read_text(encoding="utf-8")).keys() == {"ncm", "sparcl"}
+    kinds = {"orders": order, "selection": selected, "runs": records[0], "spectra": trace}
+    for kind, record_file in kinds.items():
+        dictionary.check_record(kind, record_file, NAMES)
     assert len(summary["runs"].read_text(encoding="utf-8").splitlines()) == 3
 
     labels = {

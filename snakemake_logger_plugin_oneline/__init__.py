@@ -1,0 +1,185 @@
+"""A logger plugin of Snakemake: one line on the terminal that says how far a run is, what runs and how long it takes.
+
+``snakemake --logger=oneline``. Warnings and errors are shown as Snakemake words them; everything is in its log file
+under ``.snakemake/log``. Snakemake finds the plugin by this package's name, in the folder that it is started in.
+"""
+
+import shutil
+import sys
+import time
+from collections import Counter, defaultdict
+from logging import WARNING, LogRecord
+from typing import TextIO
+
+from snakemake_interface_logger_plugins.base import LogHandlerBase
+from snakemake_interface_logger_plugins.common import LogEvent
+
+PAUSE = 30.0  # seconds between two lines where there is no terminal
+# What a person needs no word of: how Snakemake prepares, and that it starts and ends jobs.
+EVENTS = {
+    LogEvent.WORKFLOW_STARTED,
+    LogEvent.RUN_INFO,
+    LogEvent.JOB_INFO,
+    LogEvent.JOB_STARTED,
+    LogEvent.JOB_FINISHED,
+    LogEvent.GROUP_INFO,
+    LogEvent.RESOURCES_INFO,
+    LogEvent.SHELLCMD,
+    LogEvent.PROGRESS,
+    LogEvent.RULEGRAPH,
+}
+PREPARING = (
+    "Assuming unrestricted shared filesystem",
+    "host:",
+    "Building DAG of jobs",
+    "Using shell:",
+    "Provided cores:",
+    "Rules claiming more threads",
+    "Conda environments:",
+    "Select jobs to execute",
+    "Elapsed time:",
+)
+
+
+class Progress:
+    """What the events of a run say of it.
+
+    The time left is the work left over the work a second so far: a job that has not ended takes the mean of its rule's
+    jobs that have, or of all, and its time so far counts as done.
+    """
+
+    def __init__(self) -> None:
+        self.done, self.total = 0, 0
+        self.planned: dict[str, int] = {}
+        self.running: dict[int, tuple[str, str, float]] = {}  # rule, name, start
+        self.spent: defaultdict[str, float] = defaultdict(float)
+        self.ended: Counter[str] = Counter()
+        self.began: float | None = None
+
+    def take(self, record: LogRecord) -> None:
+        """Take in one event."""
+        event, told = getattr(record, "event", None), record.__dict__
+        if event == LogEvent.RUN_INFO:
+            self.planned = {rule: n for rule, n in told["stats"].items() if rule != "total"}
+            self.total = told["stats"]["total"]
+        elif event == LogEvent.JOB_INFO:
+            name = "/".join(map(str, (told["wildcards"] or {}).values()))
+            rule = told["rule_name"]
+            self.running[told["jobid"]] = (rule, f"{rule} {name}".strip(), record.created)
+            self.began = record.created if self.began is None else self.began
+        elif event == LogEvent.JOB_FINISHED and told["job_id"] in self.running:
+            rule, _, start = self.running.pop(told["job_id"])
+            self.spent[rule] += record.created - start
+            self.ended[rule] += 1
+        elif event == LogEvent.JOB_ERROR:
+            self.running.pop(told["jobid"], None)
+        elif event == LogEvent.PROGRESS:
+            self.done, self.total = told["done"], told["total"]
+
+    def left(self, now: float) -> float | None:
+        """Return the seconds left; None before a job has ended."""
+        if self.began is None or not self.ended:
+            return None
+        mean = sum(self.spent.values()) / self.ended.total()
+        means = {rule: self.spent[rule] / n for rule, n in self.ended.items()}
+        work = sum(
+            means.get(rule, mean) * (n - self.ended[rule]) for rule, n in self.planned.items()
+        )
+        under_way = 0.0
+        for rule, _, start in self.running.values():
+            under_way += now - start
+            work -= min(now - start, means.get(rule, mean))
+        speed = (sum(self.spent.values()) + under_way) / max(now - self.began, 1e-9)
+        return max(work, 0.0) / max(speed, 1e-9)
+
+    def line(self, now: float) -> str:
+        """Return how far the run is, how long it takes, and the job that has run longest."""
+        left = self.left(now)
+        said = f"{self.done} of {self.total} jobs done"
+        if left is not None and self.done < self.total:
+            said += f", {duration(left)} left"
+        names = [name for _, name, _ in self.running.values()]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return f"{said}: {names[0]}{more}" if names else said
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in words, coarsely: it is an estimate."""
+    if seconds < 60:
+        return "less than a minute"
+    minutes = round(seconds / 60)
+    return f"about {minutes} min" if minutes < 120 else f"about {round(minutes / 60)} h"
+
+
+class LogHandler(LogHandlerBase):
+    """Writes the line: over itself on a terminal, else a new one now and then."""
+
+    def __post_init__(self) -> None:
+        self.progress = Progress()
+        self.stream: TextIO = sys.stdout if self.common_settings.stdout else sys.stderr
+        self.terminal = self.stream.isatty()
+        self.shown, self.last = "", 0.0
+
+    def emit(self, record: LogRecord) -> None:
+        """Take a record in, and show it or the line."""
+        try:
+            event = getattr(record, "event", None)
+            text = str(self.format(record) or "")
+            quiet = event in EVENTS or (event is None and text.startswith(PREPARING))
+            if record.levelno >= WARNING or self.common_settings.dryrun or not quiet:
+                self._say(text)
+            if not self.common_settings.dryrun:
+                self.progress.take(record)
+                if event in (LogEvent.JOB_INFO, LogEvent.PROGRESS):
+                    self._draw()
+        except Exception:
+            self.handleError(record)
+
+    def _say(self, text: str) -> None:
+        if text and text != "None":
+            self.stream.write(("\r\x1b[K" if self.shown else "") + text + "\n" + self.shown)
+            self.stream.flush()
+
+    def _draw(self) -> None:
+        now = time.time()
+        line = self.progress.line(now)
+        if self.terminal:
+            self.shown = line[: shutil.get_terminal_size().columns - 1]
+            self.stream.write(f"\r\x1b[K{self.shown}")
+        elif now - self.last >= PAUSE or self.progress.done == self.progress.total > 0:
+            self.last = now
+            self.stream.write(f"{line}\n")
+        self.stream.flush()
+
+    def close(self) -> None:
+        """End the line."""
+        if self.shown:
+            self.stream.write("\n")
+            self.stream.flush()
+            self.shown = ""
+        super().close()
+
+    @property
+    def writes_to_stream(self) -> bool:
+        """It takes the place of Snakemake's own output."""
+        return True
+
+    @property
+    def writes_to_file(self) -> bool:
+        """The log file is Snakemake's own."""
+        return False
+
+    @property
+    def has_filter(self) -> bool:
+        """Snakemake's own filter knows --quiet."""
+        return False
+
+    @property
+    def has_formatter(self) -> bool:
+        """Snakemake's own words."""
+        return False
+
+    @property
+    def needs_rulegraph(self) -> bool:
+        """Counts are enough."""
+        return False
