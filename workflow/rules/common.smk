@@ -67,6 +67,11 @@ def frames(kind, name, suite):
     return [ancient(path) if path.startswith("timings/") else path for path in files]
 
 
+def stamp(dataset):
+    """Return what changes with the files of a data set of one's own."""
+    return folder_stamp(config["datasets"][dataset], config["extraction"]["image_root"])
+
+
 def timed(timing):
     """Return the features that a timing reads, however young they are."""
     files = paths.timed_features(config, timing)
