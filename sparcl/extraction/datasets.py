@@ -132,9 +132,8 @@ def split_of(
                 "classes to use in `class_list`."
             )
         share = round(block.get("test_share", TEST_SHARE) * len(listing.samples))
-        if (
-            "test_share" not in block
-        ):  # nobody asked for the default: it yields to one of each class
+        # the default, which nobody asked for, yields to one image of each class
+        if "test_share" not in block:
             share = max(share, len(sizes))
         assigned = splits.draw(pools, counts.get("test", share))
     found = {split: list(assigned.values()).count(split) for split in splits.SPLITS}
