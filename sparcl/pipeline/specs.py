@@ -102,8 +102,9 @@ def data(config: Settings, suite: str) -> Spec:
 
 def order(config: Settings, suite: str) -> Spec:
     """Return how the class orders of a suite are made and cut into sessions."""
-    keys = ("sessions", "base_classes", "order_rule", "normalize")
-    return {key: config["suites"][suite][key] for key in keys}
+    keys = ("sessions", "base_classes", "order_rule", "normalize", "order_file")
+    block = config["suites"][suite]
+    return {key: block[key] for key in keys if key in block}
 
 
 def split(config: Settings, dataset: str) -> Spec:

@@ -22,7 +22,15 @@ ask(interpreter.check, sys.executable)
 ask(interpreter.check_folder, str(Path.cwd()))
 
 # Until here config holds what --config and --configfile say; from here on, everything (scripts too).
-config.update(ask(configuration.load, Path(workflow.basedir), config))
+# Jobs read what this process has checked.
+config.update(
+    ask(
+        configuration.load,
+        Path(workflow.basedir),
+        config,
+        build=workflow.is_main_process,
+    )
+)
 SUITE = config["suite"]
 
 
