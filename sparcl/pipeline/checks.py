@@ -32,13 +32,16 @@ def unbuildable(config: Settings) -> list[str]:
     Builds each of them, which loads scipy.
     """
     found = []
+    values = specs.candidates(config)
     for where, block in _blocks(config):
-        grid = {key: config["selection"]["grid"][key] for key in block.get("select", [])}
+        grid = {key: values[key] for key in block.get("select", [])}
+        first = {key: listed[0] for key, listed in grid.items()}
+        trials = [first, *(first | {key: value} for key in grid for value in grid[key][1:])]
         try:
             made = specs.composition(config, block)
-            methods.build(
-                made["learner"], **methods.with_seed(made["learner"], made["hyper"] | grid, 0)
-            )
+            hyper = methods.with_seed(made["learner"], made["hyper"], 0)
+            for trial in trials:
+                methods.build(made["learner"], **hyper | trial)
         except SparclError as error:
             found.append(f"{where}.hyper: {error}")
     return found
