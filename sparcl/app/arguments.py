@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.base.errors import InputError
-from sparcl.base.files import read_json
-from sparcl.protocol.stream import order_hash
+from sparcl.protocol import given
 
 
 def assignment(text: str) -> tuple[str, Any]:
@@ -32,6 +30,13 @@ def natural(text: str) -> int:
     return int(text)
 
 
+def positive(text: str) -> int:
+    """Read a whole number, 1 or more, that fits 32 bits."""
+    if natural(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
 def sessions(path: Path) -> list[NDArray[np.int64]]:
     """Return the classes of each session of an order file, as the workflow writes them.
 
@@ -40,23 +45,7 @@ def sessions(path: Path) -> list[NDArray[np.int64]]:
     InputError
         When the file holds something else, or other sessions than its hash says.
     """
-    content = read_json(path)
-    found = content.get("sessions") if isinstance(content, dict) else None
-    if not isinstance(found, list) or not all(map(_is_session, found)):
-        raise InputError(
-            f'{path}: not a class order. Expected {{"sessions": [[3, 1], [0, 2]]}}, whole numbers from 0 '
-            "that are positions in the files' class list."
-        )
-    if content.get("sha256", own := order_hash(found)) != own:
-        raise InputError(
-            f"{path}: its sessions are not those of its sha256. Usual cause: it was edited by hand; take the "
-            "key sha256 out of an order of your own."
-        )
-    return [np.array(part, dtype=np.int64) for part in found]
-
-
-def _is_session(part: Any) -> bool:
-    return isinstance(part, list) and bool(part) and all(type(label) is int for label in part)
+    return given.numbered(given.read(path))
 
 
 def add_set(parser: argparse.ArgumentParser, what: str, example: str) -> None:

@@ -37,12 +37,16 @@ def fit(
     files = opened(model, paths)
     names = dict.fromkeys(name for header in files.values() for name in header.class_names)
     labels = model.meet(names)
-    for classes in [np.arange(len(labels))] if plan is None else plan(len(labels)):
+    sessions = [np.arange(len(labels))] if plan is None else plan(len(labels))
+    for number, classes in enumerate(
+        sessions, model.learner.session + 1
+    ):  # before the first is fitted
         if np.min(classes, initial=0) < 0 or np.max(classes, initial=0) >= len(labels):
             raise InputError(
-                f"session {model.learner.session + 1}: classes {list(map(int, classes))} reach beyond "
+                f"session {number}: classes {list(map(int, classes))} reach beyond "
                 f"0..{len(labels) - 1}, the class list of the files. The order belongs to another data set."
             )
+    for classes in sessions:
         yield _fit_session(model, files, labels[classes])
 
 

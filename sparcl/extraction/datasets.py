@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import pickle
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,14 @@ import numpy as np
 from sparcl.base.errors import ConfigError, DatasetError
 from sparcl.extraction import splits
 from sparcl.extraction.images import ImageSplit
-from sparcl.extraction.readers import READERS
+from sparcl.extraction.readers import BY_NAME, READERS
 from sparcl.extraction.readers.digits import DigitsStorage
-from sparcl.extraction.readers.listing import Listing
+from sparcl.extraction.readers.listing import Listing, foreign, hidden
 from sparcl.extraction.storage.folder import FolderStorage
-from sparcl.extraction.storage.locate import open_storage
+from sparcl.extraction.storage.locate import local_place, open_storage
 from sparcl.extraction.storage.protocol import Storage
+
+logger = logging.getLogger(__name__)
 
 TEST_SHARE = 0.2  # of a folder without train/ and test/, unless its block says otherwise
 BAD_IMAGE = ("fail", "skip")
@@ -71,8 +75,12 @@ def open_split(
 def find_split(
     dataset: str, block: dict[str, Any], root: str = "", cache: str = ""
 ) -> dict[str, str]:
-    """Return the split of a data set, train or test by id, as `open_split` finds it."""
+    """Return the split of a data set, train or test by id, as `open_split` finds it; log what is left out of it."""
     listing, _ = _listing(dataset, block, root, cache)
+    left_out = {name: why for name, why in listing.skipped.items() if not hidden(name)}
+    for why, number in sorted(Counter(left_out.values()).items()):
+        first = min(name for name in left_out if left_out[name] == why)
+        logger.warning("%s: left out, %s: %d, first %r.", dataset, why, number, first)
     return split_of(dataset, block, listing)
 
 
@@ -95,7 +103,8 @@ def split_of(
 
     Raises
     ------
-    DatasetError : nothing says the split, a list names unknown images, or the counts are not those of params.yaml
+    DatasetError : nothing says the split, a list names unknown images, the counts are not those of params.yaml, or a
+        class has no training or no test image
     """
     how, counts = how_split(block), block.get("counts", {})
     split_list = split_list or (how if how not in ("own", "draw") else "")
@@ -115,8 +124,18 @@ def split_of(
         pools: list[list[str]] = [[] for _ in listing.class_names]
         for sample in listing.samples:
             pools[sample.label].append(sample.id)
-        share = block.get("test_share", TEST_SHARE)
-        assigned = splits.draw(pools, counts.get("test", round(share * len(listing.samples))))
+        sizes = dict(zip(listing.class_names, map(len, pools), strict=True))
+        if few := [name for name, size in sizes.items() if size < 2]:
+            raise DatasetError(
+                f"{dataset}: {_some(few)} {'has' if len(few) == 1 else 'have'} a single image each, and a class "
+                "needs two or more: one for training and one for testing. Add images, take the folder out, or name the "
+                "classes to use in `class_list`."
+            )
+        share = round(block.get("test_share", TEST_SHARE) * len(listing.samples))
+        # the default, which nobody asked for, yields to one image of each class
+        if "test_share" not in block:
+            share = max(share, len(sizes))
+        assigned = splits.draw(pools, counts.get("test", share))
     found = {split: list(assigned.values()).count(split) for split in splits.SPLITS}
     if any(found[key] != counts[key] for key in counts) or (
         len(listing.class_names) != block.get("classes", len(listing.class_names))
@@ -131,7 +150,23 @@ def split_of(
             f"{dataset}: found {found} images, but both splits need some. Add images, or state `split: draw` or a "
             "split list in params.yaml."
         )
+    for split in splits.SPLITS:
+        held = {sample.label for sample in listing.samples if assigned.get(sample.id) == split}
+        names = listing.class_names
+        if few := [name for label, name in enumerate(names) if label not in held]:
+            raise DatasetError(
+                f"{dataset}: no {split} image of {_some(few)}. Add images of them, take the classes out, or "
+                "state `split: draw` or a split list."
+            )
     return assigned
+
+
+def _some(folders: list[str]) -> str:
+    """Name class folders, of many the first five and the number."""
+    more = f" and {len(folders) - 5} more" if len(folders) > 5 else ""
+    return (
+        f"{'class' if len(folders) == 1 else 'classes'} {', '.join(map(repr, folders[:5]))}{more}"
+    )
 
 
 def _in_folders(listing: Listing) -> bool:
@@ -160,17 +195,26 @@ def _listing(dataset: str, block: dict[str, Any], root: str, cache: str) -> tupl
             "docs/data.md shows the layout of every reader: compare, or choose another reader."
         ) from error
     listing.skipped = storage.skipped | listing.skipped
+    if reader in BY_NAME and (unread := foreign(storage)):
+        if block.get("on_bad_image", "fail") == "fail":
+            raise DatasetError(
+                f"{dataset}: {len(unread)} files are images of a format that is not read here, first {unread[0]!r}. "
+                "Convert them to JPEG or PNG; or set `on_bad_image: skip`, which leaves them out and lists them."
+            )
+        listing.skipped |= dict.fromkeys(unread, "an image of a format that is not read here")
     return listing, listing.storage or storage
 
 
-def folder_stamp(block: dict[str, Any]) -> str:
+def folder_stamp(block: dict[str, Any], root: str = "") -> str:
     """Return a hash of the names, sizes and times of a `folder` data set's files, so that new images are noticed.
 
-    Empty for other readers, whose data sets do not change, and where the folder is missing.
+    The folder is looked for as `storage.locate.open_storage` does. Empty for other readers, whose data sets do not
+    change, and where there is no folder.
     """
-    root = Path(block.get("root", "")).expanduser()
-    if block["reader"] != "folder" or not block.get("root") or not root.is_dir():
+    place = local_place(block, root)
+    folder = place and place / block.get("folder", "")
+    if block["reader"] != "folder" or not folder or not folder.is_dir():
         return ""
-    storage = FolderStorage(root / block.get("folder", ""))
+    storage = FolderStorage(folder)
     files = [[name, *storage.stamp(name)] for name in storage.names()]
     return hashlib.sha256(json.dumps(files).encode()).hexdigest()

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from sparcl.base.errors import ConfigError
+from sparcl.base.errors import ConfigError, DatasetError
 from sparcl.base.files import write_text
 from sparcl.extraction import backbones, datasets, passes
 from sparcl.extraction.batches import Batches
@@ -26,6 +26,8 @@ from sparcl.extraction.work_file import WorkFile
 from sparcl.features import layout, shards, store
 
 logger = logging.getLogger(__name__)
+
+SHOWN = 8  # images that cannot be read, in an error; the log names all
 
 
 def extract_split(
@@ -61,12 +63,14 @@ def extract_split(
     Raises
     ------
     DatasetError, WeightsError, ConfigError : see `datasets.open_split` and `backbones.build`
+    DatasetError : images cannot be read; all of them are named at once, finished batches stay
     FeatureFileError : the features are not finite (see `store.write`)
 
     Notes
     -----
     With ``on_bad_image: skip`` an image that cannot be read is left out. Images left out, and files that are no
-    images, are listed beside `path` in ``<split>.skipped.txt``, one a line with the reason.
+    images, are listed beside `path` in ``<split>.skipped.txt``, one a line with the reason. The batches are the same
+    with ``fail``, so that who changes this setting goes on where the first image that cannot be read stopped the call.
     """
     path = Path(path)
     cache = extraction["cache"]
@@ -98,7 +102,7 @@ def extract_split(
         meta["shard"] = shards.describe(images.ids, settings["batch_size"], *shard)
         images = _cut(images, meta["shard"]["first"], meta["shard"]["stop"])
     skip = dataset_block.get("on_bad_image", "fail") == "skip"
-    fingerprint = _fingerprint(images, [meta, backbone_block, str(dtype), skip])
+    fingerprint = _fingerprint(images, [meta, backbone_block, str(dtype)])
     with closing(WorkFile(path.with_name(f".{path.stem}.work"), fingerprint)) as work:
         missing = range(len(work.chunks) * settings["batch_size"], len(images.ids))
         batches = Batches(
@@ -113,7 +117,14 @@ def extract_split(
             chunks = passes.by_processes(batches, extraction["workers"], dtype)
         else:
             chunks = passes.by_threads(batches, extraction["threads"], dtype)
-        _run(chunks, work, len(images.ids) - len(missing), len(images.ids), f"{dataset} {split}")
+        done = len(images.ids) - len(missing)
+        try:
+            _run(chunks, work, done, len(images.ids), f"{dataset} {split}")
+        except DatasetError as error:
+            rows = range(len(work.chunks) * settings["batch_size"], len(images.ids))
+            if faults := {images.files[row]: why for row in rows if (why := images.fault(row))}:
+                raise _bad_images(f"{dataset}, {split}", faults) from error
+            raise
         features, tokens = _join(work.chunks, network, len(images.ids), dtype)
         manifest = _write(path, images, features, tokens, meta, skip)
         work.remove()
@@ -129,7 +140,10 @@ def _write(
     skip: bool,
 ) -> dict[str, Any]:
     """Write the feature file without the images that could not be read, and the list of what was left out."""
-    faults = _faults(images, features) if skip else {}
+    faults = _faults(images, features)
+    if faults and not skip:  # an earlier call skipped them
+        named = {images.files[row]: why for row, why in faults.items()}
+        raise _bad_images(f"{images.dataset}, {images.split}", named)
     kept = [row for row in range(len(images.ids)) if row not in faults]
     if faults and "shard" in meta:
         first = meta["shard"]["first"]
@@ -162,6 +176,18 @@ def _faults(images: ImageSplit, features: np.ndarray) -> dict[int, str]:
     """Return row and reason of the images that could not be read: their features are all NaN."""
     rows = np.flatnonzero(np.isnan(features).all(axis=1))
     return {int(row): why for row in rows if (why := images.fault(int(row)))}
+
+
+def _bad_images(where: str, faults: dict[str, str]) -> DatasetError:
+    """Return one error for all images (name to reason) that cannot be read; the log names each."""
+    lines = [f"  {name}: {why}" for name, why in faults.items()]
+    logger.error("%s, images that cannot be read:\n%s", where, "\n".join(lines))
+    if len(lines) > SHOWN:
+        lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more; the log names all"]
+    return DatasetError(
+        f"{where}: {len(faults)} image(s) cannot be read. Fetch a damaged copy again, remove or replace the files, or "
+        "set `on_bad_image: skip`, which leaves them out and goes on.\n" + "\n".join(lines)
+    )
 
 
 def _list_skipped(path: Path, skipped: dict[str, str]) -> None:

@@ -41,7 +41,8 @@ def allocate(sizes: list[int], total: int) -> list[int]:
     if not sum(low) <= total <= sum(high):
         raise DatasetError(
             f"{total} test images cannot be drawn from {n} images in {len(sizes)} classes: with one on either side in "
-            f"every class of two or more, {sum(low)} to {sum(high)} are possible. Correct the counts in params.yaml."
+            f"every class of two or more, {sum(low)} to {sum(high)} are possible. Correct `counts` or "
+            "`test_share` of the data set."
         )
     test = [min(max(size * total // n, a), b) for size, a, b in zip(sizes, low, high, strict=True)]
     while (missing := total - sum(test)) != 0:

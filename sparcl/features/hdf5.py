@@ -19,6 +19,8 @@ from sparcl.base.files import replacing
 from sparcl.features.checks import check_shapes
 from sparcl.features.layout import ARRAYS, FORMAT, JSON_KEYS, SHARD, TEXT_KEYS, Stream, View
 
+# An HDF5 attribute holds 64 KB, 16 bytes of them a name: of more names it holds one text, JSON, which lies elsewhere.
+NAMES = 4000
 # What h5py raises for a file that is damaged or of another kind.
 UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, TypeError, UnicodeDecodeError)
 
@@ -98,7 +100,8 @@ def _fill(
         elif array is not None:
             file.create_dataset(name, data=array, track_times=False)
     file.attrs["format"] = FORMAT
-    file.attrs["class_names"] = list(class_names)
+    names = list(class_names)
+    file.attrs["class_names"] = names if len(names) <= NAMES else json.dumps(names)
     file.attrs["dtype"] = str(arrays["features"].dtype)
     for key in TEXT_KEYS:
         if key in meta:
@@ -163,7 +166,11 @@ def _attributes(path: Path, attrs: dict[str, Any]) -> tuple[list[str], dict[str,
             f"{attrs.get('format')!r}, expected {FORMAT!r}). Extract it with this project's rule."
         )
     try:
-        class_names = [str(name) for name in np.atleast_1d(attrs["class_names"])]
+        names = attrs["class_names"]
+        names = json.loads(names) if isinstance(names, str) else names
+        if isinstance(names, str) or np.ndim(names) != 1:
+            raise ValueError("class_names is no list of names")
+        class_names = [str(name) for name in names]
         meta = {key: str(attrs[key]) for key in TEXT_KEYS if key in attrs}
         meta |= {key: json.loads(attrs[key]) for key in JSON_KEYS if key in attrs}
     except (TypeError, ValueError, RecursionError) as error:

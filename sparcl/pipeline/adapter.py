@@ -12,7 +12,7 @@ from sparcl.base.errors import SparclError
 
 @contextmanager
 def logged(log: Sequence[str]) -> Iterator[None]:
-    """Send the block's output to the rule's log; on an error, say it on the terminal too.
+    """Send the block's output to the rule's log; errors and this project's warnings reach the terminal too.
 
     A SparclError is the user's to mend, and so are a full disk and too little memory: the message
     is shown without a traceback, which the log keeps.  Any other exception passes with everything.
@@ -21,7 +21,8 @@ def logged(log: Sequence[str]) -> Iterator[None]:
     try:
         with redirect_stdout(file), redirect_stderr(file):
             logging.basicConfig(stream=file, level=logging.INFO, force=True)
-            yield
+            with _on_terminal():
+                yield
     except (SparclError, OSError) as error:
         _end(file, f"{type(error).__name__}: {error}")
     except MemoryError as error:
@@ -36,6 +37,19 @@ def logged(log: Sequence[str]) -> Iterator[None]:
     finally:
         with suppress(OSError):  # a full disk takes no log either; the outputs are what counts
             file.close()
+
+
+@contextmanager
+def _on_terminal() -> Iterator[None]:
+    """Say on the terminal, beside the log, what this project warns of."""
+    terminal = logging.StreamHandler(sys.__stderr__)
+    terminal.setLevel(logging.WARNING)
+    project = logging.getLogger("sparcl")
+    project.addHandler(terminal)
+    try:
+        yield
+    finally:
+        project.removeHandler(terminal)
 
 
 def _end(log: TextIO, message: str) -> NoReturn:

@@ -1,21 +1,50 @@
 """What settings say against each other: ids that do not exist, settings that nobody reads."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from sparcl import methods
 from sparcl.base.errors import SparclError
-from sparcl.pipeline import displays, specs
+from sparcl.pipeline import displays, specs, streams
 from sparcl.pipeline.provenance import hyperparameters
 
 Settings = Mapping[str, Any]
 
+# A number that YAML 1.1 takes for text: it wants a point in it, and a sign before the power.
+EXPONENT = re.compile(r"([+-]?)(?=\.?\d)(\d*)\.?(\d*)[eE]([+-]?\d+)", re.ASCII)
 
-def contradictions(config: Settings) -> list[str]:
-    """Return one sentence for each contradiction in settings that the schemas allow."""
-    return [*_suite(config), *_suites(config), *_compositions(config), *_displays(config)]
+
+def contradictions(config: Settings, root: Path = Path()) -> list[str]:
+    """Return one sentence for each contradiction in settings that the schemas allow (``root``: of the project)."""
+    parts = _suite, _suites, _compositions, _displays
+    return [
+        *(text for part in parts for text in part(config)),
+        *streams.contradictions(config, root),
+    ]
+
+
+def unbuildable(config: Settings) -> list[str]:
+    """Return one sentence for each method or timed variant whose hyper-parameters its ``build`` refuses.
+
+    Builds each of them, which loads scipy.
+    """
+    found = []
+    values = specs.candidates(config)
+    for where, block in _blocks(config):
+        grid = {key: values[key] for key in block.get("select", [])}
+        first = {key: listed[0] for key, listed in grid.items()}
+        trials = [first, *(first | {key: value} for key in grid for value in grid[key][1:])]
+        try:
+            made = specs.composition(config, block)
+            hyper = methods.with_seed(made["learner"], made["hyper"], 0)
+            for trial in trials:
+                methods.build(made["learner"], **hyper | trial)
+        except SparclError as error:
+            found.append(f"{where}.hyper: {error}")
+    return found
 
 
 def _unknown(where: str, names: Iterable[str], kind: str, known: Iterable[str]) -> Iterator[str]:
@@ -23,7 +52,7 @@ def _unknown(where: str, names: Iterable[str], kind: str, known: Iterable[str]) 
     known = list(known)
     for name in names:
         if name not in known:
-            yield f"{where}: there is no '{name}' among the {kind}. There are: {', '.join(known)}."
+            yield f"{where}: there is no '{name}' among the {kind}. There are: {', '.join(known) or 'none'}."
 
 
 def _suite(config: Settings) -> Iterator[str]:
@@ -50,6 +79,14 @@ def _suites(config: Settings) -> Iterator[str]:
             )
         for kind in ("tables", "figures"):
             for shown in set(suite[kind]) & set(config[kind]):
+                if "comparisons" in config[kind][shown]["frames"] and not suite["compare"]:
+                    yield f"{file}: {kind}: {shown} reads comparisons, which the key `compare` makes. Add it."
+                if not displays.drawable(config[kind][shown], suite["methods"]):
+                    named = ", ".join(displays.entries(config[kind][shown]["show"]))
+                    yield (
+                        f"{file}: {kind}: {shown} shows {named}, and the suite has none of them. "
+                        "Take it from the list, or add a method."
+                    )
                 yield from _other_suites(config, file, suite, kind, shown)
     for name, block in config["timings"].items():
         where = f"config/timings.yaml: {name}"
@@ -94,11 +131,17 @@ def _other_suites(
 
 def _compositions(config: Settings) -> Iterator[str]:
     """Learners and their settings, of methods and of what is timed."""
+    for where, block in _blocks(config):
+        yield from _composition(config, where, block)
+
+
+def _blocks(config: Settings) -> Iterator[tuple[str, Settings]]:
+    """Yield every learner with its settings, and where it is written."""
     for name, block in config["methods"].items():
-        yield from _composition(config, f"config/methods.yaml: {name}", block)
+        yield f"config/methods.yaml: {name}", block
     for timing, block in config["timings"].items():
         for name, variant in block["variants"].items():
-            yield from _composition(config, f"config/timings.yaml: {timing}.{name}", variant)
+            yield f"config/timings.yaml: {timing}.{name}", variant
 
 
 def _composition(config: Settings, where: str, block: Settings) -> Iterator[str]:
@@ -106,6 +149,7 @@ def _composition(config: Settings, where: str, block: Settings) -> Iterator[str]
     if unknown:
         yield from unknown
         return
+    yield from _exponents(f"{where}.hyper", block["hyper"])
     takes, hyper, select = (
         hyperparameters(block["learner"]),
         block["hyper"],
@@ -137,6 +181,25 @@ def _composition(config: Settings, where: str, block: Settings) -> Iterator[str]
             sweep.learner(block["learner"], hyper)
     except SparclError as error:
         yield f"{where}: {error}"
+
+
+def _exponents(where: str, settings: Settings) -> Iterator[str]:
+    """Yield a sentence for each number of a method's settings that YAML takes for text."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _exponents(f"{where}.{key}", value)
+        elif isinstance(value, str) and (hint := exponent(value)):
+            yield f"{where}.{key}: {value!r} is no number{hint}."
+
+
+def exponent(text: str) -> str:
+    """Return how to write a number such as 1e-3, which YAML takes for text; empty for other text."""
+    found = EXPONENT.fullmatch(text)
+    if found is None:
+        return ""
+    sign, whole, part, power = found.groups()
+    power = power if power[0] in "+-" else f"+{power}"
+    return f"; to YAML it is text: write {sign}{whole or 0}.{part or 0}e{power}"
 
 
 def _displays(config: Settings) -> Iterator[str]:

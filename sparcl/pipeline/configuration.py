@@ -1,17 +1,18 @@
 """The settings: params.yaml and the catalogues in config/, read, merged, validated and completed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
 from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.exceptions import relevance
 from referencing import Registry, Resource
 
 from sparcl.base.errors import ConfigError
-from sparcl.pipeline import displays
-from sparcl.pipeline.checks import contradictions
+from sparcl.pipeline import displays, locations, streams
+from sparcl.pipeline.checks import contradictions, exponent, unbuildable
 
 Settings = dict[str, Any]
 
@@ -19,19 +20,23 @@ CATALOGUES = ("methods", "datasets", "backbones", "figures", "tables", "timings"
 SCHEMAS = "workflow/schemas"
 # libyaml reads all settings in a tenth of the time; both loaders give the same values.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+SHOWN = 10  # lines of an error
+WIDE = 120  # characters of a value that an error quotes
 # The suite whose protocol runs on somebody's own data set, if `suite` names one.
 OWN = "digits"
 # What a suite may leave out.
 OPTIONAL = {
+    "base_classes": 0,
     "order_rule": "random",
     "stress": "none",
     "compare": {},
     "tables": ["main"],
-    "figures": ["dilution", "drift", "sessions"],
 }
+# The figures that are drawn where a suite names none, as far as they show one of its methods.
+FIGURES = ("dilution", "drift", "sessions")
 
 
-def load(root: Path, overrides: Mapping[str, Any] | None = None) -> Settings:
+def load(root: Path, overrides: Mapping[str, Any] | None = None, build: bool = False) -> Settings:
     """Return all settings as one mapping; its catalogues and ``suites`` are keyed by id.
 
     Parameters
@@ -39,13 +44,22 @@ def load(root: Path, overrides: Mapping[str, Any] | None = None) -> Settings:
     root : folder of the project
     overrides : what Snakemake's ``--config`` and ``--configfile`` say, over the files key by key;
         catalogues under their names, suites under ``suites``
+    build : try the hyper-parameters of every method; a second, once for all jobs
 
     Raises
     ------
     ConfigError
-        With everything that is wrong: unknown keys, values out of range, ids that do not exist.
-        Each line names the file and the key.
+        With everything that is wrong, in ten lines at most: unknown keys, values out of range, ids that do not
+        exist.  Each line names the file, the key and the line there.
     """
+
+    def refuse(found: Iterable[str]) -> None:
+        if lines := [*dict.fromkeys(found)]:
+            lines = [locations.located(line, root, overrides or {}) for line in lines]
+            if len(lines) > SHOWN:
+                lines[SHOWN - 1 :] = [f"and {len(lines) - SHOWN + 1} more; these first."]
+            raise ConfigError("\n".join(lines))
+
     settings = read_yaml(root / "params.yaml")
     if isinstance(settings, dict):
         for name in CATALOGUES:
@@ -53,14 +67,17 @@ def load(root: Path, overrides: Mapping[str, Any] | None = None) -> Settings:
         files = sorted(root.glob("config/suites/*.yaml"))
         settings["suites"] = {file.stem: read_yaml(file) for file in files}
     schemas = read_schemas(root / SCHEMAS)
-    _refuse(faults(settings, schemas))
+    refuse(faults(settings, schemas))
     if overrides:
         settings = merged(settings, overrides)
-        _refuse(
+        refuse(
             f"{fault} (as --config or --configfile has it)" for fault in faults(settings, schemas)
         )
     _complete(settings)
-    _refuse(contradictions(settings))
+    unread = streams.complete(settings, root)
+    refuse([*unread, *contradictions(settings, root)])
+    if build:
+        refuse(unbuildable(settings))
     return settings
 
 
@@ -85,7 +102,8 @@ def read_yaml(path: Path) -> Any:
             f"{path}: cannot be read ({error.strerror}); `git checkout` brings it back."
         ) from error
     except (yaml.YAMLError, ValueError) as error:
-        raise ConfigError(f"{path}: this is not YAML: {error}") from error
+        text = " ".join(str(error).split())
+        raise ConfigError(f"{path}: this is not YAML: {text}") from error
 
 
 def read_schemas(folder: Path) -> Registry:
@@ -113,21 +131,23 @@ def faults(settings: Any, schemas: Registry) -> Iterator[str]:
 
 
 def _described(error: ValidationError) -> str:
-    """Return key and message; of a pattern what it stands for, of a closed mapping the keys that there are."""
+    """Return key and message: what is allowed in words, and no more of a schema or a value than a line holds."""
+    while error.context:  # several forms are allowed: the one that fits best
+        error = min(error.context, key=relevance)
     place = ".".join(map(str, error.absolute_path))
-    message, known = error.message, ""
-    if error.validator == "additionalProperties" and "properties" in error.schema:
-        known = f"; known are {', '.join(error.schema['properties'])}"
-    elif error.validator == "pattern" and "description" in error.schema:
-        message = f"{error.instance!r} is not {error.schema['description']}"
+    schema = error.schema if isinstance(error.schema, dict) else {}
+    value, message, known = repr(error.instance), error.message, ""
+    if error.validator == "additionalProperties" and "properties" in schema:
+        known = f"; known are {', '.join(schema['properties'])}"
+    elif error.validator == "pattern" and "description" in schema:
+        message = f"{value} is not {schema['description']}"
+    elif error.validator == "not" and "description" in schema:
+        message = f"{value} {schema['description']}"
+    if len(value) > WIDE:
+        message = message.replace(value, f"{value[:WIDE]} ...")
+    if isinstance(error.instance, str):
+        known += exponent(error.instance)
     return (f"{place}: " if place else "") + message + known
-
-
-def _refuse(faults: Iterator[str] | list[str]) -> None:
-    """Raise one error for all faults, if there are any."""
-    found = list(dict.fromkeys(faults))
-    if found:
-        raise ConfigError("\n".join(found))
 
 
 def _complete(settings: Settings) -> None:
@@ -140,6 +160,10 @@ def _complete(settings: Settings) -> None:
         suites[suite] = suites[OWN] | {"datasets": [suite]}
         if "path" in datasets[suite]:
             suites[suite]["backbones"] = [PurePath(datasets[suite]["path"]).name]
+    drawn = {name: settings["figures"].get(name, {}) for name in FIGURES}
+    for block in suites.values():
+        could = [n for n, figure in drawn.items() if displays.drawable(figure, block["methods"])]
+        block.setdefault("figures", could)
     settings["suites"] = {name: OPTIONAL | block for name, block in suites.items()}
     for block in settings["suites"].values():
         # what draws the spectrum of R needs one class order traced

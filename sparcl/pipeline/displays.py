@@ -1,10 +1,10 @@
 """What figures and tables read, and what they are told of the settings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from sparcl.pipeline.plan import TRACES, readers
+from sparcl.pipeline.plan import TRACES, readers, session_count
 from sparcl.pipeline.specs import candidates
 
 Settings = Mapping[str, Any]
@@ -40,10 +40,20 @@ def frames(config: Settings, kind: str, name: str, suite: str) -> list[str]:
     return [frame_file(frame, suite) for frame in config[kind][name]["frames"]]
 
 
+def entries(show: Iterable[str]) -> list[str]:
+    """Return every method of a list whose entries may be ``a | b``."""
+    return [method for entry in show for method in entry.split(" | ")]
+
+
+def drawable(block: Settings, methods: Iterable[str]) -> bool:
+    """Tell whether a figure or table (its block) shows all methods or any of some."""
+    return not block.get("show") or not set(entries(block["show"])).isdisjoint(methods)
+
+
 def listed(block: Settings) -> list[str]:
     """Return every method that a figure or table names; each of ``a | b``."""
     lists = [
-        [method for entry in block.get("show", []) for method in entry.split(" | ")],
+        entries(block.get("show", [])),
         *(block.get(key, []) for key in ("curve", "underline", "expanding")),
         list(block.get("quoted_as", [])),
         *(note["of"] for note in block.get("notes", [])),
@@ -69,7 +79,7 @@ def display(config: Settings, kind: str, name: str, suite: str) -> dict[str, Any
         **labels,
         "id": name,
         "suite": suite,
-        "sessions": protocol["sessions"],
+        "sessions": session_count(protocol),
         "orders": len({order for order, _ in protocol["pairs"]}),
         "names": {method: config["methods"][method]["short"] for method in listed(block)},
         "selected": {

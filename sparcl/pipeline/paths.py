@@ -5,6 +5,7 @@ from typing import Any
 
 from sparcl.base.errors import ConfigError
 from sparcl.extraction.datasets import how_split
+from sparcl.pipeline.provenance import LOOKING
 
 Settings = Mapping[str, Any]
 # Inputs of a rule: a file or several by name.
@@ -87,14 +88,21 @@ def split_list(config: Settings, dataset: str) -> list[str]:
     return {"own": [], "draw": [f"results/splits/{dataset}.txt"]}.get(how, [how])
 
 
-def order_inputs(config: Settings, suite: str, dataset: str) -> Inputs:
-    """Return what a class order is made from: the classes, and the features if it looks at them."""
+def order_inputs(config: Settings, suite: str, dataset: str, order: str) -> Inputs:
+    """Return what a class order is made from: the classes, the features if it looks at them, and somebody's file."""
     block = config["suites"][suite]
     names = dataset, block["backbones"][0], "train"
     inputs: Inputs = {"manifest": manifest(config, *names)}
-    if block["order_rule"] != "random":
+    if "order_file" in block:
+        inputs |= {"given": order_file(block, dataset, order)}
+    if "order_file" in block or block["order_rule"] in LOOKING:
         inputs |= {"train": feature_file(config, *names), **shard_inputs(config, *names)}
     return inputs
+
+
+def order_file(suite: Settings, dataset: str, order: str | int) -> str:
+    """Return the file that states a class order of a suite (its block)."""
+    return str(suite["order_file"]).replace("{dataset}", dataset).replace("{order}", str(order))
 
 
 def selection_file(config: Settings, **names: str) -> str | list[str]:

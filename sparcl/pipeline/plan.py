@@ -27,6 +27,12 @@ def of_group(config: Settings, group: str) -> list[str]:
     return [name for name, block in config["suites"].items() if block.get("group") == group]
 
 
+def session_count(suite: Settings) -> int:
+    """Return the number of sessions of a suite, given its block, which may state their sizes."""
+    sessions = suite["sessions"]
+    return sessions if isinstance(sessions, int) else len(sessions)
+
+
 def feature_manifests(config: Settings, suite: str) -> list[str]:
     """Return the manifests of a suite's features."""
     block = config["suites"][suite]

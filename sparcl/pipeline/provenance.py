@@ -1,14 +1,17 @@
 """Which source files a module rests on, so that a changed file reruns exactly what uses it."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from sparcl.base.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("sparcl", "figures")
+# The rules of class orders that look at features.
+LOOKING = ("mild", "hard")
 
 
 def source_files(modules: Iterable[str]) -> list[str]:
@@ -70,10 +73,12 @@ def script_code(script: str, *modules: str) -> list[str]:
     return [f"workflow/scripts/{script}.py", *source_files(["sparcl.pipeline.adapter", *modules])]
 
 
-def order_modules(order_rule: str) -> list[str]:
-    """Return the modules that class orders rest on; those of features too, where the rule looks at them."""
+def order_modules(suite: Mapping[str, Any]) -> list[str]:
+    """Return the modules that the class orders of a suite rest on, given its block."""
     modules = ["sparcl.protocol.stream", "sparcl.base.sealed", "sparcl.features.matching"]
-    if order_rule != "random":
+    if "order_file" in suite:
+        modules += ["sparcl.protocol.given", "sparcl.features.store"]
+    elif suite["order_rule"] in LOOKING:
         modules += ["sparcl.protocol.orders", "sparcl.protocol.experiment", "sparcl.features.store"]
     return modules
 

@@ -18,8 +18,9 @@ POINTS = ("ridge", "ridge_relative", "tau")
 
 # How a data set or backbone is called, and how its extraction is shared out.
 NAMES = ("label", "short", "shards")
-# Where images and weights lie on this machine, and how many processes work; scripts read these from config.
-PLACES = ("image_root", "root", "url", "cache", "threads", "workers")
+# Where images and weights lie on this machine, how many processes work, and whether an image that cannot be read stops
+# them, which changes no finished features; scripts read these from config.
+PLACES = ("image_root", "root", "url", "cache", "threads", "workers", "on_bad_image")
 
 
 def without(block: Settings, keys: Collection[str]) -> Spec:
@@ -101,8 +102,9 @@ def data(config: Settings, suite: str) -> Spec:
 
 def order(config: Settings, suite: str) -> Spec:
     """Return how the class orders of a suite are made and cut into sessions."""
-    keys = ("sessions", "base_classes", "order_rule", "normalize")
-    return {key: config["suites"][suite][key] for key in keys}
+    keys = ("sessions", "base_classes", "order_rule", "normalize", "order_file")
+    block = config["suites"][suite]
+    return {key: block[key] for key in keys if key in block}
 
 
 def split(config: Settings, dataset: str) -> Spec:

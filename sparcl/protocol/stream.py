@@ -1,6 +1,7 @@
 """Class orders, sessions, and the pseudo-stream inside a base session."""
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,8 @@ def class_order(order: int, classes: int) -> NDArray[np.int64]:
     return np.random.RandomState(order).permutation(classes).astype(np.int64)
 
 
-def split_sessions(order: Ints, sessions: int, base_classes: int = 0) -> list[Ints]:
-    """Cut a class order (K,) into sessions of nearly equal size, larger ones first.
+def split_sessions(order: Ints, sessions: int | Sequence[int], base_classes: int = 0) -> list[Ints]:
+    """Cut a class order (K,) into sessions of nearly equal size, larger ones first, or of given sizes.
 
     With ``base_classes`` > 0 the first session has that many classes and the other
     ``sessions - 1`` share the rest.
@@ -27,9 +28,16 @@ def split_sessions(order: Ints, sessions: int, base_classes: int = 0) -> list[In
     Raises
     ------
     InputError
-        When a session would be empty.
+        When a session would be empty, or given sizes do not add up to K.
     """
     K = len(order)
+    if not isinstance(sessions, int):
+        if min(sessions, default=0) < 1 or sum(sessions) != K or base_classes:
+            raise InputError(
+                f"{K} classes cannot fill sessions of {', '.join(map(str, sessions))}, which hold {sum(sessions)}: "
+                "correct `sessions` of the suite (a size is 1 or more, the first is that of the base classes)."
+            )
+        return np.split(order, np.cumsum(sessions)[:-1])
     rest = sessions - 1 if base_classes else sessions
     left = K - base_classes
     if sessions < 1 or base_classes < 0 or left < rest or (left and not rest):

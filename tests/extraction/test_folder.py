@@ -11,6 +11,7 @@ from PIL import Image, ImageCms
 from sparcl.base.errors import ConfigError, DatasetError
 from sparcl.extraction import datasets
 
+SPLITS = ("train", "test")
 WHITE = (255, 255, 255)
 
 
@@ -130,12 +131,110 @@ def test_links(root):
 
 
 def test_files_that_are_no_images_are_listed(root):
-    junk = {"ant/notes.txt": b"x", "ant/.DS_Store": b"x", "bee/._0.jpg": b"x", "readme.md": b"x"}
+    junk = {"ant/notes.txt": b"x", "cow/notes.txt": b"x", "readme.md": b"x"}
     miniatures.unpack(root, junk | {"top.jpg": miniatures.jpeg(0)})
+    (root / "dog").mkdir()
     assert both(birds(root))[0].skipped == {
         **dict.fromkeys(junk, "no image by its name"),
+        "cow/": "a class folder without images",
+        "dog/": "an empty folder",
         "top.jpg": "in no class folder",
     }
+
+
+HIDDEN = ["ant/._0.jpg", "ant/.DS_Store", "ant/Thumbs.db", ".ipynb_checkpoints/0.jpg"]
+HIDDEN += [
+    "ant/.ipynb_checkpoints/0-checkpoint.jpg",
+    "__MACOSX/ant/._0.jpg",
+    "bee/@eaDir/0.jpg/t.jpg",
+]
+
+
+@pytest.mark.parametrize("reader", ["folder", "classes"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_hidden_and_system_entries_are_neither_classes_nor_samples(root, reader, packed):
+    block = {"reader": reader, "folder": "set", "archive": "set.tar", "split": "draw"}
+    before = [datasets.open_split("m", block, part, str(root.parent)).ids for part in SPLITS]
+    miniatures.unpack(root, dict.fromkeys(HIDDEN, miniatures.jpeg(0)))
+    if packed:
+        names = {p.relative_to(root).as_posix(): p for p in root.rglob("*") if p.is_file()}
+        content = {name: path.read_bytes() for name, path in names.items()}
+        miniatures.pack(root.parent / "packed" / "set.tar", "set", content)
+    place = root.parent / "packed" if packed else root.parent
+    parts = [datasets.open_split("m", block, part, str(place)) for part in SPLITS]
+    assert parts[0].class_names == ["ant", "bee"]
+    assert [part.ids for part in parts] == before
+    assert parts[0].skipped == dict.fromkeys(HIDDEN, "hidden, or a system's own")
+
+
+def test_hidden_entries_of_the_layouts_of_publishers(root):
+    """Of the bundled sets' readers, those that go by names and not by a list."""
+    for part in ("train", "test"):
+        miniatures.unpack(root.parent / "split" / part / "ant", {"0.jpg": miniatures.jpeg(0)})
+    junk = [
+        "train/.ipynb_checkpoints/0.jpg",
+        "train/ant/._0.jpg",
+        "test/ant/.ipynb_checkpoints/0.jpg",
+    ]
+    miniatures.unpack(root.parent / "split", dict.fromkeys(junk, miniatures.jpeg(0)))
+    train, test = both({"reader": "folders", "root": str(root.parent / "split")})
+    assert (train.ids, test.ids) == (["train/ant/0.jpg"], ["test/ant/0.jpg"])
+    names = {f"cat/n01_{photo}-{k}.png": b"" for photo in (1, 2) for k in (1, 2)}
+    miniatures.unpack(
+        root.parent / "sketches", names | {"cat/._n01_1-1.png": b"", ".x/n_1-1.png": b""}
+    )
+    train, test = both({"reader": "sketchy", "root": str(root.parent / "sketches")})
+    assert train.class_names == ["cat"] and len(train.ids) + len(test.ids) == 4
+
+
+def test_formats_that_are_known_and_not_read_never_vanish(root):
+    phone = {"bee/IMG_1.HEIC": b"x", "bee/2.avif": b"x", "cat/3.heic": b"x"}
+    miniatures.unpack(root, phone | {"bee/._IMG_1.HEIC": b"x"})
+    said = (
+        r"3 files are images of a format that is not read here, first 'bee/2\.avif'.*on_bad_image"
+    )
+    with pytest.raises(DatasetError, match=said):
+        both(birds(root))
+    skipped = both(birds(root, on_bad_image="skip"))[0].skipped
+    why = "an image of a format that is not read here"
+    assert {name for name, reason in skipped.items() if reason == why} == set(phone)
+    assert skipped["cat/"] == "a class folder without images"
+
+
+def test_what_is_left_out_is_said_when_the_split_is_drawn(root, caplog):
+    miniatures.unpack(root, {"top.jpg": miniatures.jpeg(0), "ant/._0.jpg": b"x"})
+    (root / "dog").mkdir()
+    datasets.find_split("mine", birds(root))
+    assert [record.getMessage() for record in caplog.records] == [
+        "mine: left out, an empty folder: 1, first 'dog/'.",
+        "mine: left out, in no class folder: 1, first 'top.jpg'.",
+    ]
+
+
+def test_a_class_with_too_few_images_stops_in_the_split_by_its_name(root):
+    miniatures.unpack(root, {"cat/0.jpg": miniatures.jpeg(0)})
+    with pytest.raises(DatasetError, match=r"mine: class 'cat' has a single image"):
+        datasets.find_split("mine", birds(root))
+    for number in range(6):
+        miniatures.unpack(root, {f"x{number}/0.jpg": miniatures.jpeg(0)})
+    with pytest.raises(DatasetError, match=r"'cat', 'x0', 'x1', 'x2', 'x3' and 2 more have"):
+        datasets.find_split("mine", birds(root))
+
+
+def test_a_class_without_an_image_in_one_of_two_folders(root):
+    for name in ("train/ant/0", "train/bee/0", "test/ant/0"):
+        miniatures.unpack(root.parent / "split", {f"{name}.jpg": miniatures.jpeg(0)})
+    with pytest.raises(DatasetError, match="no test image of class 'bee'"):
+        both(birds(root.parent / "split"))
+
+
+def test_the_default_share_yields_to_one_image_of_each_class(root):
+    for name in ("cat", "dog", "eel"):
+        miniatures.unpack(root, {f"{name}/{i}.jpg": miniatures.jpeg(i) for i in range(2)})
+    # sixteen images in five classes: a fifth of them is three
+    assert sorted(both(birds(root))[1].labels.tolist()) == [0, 1, 2, 3, 4]
+    with pytest.raises(DatasetError, match=r"3 test images cannot .* 5 to 11 .*`test_share`"):
+        both(birds(root, test_share=0.2))
 
 
 def test_exif_rotation(root):
@@ -257,6 +356,17 @@ def test_new_images_are_noticed(root):
     assert datasets.folder_stamp(birds(root)) != after
     assert datasets.folder_stamp({"reader": "cub", "root": str(root)}) == ""
     assert datasets.folder_stamp(birds(root / "none")) == ""
+
+
+@pytest.mark.parametrize("by", ["image_root", "SPARCL_DATA"])
+def test_new_images_are_noticed_wherever_the_folder_is_named(root, monkeypatch, by):
+    place = str(root.parent)
+    monkeypatch.setenv("SPARCL_DATA", place if by == "SPARCL_DATA" else "")
+    named = {"reader": "folder", "folder": "set"}, place if by == "image_root" else ""
+    before = datasets.folder_stamp(*named)
+    assert before == datasets.folder_stamp(birds(root)) != ""
+    miniatures.unpack(root / "ant", {"new.jpg": miniatures.jpeg(77)})
+    assert datasets.folder_stamp(*named) != before
 
 
 def test_content_that_no_suffix_stands_for_starts_no_decoder(root, monkeypatch):

@@ -188,9 +188,13 @@ def test_bad_images_are_skipped_and_listed_or_an_error(job, root, tmp_path):
     (root / whole[9]).write_bytes(miniatures.jpeg(0)[:200])
     (root / "notes.txt").write_text("x")
     path = tmp_path / "out" / "train.h5"
-    with pytest.raises(DatasetError, match=f"cannot decode image '{whole[3]}'.*on_bad_image: skip"):
+    with pytest.raises(
+        DatasetError, match=r"2 image\(s\) cannot be read.*on_bad_image: skip"
+    ) as refused:
         extract_split(path, **job)
-    assert not path.exists()
+    _, *named = str(refused.value).splitlines()
+    assert [line.split(":")[0].strip() for line in named] == [whole[3], whole[9]], "all at once"
+    assert named[0].endswith("the file is empty") and not path.exists()
     job["dataset_block"]["on_bad_image"] = "skip"
     manifest = extract_split(path, **job)
     data = store.read(path)
@@ -205,10 +209,50 @@ def test_bad_images_are_skipped_and_listed_or_an_error(job, root, tmp_path):
     for name in (whole[3], whole[9], "notes.txt"):
         (root / name).unlink()
     job["dataset_block"]["split"] = str(tmp_path / "list.txt")
-    lines = [f"test {kept[0]}\n"] + [f"train {name}\n" for name in kept[1:]]
+    held = (kept[0], kept[-1])  # one of each class
+    lines = [f"{'test' if name in held else 'train'} {name}\n" for name in kept]
     (tmp_path / "list.txt").write_text("".join(lines))
     extract_split(path, **job)
     assert not path.with_name("train.skipped.txt").exists(), "an old list does not stay"
+
+
+@pytest.mark.parametrize("first", ["fail", "skip"])
+def test_another_on_bad_image_keeps_finished_batches(
+    job, root, tmp_path, monkeypatch, caplog, first
+):
+    """The seventh image stops the second batch, or the disk is full when all batches are done."""
+    whole = split_of(root).ids
+    (root / whole[6]).write_bytes(b"")
+    path = tmp_path / "train.h5"
+
+    def full(*_, **__):
+        raise OSError("disk full")
+
+    job["dataset_block"]["on_bad_image"] = first
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write", full)
+        with pytest.raises((OSError, DatasetError)):
+            extract_split(path, **job)
+    second = {"fail": "skip", "skip": "fail"}[first]
+    job["dataset_block"]["on_bad_image"] = second
+    with caplog.at_level("INFO"):
+        if second == "skip":
+            assert extract_split(path, **job)["n"] == 17
+        else:
+            with pytest.raises(DatasetError, match=rf"1 image\(s\) .*\n  {whole[6]}: the file"):
+                extract_split(path, **job)
+    assert f"{4 if first == 'fail' else 18} of 18 images were done before" in caplog.text
+
+
+def test_many_bad_images_are_a_short_message_and_a_whole_log(job, root, tmp_path, caplog):
+    whole = split_of(root).ids
+    for name in whole[2:]:
+        (root / name).write_bytes(b"")
+    with pytest.raises(DatasetError, match=r"16 image\(s\).*") as refused:
+        extract_split(tmp_path / "train.h5", **job)
+    assert len(str(refused.value).splitlines()) == 10
+    assert str(refused.value).endswith("and 8 more; the log names all")
+    assert all(name in caplog.text for name in whole[2:])
 
 
 def test_a_class_without_readable_image_is_an_error(job, root, tmp_path):

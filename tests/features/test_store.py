@@ -47,6 +47,31 @@ def test_float32_without_blocks(tmp_path, content):
             data.using(kind)
 
 
+@pytest.mark.parametrize("classes", [1, 4000, 4001, 20_000])
+def test_any_number_of_classes_fits(tmp_path, content, classes):
+    """An HDF5 attribute ends at 64 KB, which an array of 4,095 names exceeds."""
+    names = [f"Klasse Nr. {number}, größer" for number in range(classes)]
+    content["labels"] = np.zeros(12, dtype=np.int32)
+    content["meta"]["split"] = "test"  # a class may lack test samples
+    manifest = store.write(tmp_path / "a.h5", class_names=names, **without(content, "class_names"))
+    assert manifest["classes"] == classes
+    assert store.read(tmp_path / "a.h5").class_names == names
+    assert store.header(tmp_path / "a.h5").class_names == names
+    store.verify(tmp_path / "a.h5")
+
+
+@pytest.mark.parametrize("stored", ["ant", '{"ant": 0}', '"ant"', "[[", '[["ant"], ["bee"]]'])
+def test_class_names_that_are_no_list(feature_file, stored):
+    with h5py.File(feature_file, "r+") as file:
+        file.attrs["class_names"] = stored
+    with pytest.raises(FeatureFileError, match="attributes are damaged"):
+        store.read(feature_file)
+
+
+def without(content, key):
+    return {name: value for name, value in content.items() if name != key}
+
+
 def test_what_a_method_reads(feature_file, content):
     data, arrays = store.read(feature_file), store.verify(feature_file)["arrays"]
     first, second = content["blocks"].transpose(1, 0, 2)

@@ -200,7 +200,7 @@ GROCERY = {
     "classes.csv": "Class Name,Class ID,Coarse\nApple,0,Fruit\nPear,1,Fruit\n",
     "train.txt": "train/a.png, 0, 0\ntrain/b.png, 1, 0\n",
     "val.txt": "val/c.png, 1, 0\n",
-    "test.txt": "test/d.png, 0, 0\n",
+    "test.txt": "test/d.png, 0, 0\ntest/e.png, 1, 0\n",
 }
 
 
@@ -212,7 +212,8 @@ def write_cub(folder: Path) -> list[str]:
 
 def write_grocery(folder: Path) -> list[str]:
     images = {
-        n: png(i) for i, n in enumerate(("train/a.png", "train/b.png", "val/c.png", "test/d.png"))
+        f"{name}.png": png(i)
+        for i, name in enumerate(("train/a", "train/b", "val/c", "test/d", "test/e"))
     }
     save(folder / "set", GROCERY | images)
     return [f"set/{name}" for name in GROCERY]
@@ -533,7 +534,7 @@ TARGETS = {
     "sums": Target(write_sums, read_sums),
     "params": Target(write_params, read_params),
     "cub": Target(write_cub, lambda f: read_images(f, "cub", 2, 2)),
-    "grocery": Target(write_grocery, lambda f: read_images(f, "grocery", 3, 1)),
+    "grocery": Target(write_grocery, lambda f: read_images(f, "grocery", 3, 2)),
     "tar": Target(write_tar, lambda f: read_images(f, "folders", 4, 4)),
     "wheel": Target(write_wheel, read_wheel),
     "weights": Target(write_weights, read_weights),

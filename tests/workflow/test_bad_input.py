@@ -59,7 +59,7 @@ def test_a_missing_feature_file_is_named(tiny: Path, run_tiny: Run) -> None:
 
 
 def test_hyperparameters_out_of_range(tiny: Path, run_tiny: Run) -> None:
-    """Each names its reason; the sound method finishes."""
+    """Each is named with its file and key before anything runs."""
     bad = {
         "bad-tau": {"ridge": 1.0, "tau": 1.5},
         "bad-ridge": {"ridge": 0, "tau": 0.5},
@@ -72,21 +72,19 @@ def test_hyperparameters_out_of_range(tiny: Path, run_tiny: Run) -> None:
 
     edit_params(tiny, change)
     run = run_tiny()
-    assert run.returncode != 0
-    said = [line for line in run.stdout.splitlines() if line.startswith("InputError: ")]
-    assert any("tau" in line and "1.5" in line for line in said), run.stdout
-    assert any("ridge" in line and "0" in line for line in said), run.stdout
-    assert records(tiny) == {"tiny-a/efficientnet-lite0/ncm/1993-0.json"}
-    assert leftovers(tiny) == []
+    assert run.returncode != 0 and "Traceback" not in run.stdout
+    assert "config/methods.yaml: bad-tau.hyper: tau = 1.5: " in run.stdout
+    assert "config/methods.yaml: bad-ridge.hyper: ridge = 0: " in run.stdout
+    assert records(tiny) == set() and leftovers(tiny) == []
 
 
 def test_fewer_classes_than_sessions(tiny: Path, run_tiny: Run) -> None:
     edit_params(tiny, lambda params: params["suites"]["tiny"].update(sessions=13))
     run = run_tiny()
-    assert run.returncode != 0
-    (said,) = {line for line in run.stdout.splitlines() if line.startswith("InputError: ")}
-    assert "12" in said and "13" in said
-    assert leftovers(tiny) == []
+    assert run.returncode != 0 and "Traceback" not in run.stdout
+    said = "config/suites/tiny.yaml: sessions: 'tiny-a': 12 classes cannot fill 13 sessions"
+    assert said in run.stdout
+    assert records(tiny) == set() and leftovers(tiny) == []
 
 
 def test_what_the_plan_refuses_is_said_without_a_traceback(clone: Path) -> None:

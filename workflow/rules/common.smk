@@ -22,7 +22,15 @@ ask(interpreter.check, sys.executable)
 ask(interpreter.check_folder, str(Path.cwd()))
 
 # Until here config holds what --config and --configfile say; from here on, everything (scripts too).
-config.update(ask(configuration.load, Path(workflow.basedir), config))
+# Jobs read what this process has checked.
+config.update(
+    ask(
+        configuration.load,
+        Path(workflow.basedir),
+        config,
+        build=workflow.is_main_process,
+    )
+)
 SUITE = config["suite"]
 
 
@@ -65,6 +73,11 @@ def frames(kind, name, suite):
     """Return what a figure or table reads; times count however old they are, as for the claims."""
     files = displays.frames(config, kind, name, suite)
     return [ancient(path) if path.startswith("timings/") else path for path in files]
+
+
+def stamp(dataset):
+    """Return what changes with the files of a data set of one's own."""
+    return folder_stamp(config["datasets"][dataset], config["extraction"]["image_root"])
 
 
 def timed(timing):

@@ -23,7 +23,7 @@ rule extract_features:
     threads: config["extraction"]["threads"]
     params:
         spec=lambda w: specs.extraction(config, w.dataset, w.backbone),
-        images=lambda w: folder_stamp(config["datasets"][w.dataset]),
+        images=lambda w: stamp(w.dataset),
     script:
         "../scripts/extract_features.py"
 
@@ -44,7 +44,7 @@ rule extract_shard:
     threads: config["extraction"]["threads"]
     params:
         spec=lambda w: specs.extraction(config, w.dataset, w.backbone),
-        images=lambda w: folder_stamp(config["datasets"][w.dataset]),
+        images=lambda w: stamp(w.dataset),
     script:
         "../scripts/extract_features.py"
 
@@ -83,7 +83,7 @@ rule list_split:
     threads: 1
     params:
         spec=lambda w: specs.split(config, w.dataset),
-        images=lambda w: folder_stamp(config["datasets"][w.dataset]),
+        images=lambda w: stamp(w.dataset),
     script:
         "../scripts/list_split.py"
 

@@ -5,15 +5,16 @@ DATA = (
     "sparcl.base.sealed",
     "sparcl.features.matching",
     "sparcl.features.store",
+    "sparcl.protocol.given",
     "sparcl.protocol.stress",
 )
 
 
 rule make_order:
     input:
-        unpack(lambda w: paths.order_inputs(config, w.suite, w.dataset)),
+        unpack(lambda w: paths.order_inputs(config, w.suite, w.dataset, w.order)),
         code=lambda w: script_code(
-            "make_order", *order_modules(config["suites"][w.suite]["order_rule"])
+            "make_order", *order_modules(config["suites"][w.suite])
         ),
     output:
         "results/orders/{suite}/{dataset}/{order}.json",

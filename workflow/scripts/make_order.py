@@ -1,25 +1,42 @@
-"""Write one class order, cut into sessions."""
+"""Write one class order, cut into sessions: drawn by a number, the class list's, or as a file states it."""
+
+import numpy as np
 
 from sparcl.base.files import read_json
 from sparcl.base.rows import prepared
 from sparcl.base.sealed import write_sealed
 from sparcl.features import matching, store
 from sparcl.pipeline import adapter
-from sparcl.protocol import orders, stream
+from sparcl.protocol import given, orders, stream
 
 
 def main(snakemake) -> None:
     stated, names = read_json(snakemake.input.manifest), dict(snakemake.wildcards)
     matching.check_path(snakemake.input.manifest, stated, names, "train")
     number, spec = int(names["order"]), snakemake.params.spec
-    cut = {key: spec[key] for key in ("sessions", "base_classes")}
-    parts = stream.split_sessions(stream.class_order(number, stated["classes"]), **cut)
-    if spec["order_rule"] != "random":
-        data = store.read(snakemake.input.train, snakemake.input.manifest)
-        features = prepared(data.features, spec["normalize"])
-        parts = orders.greedy(features, data.labels, parts, hard=spec["order_rule"] == "hard")
-    sessions = [part.tolist() for part in parts]
-    names |= {"order": number, "sessions": sessions, "sha256": stream.order_hash(sessions)}
+    hashed: list[list[int]] = []
+    if "order_file" in spec:
+        file = given.read(snakemake.input.given)
+        if file.ids is None:
+            sessions = file.positions(stated["class_names"])
+        else:
+            data = store.read(snakemake.input.train, snakemake.input.manifest)
+            ids = [identifier.decode() for identifier in data.ids.tolist()]
+            sessions, of_sample = file.arrivals(ids, data.labels)
+            names |= {"session_of_sample": of_sample}
+            hashed = [of_sample]
+    else:
+        cut = {key: spec[key] for key in ("sessions", "base_classes")}
+        drawn = stream.class_order(number, stated["classes"])
+        order = np.sort(drawn) if spec["order_rule"] == "identity" else drawn
+        parts = stream.split_sessions(order, **cut)
+        if spec["order_rule"] in ("mild", "hard"):
+            data = store.read(snakemake.input.train, snakemake.input.manifest)
+            features = prepared(data.features, spec["normalize"])
+            parts = orders.greedy(features, data.labels, parts, hard=spec["order_rule"] == "hard")
+        sessions = [part.tolist() for part in parts]
+    digest = stream.order_hash([*sessions, *hashed])
+    names |= {"order": number, "sessions": sessions, "sha256": digest}
     write_sealed(snakemake.output[0], names)
 
 

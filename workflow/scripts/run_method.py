@@ -4,7 +4,7 @@ from sparcl import methods
 from sparcl.base.sealed import ORDER, RUN, read_sealed, write_sealed
 from sparcl.features import matching, store
 from sparcl.pipeline import adapter
-from sparcl.protocol import experiment, stress
+from sparcl.protocol import experiment, given, stress
 
 
 def main(snakemake) -> None:
@@ -23,7 +23,11 @@ def main(snakemake) -> None:
     selection = snakemake.input.selection
     chosen = read_sealed(selection, RUN)["chosen"] if selection else {}
     hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)
-    record = experiment.run(train, test, order["sessions"], spec["learner"], hyper)
+    if "session_of_sample" in order:
+        streamed = order["sessions"], order["session_of_sample"]
+        record = given.run(train, test, *streamed, spec["learner"], hyper)
+    else:
+        record = experiment.run(train, test, order["sessions"], spec["learner"], hyper)
     names |= {"order": order["order"], "seed": seed, "learner": spec["learner"]}
     hashes = {f"{split}_sha256": d.meta["features_sha256"] for split, d in data.items()}
     hashes |= {

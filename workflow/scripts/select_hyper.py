@@ -4,7 +4,7 @@ from sparcl import methods
 from sparcl.base.sealed import ORDER, read_sealed, write_sealed
 from sparcl.features import matching, store
 from sparcl.pipeline import adapter
-from sparcl.protocol import selection, stress
+from sparcl.protocol import given, selection, stress
 
 
 def main(snakemake) -> None:
@@ -13,10 +13,14 @@ def main(snakemake) -> None:
     data = store.read(path, snakemake.input.manifests[0])
     matching.check_path(path, data.meta, names, "train")
     data = data.using(spec.get("features", "last"))
-    sessions = read_sealed(snakemake.input.order, ORDER)["sessions"]
+    order = read_sealed(snakemake.input.order, ORDER)
+    sessions = order["sessions"]
     hyper = methods.with_seed(spec["learner"], spec["hyper"], int(snakemake.wildcards.seed))
+    (train,) = stress.splits(spec, sessions, data)
+    if "session_of_sample" in order:  # a base class may have samples in later sessions too
+        train = given.parts(train, sessions, order["session_of_sample"])[0]
     chosen = selection.select(
-        *stress.splits(spec, sessions, data),
+        train,
         sessions[0],
         spec["learner"],
         hyper,

@@ -3,7 +3,7 @@
 from sparcl.base.sealed import ORDER, read_sealed, write_sealed
 from sparcl.features import matching, store
 from sparcl.pipeline import adapter
-from sparcl.protocol import diagnostics, stress
+from sparcl.protocol import diagnostics, given, stress
 
 
 def main(snakemake) -> None:
@@ -11,9 +11,9 @@ def main(snakemake) -> None:
     path = snakemake.input.train
     data = store.read(path, snakemake.input.manifests[0])
     matching.check_path(path, data.meta, names, "train")
-    order = read_sealed(snakemake.input.order, ORDER)["sessions"]
-    (train,) = stress.splits(spec, order, data)
-    parts = [train.rows(classes) for classes in order]
+    order = read_sealed(snakemake.input.order, ORDER)
+    (train,) = stress.splits(spec, order["sessions"], data)
+    parts = given.parts(train, order["sessions"], order.get("session_of_sample"))
     sessions = [(part.features, part.labels) for part in parts]
     traced = diagnostics.trace(sessions, spec["ridge"], spec["tau"], spec["modes"])
     advice = diagnostics.recommend(traced["sessions"], spec["recommend"])

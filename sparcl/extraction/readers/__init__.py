@@ -24,3 +24,5 @@ READERS: dict[str, Callable[[Storage, dict[str, Any]], Listing]] = {
     "grocery": read_grocery,
     "digits": read_digits,
 }
+# Those that take for a sample what a file's name says; the others follow lists.
+BY_NAME = ("folders", "classes", "folder", "sketchy")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import Any
 
-from sparcl.extraction.readers.listing import Listing, Sample, images, own
+from sparcl.extraction.readers.listing import Listing, Sample, class_folder, hidden, images, own
 from sparcl.extraction.splits import SPLITS
 from sparcl.extraction.storage.protocol import Storage
+
+HIDDEN = "hidden, or a system's own"
 
 
 def read_folders(storage: Storage, block: dict[str, Any]) -> Listing:
     """``{train,test}/<class>/<file>``; classes in alphabetical order."""
     samples: dict[str, list[tuple[str, str]]] = {"train": [], "test": []}
     for name in images(storage):
-        split, folder, _ = name.split("/")
-        samples[split].append((name, folder))
+        samples[name.split("/")[0]].append((name, class_folder(name, above=1)))
     classes = sorted({folder for _, folder in samples["train"]})
     label = {folder: number for number, folder in enumerate(classes)}
     return own(classes, *([(n, label[c]) for n, c in samples[s]] for s in SPLITS))
@@ -44,13 +44,18 @@ def is_split(names: list[str]) -> bool:
 
 
 def _classes(storage: Storage, block: dict[str, Any], keep_prefix: bool) -> Listing:
-    names = [name for name in images(storage) if not PurePosixPath(name).name.startswith(".")]
-    skipped = {name: "no image by its name" for name in set(storage.names()) - set(names)}
+    names = images(storage)
+    others = set(storage.names()) - set(names)
+    skipped = {name: HIDDEN if hidden(name) else "no image by its name" for name in others}
     split = is_split(names)
     depth = 1 if split else 0
     skipped |= {name: "in no class folder" for name in names if name.count("/") <= depth}
     names = [name for name in names if name.count("/") > depth]
     found = {name.split("/")[depth] for name in names}
+    shown = [name for name in others if name.count("/") > depth and not hidden(name)]
+    bare = {"/".join(name.split("/")[: depth + 1]) for name in shown}
+    bare -= {"/".join(name.split("/")[: depth + 1]) for name in names}
+    skipped |= {f"{folder}/": "a class folder without images" for folder in bare}
     classes = sorted(block.get("class_list") or found)
     if missing := [name for name in classes if name not in found]:
         raise ValueError(f"{len(missing)} of {len(classes)} classes have no image: {missing[0]}")

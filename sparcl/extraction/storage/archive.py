@@ -20,6 +20,7 @@ from sparcl.base.errors import DatasetError
 from sparcl.base.files import replacing
 from sparcl.base.locks import locked
 from sparcl.extraction.cache import cache_folder
+from sparcl.extraction.storage.protocol import EMPTY
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +99,7 @@ class TarStorage:
         self.archive = archive
         self.skipped: dict[str, str] = {}
         self._members: dict[str, tuple[int, int, int]] = {}  # name: offset, size, mtime
+        self._folders: set[str] = set()
         size = archive.stat().st_size
         try:
             with tarfile.open(archive, "r:") as tar:
@@ -108,6 +110,8 @@ class TarStorage:
                 f"{archive}: not an uncompressed tar archive, or truncated ({error}). Fetch it again, or unpack "
                 f"it so that {folder}/ lies beside it."
             ) from error
+        filled = {str(parent) for name in self._members for parent in PurePosixPath(name).parents}
+        self.skipped |= {f"{name}/": EMPTY for name in self._folders - filled}
         self._file = os.open(archive, os.O_RDONLY)
 
     def __del__(self) -> None:
@@ -121,9 +125,12 @@ class TarStorage:
                 f"{self.archive}: member {member.name!r} is a link, a device or leads out of its folder; refused. "
                 "Fetch the archive from a source you trust."
             )
-        if member.isdir() or path.parts[:1] != (folder,):
+        if path.parts[:1] != (folder,):
             return
         name = PurePosixPath(*path.parts[1:]).as_posix()
+        if member.isdir():
+            self._folders.add(name)
+            return
         if (
             member.sparse is not None
             or name in self._members

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from sparcl.base.errors import DatasetError
+from sparcl.extraction.storage.protocol import EMPTY
 
 
 class FolderStorage:
@@ -27,8 +28,10 @@ class FolderStorage:
     def _walk(self, inside: str, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
         info = os.stat(self.folder / inside)
         here = (*above, (info.st_dev, info.st_ino))
+        empty = True
         with os.scandir(self.folder / inside) as entries:
             for entry in entries:
+                empty = False
                 name = f"{inside}/{entry.name}" if inside else entry.name
                 if reason := self._odd(entry, here):
                     self.skipped[name.encode("utf-8", "backslashreplace").decode()] = reason
@@ -36,6 +39,8 @@ class FolderStorage:
                     yield name
                 elif len(above) != 1 or self._classes is None or entry.name in self._classes:
                     yield from self._walk(name, here)
+        if empty and inside:
+            self.skipped[f"{inside}/"] = EMPTY
 
     def _odd(self, entry: os.DirEntry[str], here: tuple[tuple[int, int], ...]) -> str:
         """Return why an entry cannot be used, or nothing."""

@@ -29,11 +29,10 @@ def open_storage(dataset: str, block: dict[str, Any], root: str = "", cache: str
     DatasetError : nowhere to be found (the message names every way to give the files), another file than the
         md5 says, or an unsafe archive
     """
-    base = block.get("root") or root or os.environ.get("SPARCL_DATA", "")
+    place = local_place(block, root)
     folder, archive, url = (block.get(key, "") for key in ("folder", "archive", "url"))
     remedy = _remedy(dataset, block)
-    if base:
-        place = Path(base).expanduser()
+    if place:
         if (place / folder).is_dir():
             return FolderStorage(place / folder, block.get("class_list"))
         if archive and (place / archive).is_file():
@@ -49,6 +48,12 @@ def open_storage(dataset: str, block: dict[str, Any], root: str = "", cache: str
     if not path.is_file():
         fetch(dataset, url, block["md5"], path, remedy)
     return open_archive(dataset, path, block, cache, remedy)
+
+
+def local_place(block: dict[str, Any], root: str = "") -> Path | None:
+    """Return the folder that `folder` and `archive` are looked for in, if anything names one."""
+    base = block.get("root") or root or os.environ.get("SPARCL_DATA", "")
+    return Path(base).expanduser() if base else None
 
 
 def _remedy(dataset: str, block: dict[str, Any]) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
+EMPTY = "an empty folder"
+
 
 class Storage(Protocol):
     """Named files of one data set, however they are stored. Several threads and processes may read at once.
 
     Attributes
     ----------
-    skipped : name to reason, of entries that are no readable files
+    skipped : name to reason, of entries that are no readable files; the name of a folder ends with /
     """
 
     skipped: dict[str, str]
