@@ -103,7 +103,7 @@ lint: $(VENV)/all
 $(VENV)/core: requirements/core.txt pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "$(PYTHON) is not Python 3.11 or newer. Name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@"$(PYTHON)" -m sparcl.pipeline.interpreter "$$PWD/$(VENV)/bin/python"
+	@"$(PYTHON)" -m sparcl.pipeline.interpreter "$(VENV)/bin/python"
 	@$(RUN) pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv $(VENV) || { \
 	  echo "$(PYTHON) could not make $(VENV). On Debian and Ubuntu the package python3-venv is missing." >&2; exit 1; }
 	@echo "Installing requirements/core.txt into $(VENV) ..."
