@@ -1,0 +1,47 @@
+"""What surrounds every script: its log, and one clear error."""
+
+from pathlib import Path
+
+import pytest
+from faults import failing, no_file_above
+
+from sparcl.base.errors import OutputError
+from sparcl.pipeline.adapter import logged
+
+
+def test_an_error_of_the_users_is_one_line_and_the_log_has_the_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "job.log"
+
+    def job() -> None:
+        with logged([str(log)]):
+            print("begun")
+            raise OutputError("a.json: cannot be written")
+
+    with pytest.raises(SystemExit) as ended:
+        job()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "OutputError: a.json: cannot be written\n"
+    assert log.read_text().startswith("begun\nTraceback")
+
+
+def test_a_log_that_cannot_be_written_is_named_and_the_job_does_not_begin(tmp_path: Path) -> None:
+    log, begun = tmp_path / "job.log", []
+    with failing(tmp_path, 1), logged([str(log)]):
+        begun.append(True)
+    log.unlink()
+    with failing(tmp_path, 0), pytest.raises(SystemExit) as ended, logged([str(log)]):
+        begun.append(False)
+    assert begun == [True] and not log.exists()  # the first one had its log
+    assert str(ended.value.code).startswith(f"OutputError: {log}: cannot be written")
+
+
+def test_a_log_that_is_full_ends_the_job_with_the_systems_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "job.log"
+    with no_file_above(0), pytest.raises(SystemExit) as ended, logged([str(log)]):
+        print("begun")
+    assert ended.value.code == 1
+    assert "File too large" in capsys.readouterr().err
