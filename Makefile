@@ -127,5 +127,5 @@ unlock: $(VENV)/core
 
 # What a killed job left under a temporary name (.NAME.PROCESS) goes too.
 clean:
-	find data paper -name '.*.[0-9]*' -delete
+	find data paper timings -name '.*.[0-9]*' -prune -exec rm -rf {} +
 	rm -rf results .snakemake build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
