@@ -105,7 +105,7 @@ lint: $(VENV)/all
 $(VENV)/core: requirements/core.txt pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "$(PYTHON) is not Python 3.11 or newer. Name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@"$(PYTHON)" -m sparcl.pipeline.interpreter "$$PWD/$(VENV)/bin/python"
+	@"$(PYTHON)" -m sparcl.pipeline.interpreter "$(VENV)/bin/python"
 	@$(RUN) pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv $(VENV) || { \
 	  echo "$(PYTHON) could not make $(VENV). On Debian and Ubuntu the package python3-venv is missing." >&2; exit 1; }
 	@echo "Installing requirements/core.txt into $(VENV) ..."
@@ -129,5 +129,5 @@ unlock: $(VENV)/core
 
 # What a killed job left under a temporary name (.NAME.PROCESS) goes too.
 clean:
-	find data paper -name '.*.[0-9]*' -delete
+	find data paper timings -name '.*.[0-9]*' -prune -exec rm -rf {} +
 	rm -rf results .snakemake build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

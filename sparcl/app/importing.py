@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import tempfile
 from collections.abc import Iterator
@@ -209,7 +210,8 @@ def write(out: Path, train: Samples, test: Samples) -> list[str]:
     names = np.unique(train.labels)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
+        name = f".{out.name}.{os.getpid()}-"  # as a file's, so that `make clean` finds it
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=name) as folder:
             for split, samples in (("train", train), ("test", test)):
                 meta = {
                     "dataset": dataset,

@@ -39,9 +39,12 @@ def check_out(out: Path, inputs: Iterable[Path]) -> None:
 
 
 @contextmanager
-def one_at_a_time(model: Path | None) -> Iterator[None]:
-    """Let processes that append to one saved model wait for each other: each reads what the one before wrote."""
-    if model is None or not model.is_file():
+def one_at_a_time(model: Path | None, out: Path) -> Iterator[None]:
+    """Let processes that append to one saved model wait for each other: each reads what the one before wrote.
+
+    A model that is only read needs no lock, and its folder may be read-only.
+    """
+    if model is None or not model.is_file() or not _same(model, out):
         yield
         return
     model = model.resolve()

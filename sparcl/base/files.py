@@ -52,14 +52,24 @@ def replacing(path: str | Path) -> Iterator[Path]:
             yield temporary
             _sync(temporary)
             os.replace(temporary, path)
-            _sync(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
+        raise unwritable(path, error, "nothing half-written stays under this name") from error
+    try:
+        _sync(path.parent)
+    except OSError as error:
         raise OutputError(
-            f"{path}: cannot be written ({error.strerror or error}). {advice(error)}, then run again; nothing "
-            "half-written stays under this name."
+            f"{path}: is written, whole, but the system does not confirm its name ({error.strerror or error}), which a "
+            "power failure may take away. Check the disk, and whether the file is there, before you run again."
         ) from error
+
+
+def unwritable(path: Path, error: OSError, then: str) -> OutputError:
+    """Return the error for a file that the system refuses to write: with what helps, and what the next run finds."""
+    return OutputError(
+        f"{path}: cannot be written ({error.strerror or error}). {advice(error)}, then run again; {then}."
+    )
 
 
 def advice(error: OSError) -> str:

@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from sparcl.base.files import unwritable
+
 logger = logging.getLogger(__name__)
 
 # What a shared file system answers that keeps no locks.
@@ -20,8 +22,12 @@ def locked(path: Path) -> Iterator[None]:
     """Hold the lock file ``path`` while the block runs; a second process that wants it waits.
 
     Where the file system keeps no locks, a warning says so and the block runs without.
+
+    Raises
+    ------
+    OutputError
+        When the system refuses the file or the lock.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     with open_locked(path):
         try:
             yield
@@ -30,7 +36,21 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def open_locked(path: Path) -> BinaryIO:
-    """Return the file ``path``, made if missing, open for appending and locked until it is closed."""
+    """Return the file ``path``, made if missing with its folder, open for appending and locked until it is closed.
+
+    Raises
+    ------
+    OutputError
+        When the system refuses the file or the lock.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return _locked_file(path)
+    except OSError as error:
+        raise unwritable(path, error, "nothing was done without this lock") from error
+
+
+def _locked_file(path: Path) -> BinaryIO:
     while True:
         file = open(path, "a+b")
         try:

@@ -15,8 +15,11 @@ import hashlib
 import json
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sparcl.base.files import unwritable
 from sparcl.base.locks import open_locked
 
 logger = logging.getLogger(__name__)
@@ -33,6 +36,10 @@ class WorkFile:
     path : where it lies; made if missing
     fingerprint : a file with another one is discarded, since its chunks belong to other features
 
+    Raises
+    ------
+    OutputError : the system refuses to write; the chunks before stay
+
     Attributes
     ----------
     chunks : list of bytes, the finished chunks in order
@@ -41,10 +48,10 @@ class WorkFile:
     def __init__(self, path: Path, fingerprint: str) -> None:
         self.path = path
         self.chunks: list[bytes] = []
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._file = open_locked(path)
         self._header = (json.dumps({"fingerprint": fingerprint}) + "\n").encode()
-        self._load()
+        with self._writing():
+            self._load()
 
     def _load(self) -> None:
         self._file.seek(0)
@@ -81,16 +88,26 @@ class WorkFile:
 
     def append(self, chunk: bytes) -> None:
         """Add a finished chunk; from here on it survives the end of this process."""
-        self._file.write(len(chunk).to_bytes(LENGTH_BYTES, "little"))
-        self._file.write(self._digest(chunk))
-        self._file.write(chunk)
-        self._file.flush()
+        with self._writing():
+            self._file.write(len(chunk).to_bytes(LENGTH_BYTES, "little"))
+            self._file.write(self._digest(chunk))
+            self._file.write(chunk)
+            self._file.flush()
         self.chunks.append(chunk)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            self.close()
+            raise unwritable(self.path, error, "finished chunks stay") from error
 
     def remove(self) -> None:
         """Delete the file once its chunks have reached their feature file; the lock is held until `close`."""
         self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Release the lock."""
-        self._file.close()
+        """Release the lock; what cannot be written now was refused before."""
+        with suppress(OSError):
+            self._file.close()

@@ -5,9 +5,11 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
 from typing import NoReturn, TextIO
 
 from sparcl.base.errors import SparclError
+from sparcl.base.files import unwritable
 
 
 @contextmanager
@@ -17,7 +19,10 @@ def logged(log: Sequence[str]) -> Iterator[None]:
     A SparclError is the user's to mend, and so are a full disk and too little memory: the message
     is shown without a traceback, which the log keeps.  Any other exception passes with everything.
     """
-    file = open(log[0], "w", encoding="utf-8", buffering=1)
+    try:
+        file = open(log[0], "w", encoding="utf-8", buffering=1)
+    except OSError as error:
+        sys.exit(f"OutputError: {unwritable(Path(log[0]), error, 'this job has not begun')}")
     try:
         with redirect_stdout(file), redirect_stderr(file):
             logging.basicConfig(stream=file, level=logging.INFO, force=True)

@@ -1,9 +1,10 @@
 """Whether Snakemake can start jobs, judged by the paths of the interpreter and of the project.
 
 The Makefile asks before it installs anything, so this file needs no package:
-``python -m sparcl.pipeline.interpreter PATH`` ends with the reason, if there is one.
+``python -m sparcl.pipeline.interpreter PATH``, started in the project's folder, ends with the reason, if there is one.
 """
 
+import os
 import re
 import sys
 
@@ -28,8 +29,9 @@ def check(path: str) -> None:
     if found := sorted(set(SPECIAL.findall(path))):
         raise ConfigError(
             f"{path!r}: Snakemake starts jobs with this interpreter and writes its path into commands without quotes, "
-            f"but the path contains {', '.join(map(repr, found))}. Nothing has run. Move the project, or its "
-            "environment, to a folder without these characters and install it there again."
+            f"but the path contains {', '.join(map(repr, found))}. Nothing has run. Move the project to a folder "
+            "without these characters and install it there again, or keep the environment in such a folder (make "
+            "VENV=FOLDER)."
         )
 
 
@@ -50,6 +52,7 @@ def check_folder(path: str) -> None:
 
 if __name__ == "__main__":
     try:
-        check(sys.argv[1])
+        check_folder(os.getcwd())
+        check(os.path.abspath(sys.argv[1]))
     except ConfigError as error:
         sys.exit(str(error))

@@ -107,6 +107,19 @@ def test_content_is_on_the_disk_before_its_name_and_the_name_before_the_end(
     assert done == ["file", "name", "folder"]
 
 
+def test_a_name_that_is_not_confirmed_is_said_to_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fsync(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(OutputError, match="is written, whole"):
+        write_json(tmp_path / "a.json", 1)
+    assert read_json(tmp_path / "a.json") == 1
+
+
 def test_json_that_is_nested_too_deep_is_named(tmp_path: Path) -> None:
     (tmp_path / "deep.json").write_text("[" * 200_000)
     with pytest.raises(InputError, match=r"deep\.json.*Delete"):

@@ -6,8 +6,10 @@ import threading
 import time
 
 import pytest
+from faults import no_file_above
 
 from sparcl.base import locks
+from sparcl.base.errors import OutputError
 from sparcl.base.locks import locked
 from sparcl.extraction.work_file import WorkFile
 
@@ -138,5 +140,21 @@ def test_a_lock_that_fails_otherwise_is_an_error(path, monkeypatch):
         raise OSError(errno.EIO, "broken")
 
     monkeypatch.setattr(locks.fcntl, "flock", refuse)
-    with pytest.raises(OSError, match="broken"):
+    with pytest.raises(OutputError, match=r"\.train\.work: .*broken.*disk or its connection"):
         WorkFile(path, "abc")
+
+
+@pytest.mark.parametrize("room", [0, 1, 40, 41, 600])
+def test_a_full_disk_keeps_the_chunks_before(path, room):
+    """Wherever in a record the disk is full, and in the header of a new file."""
+    work = WorkFile(path, "abc")
+    with (
+        no_file_above(path.stat().st_size + room),
+        pytest.raises(OutputError, match=r"\.train\.work: .*File too large.*finished chunks stay"),
+    ):
+        work.append(b"x" * 1000)
+    work.close()
+    assert reopened(path) == CHUNKS
+    with no_file_above(room // 40), pytest.raises(OutputError, match=r"other\.work"):
+        WorkFile(path.with_name("other.work"), "abc")
+    assert reopened(path.with_name("other.work")) == []

@@ -1,12 +1,51 @@
-"""What a script says reaches its log, and what a person should see reaches the terminal too."""
+"""What surrounds every script: its log, and one clear error."""
 
 import logging
 from pathlib import Path
 
 import pytest
+from faults import failing, no_file_above
 
-from sparcl.base.errors import DatasetError
-from sparcl.pipeline import adapter
+from sparcl.base.errors import OutputError
+from sparcl.pipeline.adapter import logged
+
+
+def test_an_error_of_the_users_is_one_line_and_the_log_has_the_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "job.log"
+
+    def job() -> None:
+        with logged([str(log)]):
+            print("begun")
+            raise OutputError("a.json: cannot be written")
+
+    with pytest.raises(SystemExit) as ended:
+        job()
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == "OutputError: a.json: cannot be written\n"
+    assert log.read_text().startswith("begun\nTraceback")
+
+
+def test_a_log_that_cannot_be_written_is_named_and_the_job_does_not_begin(tmp_path: Path) -> None:
+    log, begun = tmp_path / "job.log", []
+    with failing(tmp_path, 1), logged([str(log)]):
+        begun.append(True)
+    log.unlink()
+    with failing(tmp_path, 0), pytest.raises(SystemExit) as ended, logged([str(log)]):
+        begun.append(False)
+    assert begun == [True] and not log.exists()  # the first one had its log
+    assert str(ended.value.code).startswith(f"OutputError: {log}: cannot be written")
+
+
+def test_a_log_that_is_full_ends_the_job_with_the_systems_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "job.log"
+    with no_file_above(0), pytest.raises(SystemExit) as ended, logged([str(log)]):
+        print("begun")
+    assert ended.value.code == 1
+    assert "File too large" in capsys.readouterr().err
 
 
 def test_warnings_of_this_project_reach_the_terminal(
@@ -14,19 +53,10 @@ def test_warnings_of_this_project_reach_the_terminal(
 ) -> None:
     """Those of other packages, and what is only told, stay in the log."""
     for _ in range(2):  # no handler is left behind, which would say it twice
-        with adapter.logged([str(tmp_path / "log")]):
+        with logged([str(tmp_path / "log")]):
             logging.getLogger("sparcl.extraction").warning("an empty folder")
             logging.getLogger("sparcl.extraction").info("going on")
             logging.getLogger("timm").warning("deprecated")
     assert capfd.readouterr().err.splitlines() == ["an empty folder"] * 2
     log = (tmp_path / "log").read_text()
     assert all(text in log for text in ("an empty folder", "going on", "deprecated"))
-
-
-def test_an_error_to_mend_is_one_sentence_on_the_terminal(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit), adapter.logged([str(tmp_path / "log")]):
-        raise DatasetError("no image")
-    assert capfd.readouterr().err == "DatasetError: no image\n"
-    assert "Traceback" in (tmp_path / "log").read_text()

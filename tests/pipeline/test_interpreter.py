@@ -1,6 +1,7 @@
 """Paths of interpreters: those that a shell takes as they are pass."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -9,10 +10,14 @@ from sparcl.pipeline.interpreter import check
 
 
 @pytest.mark.parametrize("character", [chr(code) for code in range(1, 127)])
-def test_what_bash_takes_for_something_else_is_refused(character: str) -> None:
+def test_what_bash_takes_for_something_else_is_refused(character: str, tmp_path: Path) -> None:
     path = f"/x{character}y"
     said = subprocess.run(
-        ["bash", "-c", f"printf '%s.' {path}"], capture_output=True, text=True, check=False
+        ["bash", "-c", f"printf '%s.' {path}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
     )
     try:
         check(path)

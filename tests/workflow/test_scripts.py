@@ -11,11 +11,12 @@ from typing import Any
 import dictionary
 import numpy as np
 import pytest
-from copies import ROOT
+from copies import ROOT, tree
+from faults import failing
 from tiny_suite import write_split
 
 from sparcl.app.sums_file import SumsFile
-from sparcl.base.errors import FeatureFileError, InputError
+from sparcl.base.errors import FeatureFileError, InputError, OutputError
 from sparcl.base.rows import unit
 from sparcl.base.sealed import write_sealed
 from sparcl.features import layout, shards, store
@@ -452,3 +453,81 @@ def test_every_script_is_called_here() -> None:
     scripts = {path.stem for path in SCRIPTS.glob("*.py")} - {"extract_features", "list_split"}
     assert len(scripts) > 5
     assert {name for name in scripts if f'call("{name}"' not in "".join(text.split())} == set()
+
+
+def test_from_shards_to_a_record(tmp_path: Path, features: Callable[[str], Path]) -> None:
+    train, test = features("train"), features("test")
+    view = tmp_path / "cut" / "train.h5"
+    shards.cut(train, view, 2)
+    order = tmp_path / "tiny/tiny-a/1993.json"
+    write_order(order, np.arange(12).reshape(3, 4).tolist())
+    names = {"split": "train", "scale": "unit", "method": "acil"}
+    parts = [tmp_path / f"sums/{k}-of-2.npz" for k in (1, 2)]
+    for k, part in enumerate(parts, 1):
+        shard = view.parent / f"train.shards/{k}-of-2.h5"
+        inputs = Files(features=shard, manifest=shard.with_suffix(".json"), order=order)
+        call("sum_shard", inputs, [part], wildcards=names)
+    total = tmp_path / "sums.npz"
+    manifests = [path.with_suffix(".json") for path in (train, test)]
+    call(
+        "merge_sums", Files(sums=parts, train=view, manifests=[view.with_suffix(".json")]), [total]
+    )
+    inputs = Files(
+        train=manifests[0],
+        test=test,
+        manifests=manifests[1:],
+        order=order,
+        selection=[],
+        sums=total,
+    )
+    record = tmp_path / "runs/tiny/tiny-a/efficientnet-lite0/acil/1993-0.json"
+    spec = {"learner": "acil", "hyper": {"ridge": 1.0}} | UNTOUCHED
+    call("run_from_sums", inputs, [record], wildcards=names, spec=spec)
+    got = json.loads(record.read_text(encoding="utf-8"))
+    rows = [Split(unit(store.read(p).features), store.read(p).labels) for p in (train, test)]
+    ran = run(*rows, json.loads(order.read_text())["sessions"], "acil", {"ridge": 1.0})
+    assert got == got | json.loads(json.dumps(ran))
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        test_from_features_to_figures,
+        test_from_shards_to_a_record,
+        test_shards_are_merged,
+    ],
+)
+def test_every_write_of_a_script_may_fail(
+    flow: Callable[..., None],
+    tmp_path: Path,
+    features: Callable[[str], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever its outputs held stays or is replaced whole, and the same job then succeeds."""
+
+    def fails_first(script: str, *given: Any, **more: Any) -> None:
+        before = tree(tmp_path)
+        succeeds(script, *given, **more)
+        whole = tree(tmp_path)
+        made = [name for name, content in whole.items() if before.get(name) != content]
+        with failing(tmp_path, None) as disk:  # again, now that the folders are there
+            succeeds(script, *given, **more)
+        assert made and disk.steps >= 4 * len(made)  # opened, confirmed, renamed, confirmed
+        for name in made:
+            (tmp_path.parent / name).write_text("old")
+        # Drawing takes its time: of a figure's steps the first and the last.
+        skipped = disk.steps - 1 if script == "draw_figure" else 1
+        for step in range(0, disk.steps, skipped):
+            with failing(tmp_path, step), pytest.raises(OutputError) as caught:
+                succeeds(script, *given, **more)
+            assert any(Path(name).name in str(caught.value) for name in made)
+            left = tree(tmp_path)
+            assert left.keys() == whole.keys()
+            for name, content in left.items():
+                assert content in (whole[name], b"old" if name in made else None), (script, name)
+        succeeds(script, *given, **more)
+        assert tree(tmp_path) == whole
+
+    succeeds = call
+    monkeypatch.setitem(globals(), "call", fails_first)
+    flow(tmp_path, features, *([monkeypatch] if flow is test_from_features_to_figures else []))

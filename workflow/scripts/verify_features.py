@@ -2,6 +2,7 @@
 
 import shutil
 
+from sparcl.base.files import replacing
 from sparcl.features import matching, store
 from sparcl.pipeline import adapter
 
@@ -10,7 +11,8 @@ def main(snakemake) -> None:
     path, names = snakemake.input.features, dict(snakemake.wildcards)
     stated = store.verify(path, snakemake.input.manifest)
     matching.check_path(path, stated, names, names["split"])
-    shutil.copyfile(snakemake.input.manifest, snakemake.output[0])
+    with replacing(snakemake.output[0]) as temporary:
+        shutil.copyfile(snakemake.input.manifest, temporary)
 
 
 if __name__ == "__main__":

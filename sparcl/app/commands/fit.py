@@ -58,7 +58,7 @@ def run(chosen: argparse.Namespace) -> None:
         raise InputError("Nothing says what to fit: give --method, or --append with a saved model.")
     if (chosen.order is None) != (chosen.sessions is None):
         raise InputError("--order and --sessions go together: a class order is cut into sessions.")
-    with one_at_a_time(chosen.append):
+    with one_at_a_time(chosen.append, chosen.out):
         model = _started(chosen)
         for samples, classes in fitting.fit(model, chosen.features, _plan(chosen)):
             print(f"session {model.learner.session}: {samples} samples of {classes} classes")
