@@ -1,7 +1,30 @@
 """SPARCL: analytic class-incremental learning on frozen features.
 
-The package imports in milliseconds and needs numpy and scipy only; pandas, h5py and matplotlib
-are imported where they are used, and torch only under :mod:`sparcl.features`.
+The package imports in milliseconds and needs numpy, scipy and h5py only, the last where feature files are read;
+what an extra brings is imported where it is used.
+
+``sparcl.build`` gives a learner (docs/library.md).
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sparcl.app.building import build
+
 __version__ = "0.1.0"
+__all__ = ["__version__", "build"]
+
+DOORS = {"build": "sparcl.app.building"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a door when it is first used."""
+    if name not in DOORS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(DOORS[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *DOORS})

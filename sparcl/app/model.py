@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl import methods
+from sparcl.app.building import build
 from sparcl.app.counted import Counted
 from sparcl.base.errors import InputError
 from sparcl.base.npz import read_npz
@@ -42,8 +43,8 @@ class Model:
 
     @classmethod
     def build(cls, method: str, hyper: dict[str, Any], normalize: bool) -> Self:
-        """Return a model that has seen nothing; InputError as :func:`sparcl.methods.build`."""
-        learner = methods.build(method, **hyper)
+        """Return a model that has seen nothing; InputError as :func:`sparcl.build`."""
+        learner = build(method, normalize=normalize, **hyper)
         return cls(learner, terms(method, methods.hyperparameters(method) | hyper, normalize))
 
     @classmethod
@@ -56,6 +57,7 @@ class Model:
             own, names, fitted = (card[key] for key in ("terms", "class_names", "fitted"))
             kind = type(methods.build(own["method"], **own["hyper"]))
             learner = kind.from_state(state)
+            learner.normalize = own["normalisation"] == NORMALISATION[True]
             if np.max(learner.classes, initial=-1) >= len(names):
                 raise ValueError("a class without a name")
             if learner.logits(np.eye(1, learner.d)).shape != (1, len(learner.classes)):

@@ -30,6 +30,9 @@ def hyperparameters(name: str) -> dict[str, Any]:
 def build(name: str, **hyper: Any) -> Learner:
     """Build the learner ``name``; hyper-parameters left out take their documented defaults.
 
+    It takes rows as they are given, as the workflow wants it, which prepares them once for all methods.
+    The door for people is :func:`sparcl.build`, whose learners normalise.
+
     Raises
     ------
     InputError
