@@ -3,7 +3,8 @@
 The package imports in milliseconds and needs numpy, scipy and h5py only, the last where feature files are read;
 what an extra brings is imported where it is used.
 
-``sparcl.build`` gives a learner (docs/library.md).
+``sparcl.build`` gives a learner, ``sparcl.Classifier`` one with scikit-learn's conventions, and ``sparcl.load`` opens
+what was saved (docs/library.md).
 """
 
 from importlib import import_module
@@ -11,11 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sparcl.app.building import build
+    from sparcl.app.classifier import Classifier
+    from sparcl.app.loading import load
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "build"]
+__all__ = ["Classifier", "__version__", "build", "load"]
 
-DOORS = {"build": "sparcl.app.building"}
+DOORS = {
+    "Classifier": "sparcl.app.classifier",
+    "build": "sparcl.app.building",
+    "load": "sparcl.app.loading",
+}
 
 
 def __getattr__(name: str) -> Any:

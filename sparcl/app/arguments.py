@@ -40,11 +40,16 @@ def sessions(path: Path) -> list[NDArray[np.int64]]:
     InputError
         When the file holds something else, or other sessions than its hash says.
     """
-    content = read_json(path)
+    if not path.is_file():
+        raise InputError(f"{path}: no such order file. Correct the path.")
+    try:
+        content = read_json(path)
+    except InputError:
+        content = None  # a csv, say
     found = content.get("sessions") if isinstance(content, dict) else None
     if not isinstance(found, list) or not all(map(_is_session, found)):
         raise InputError(
-            f'{path}: not a class order. Expected {{"sessions": [[3, 1], [0, 2]]}}, whole numbers from 0 '
+            f'{path}: not a class order in JSON. Expected {{"sessions": [[3, 1], [0, 2]]}}, whole numbers from 0 '
             "that are positions in the files' class list."
         )
     if content.get("sha256", own := order_hash(found)) != own:

@@ -149,6 +149,11 @@ class Composed(Summed):
         """Whether the map keeps samples, by design."""
         return self.map.keeps_samples
 
+    @property
+    def posterior(self) -> bool:  # type: ignore[override]
+        """Whether the head's scores are log-probabilities."""
+        return self.head.posterior
+
     # --- a session in parts ------------------------------------------------------------------
 
     @property

@@ -46,10 +46,12 @@ class Learner(Stateful, ABC):
     failure : why a session could not be learned to its end, which makes the learner unusable
     open : labels that are new in a session that comes in parts; None between sessions
     dtype : working precision
+    posterior : whether scores are log-probabilities of the classes, up to a constant a row
     keeps_samples : whether samples themselves are kept, by design of the method
     """
 
     normalize: bool = field(default=False, kw_only=True)
+    posterior: ClassVar[bool] = False
     keeps_samples: ClassVar[bool] = False
     dtype = "float64"  # a setting of some learners
     kept: ClassVar[dict[str, Shape | None]] = {

@@ -48,7 +48,8 @@ sys.modules.update(dict.fromkeys({EXTRAS}))  # None: importing it raises ImportE
 import figures, sparcl
 for package in (sparcl, figures):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if not module.name.startswith("sparcl.trained."):  # rests on torch, by its purpose
+        needs = ("sparcl.trained.", "sparcl.app.classifier")  # torch, scikit-learn: by their purpose
+        if not module.name.startswith(needs):
             importlib.import_module(module.name)
         print(module.name)
 """
