@@ -32,6 +32,13 @@ def natural(text: str) -> int:
     return int(text)
 
 
+def positive(text: str) -> int:
+    """Read a whole number of at least 1, as :func:`natural`."""
+    if not (number := natural(text)):
+        raise argparse.ArgumentTypeError("0 is not a whole number from 1")
+    return number
+
+
 def sessions(path: Path) -> list[NDArray[np.int64]]:
     """Return the classes of each session of an order file, as the workflow writes them.
 

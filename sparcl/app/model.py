@@ -58,8 +58,9 @@ class Model:
             card = json.loads(str(state.pop("card")))
             counted = Counted(state.pop("samples"))
             own, names, fitted = (card[key] for key in ("terms", "class_names", "fitted"))
-            kind = type(methods.build(own["method"], **own["hyper"]))
-            learner = kind.from_state(state)
+            if own["hyper"].keys() != methods.hyperparameters(own["method"]).keys():
+                raise ValueError("hyper-parameters of another method")
+            learner = type(methods.build(own["method"])).from_state(state)
             learner.normalize = own["normalisation"] == NORMALISATION[True]
             if np.max(learner.classes, initial=-1) >= len(names):
                 raise ValueError("a class without a name")

@@ -7,6 +7,7 @@ from typing import Any
 
 from sparcl.base.errors import InputError
 from sparcl.learners.learner import Learner
+from sparcl.parts.core import check_one_size
 
 
 def names() -> list[str]:
@@ -43,7 +44,7 @@ def build(name: str, **hyper: Any) -> Learner:
 
 
 def checked(name: str, hyper: dict[str, Any]) -> dict[str, Any]:
-    """Return ``hyper`` if method ``name`` knows all its keys, else raise InputError."""
+    """Return ``hyper`` if method ``name`` knows all its keys and none excludes another, else raise InputError."""
     allowed = hyperparameters(name)
     unknown = sorted(set(hyper) - set(allowed))
     if unknown:
@@ -51,6 +52,7 @@ def checked(name: str, hyper: dict[str, Any]) -> dict[str, Any]:
             f"Method {name!r} has no hyper-parameter {', '.join(map(repr, unknown))}. "
             f"It has: {', '.join(allowed) or 'none'}."
         )
+    check_one_size(hyper)
     return hyper
 
 

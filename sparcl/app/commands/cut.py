@@ -17,7 +17,7 @@ def add(commands: Any) -> None:
         "the file is. The manifest stays the same.",
     )
     parser.add_argument("features", type=Path, metavar="FILE.h5")
-    parser.add_argument("--shards", type=arguments.natural, required=True, metavar="N")
+    parser.add_argument("--shards", type=arguments.positive, required=True, metavar="N")
     arguments.add_out(
         parser, "VIEW.h5", "where the view is written; the shards get a folder beside it"
     )

@@ -39,7 +39,7 @@ def add(commands: Any) -> None:
         help='the classes of each session: {"sessions": [[3, 1], [0, 2]]}',
     )
     parser.add_argument(
-        "--sessions", type=arguments.natural, metavar="T", help="sessions of --order"
+        "--sessions", type=arguments.positive, metavar="T", help="sessions of --order"
     )
     arguments.add_raw(parser)
     parser.add_argument(

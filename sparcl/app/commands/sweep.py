@@ -36,7 +36,7 @@ def add(commands: Any) -> None:
         metavar="NUMBER",
         help="class orders",
     )
-    parser.add_argument("--sessions", type=arguments.natural, required=True, metavar="T")
+    parser.add_argument("--sessions", type=arguments.positive, required=True, metavar="T")
     parser.add_argument(
         "--out", type=Path, metavar="FILE.json", help="write the counts of every session too"
     )
