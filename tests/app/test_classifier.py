@@ -17,7 +17,6 @@ from sparcl.app.cli import main
 from sparcl.base.errors import ArgumentError, InputError
 from sparcl.features import store
 from sparcl.learners.composed import Composed
-from sparcl.methods import sparcl_plus
 from sparcl.protocol import experiment, stream, stress
 
 CUB = Path(__file__).resolve().parents[2] / "data/features/cub-50/efficientnet-lite0"
@@ -32,12 +31,6 @@ def drawn(seed: int = 0, n: int = 80, d: int = 8) -> tuple[np.ndarray, np.ndarra
     return 3 * centres[y] + rng.standard_normal((n, d)), NAMES[y]
 
 
-@pytest.fixture
-def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default method with another default width, which costs seconds and not minutes."""
-    monkeypatch.setitem(sparcl_plus.build.__kwdefaults__, "width", 20)
-
-
 @pytest.mark.parametrize(
     ("method", "normalize"),
     [
@@ -45,20 +38,12 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
         *(("acil", True), ("acil", False), ("sparcl", True), ("ncm", True)),
     ],
 )
-@pytest.mark.usefixtures("narrow")
 @pytest.mark.filterwarnings("ignore")  # of scikit-learn on what it tries
 def test_scikit_learns_own_checks(method: str, normalize: bool) -> None:
     done = check_estimator(sparcl.Classifier(method, normalize=normalize))
     assert [check["check_name"] for check in done if check["status"] != "passed"] == [
         "check_array_api_input"  # of arrays on other devices; needs a package of its own
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_scikit_learns_own_checks_at_full_width() -> None:
-    done = check_estimator(sparcl.Classifier())
-    assert {check["status"] for check in done} == {"passed", "skipped"}
 
 
 # --- three doors ----------------------------------------------------------------------------------
@@ -69,7 +54,7 @@ def test_scikit_learns_own_checks_at_full_width() -> None:
     [
         ("acil", {"ridge": 0.1}, 1),
         ("sparcl", {"ridge": 0.1, "tau": 0.5, "refresh": 1}, 3),
-        ("sparcl-plus", {"width": 50, "seed": 4}, 2),
+        ("sparcl-plus", {"seed": 4}, 2),
     ],
 )
 def test_every_door_counts_what_the_workflow_counts(

@@ -159,7 +159,7 @@ def test_none_of_something(command: list[str], capsys: pytest.CaptureFixture[str
     assert "0 is not a whole number from 1" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("method", ["sparcl", "sparcl-plus", "sparcl-alg1"])
+@pytest.mark.parametrize("method", ["sparcl", "sparcl-alg1"])
 def test_rank_or_energy_in_every_door(method: str, write: Callable[..., str]) -> None:
     write("train.h5", 1)
     both = {"tau": 0.5, "k": 2}
@@ -171,7 +171,7 @@ def test_rank_or_energy_in_every_door(method: str, write: Callable[..., str]) ->
         sparcl.build("compose", core={"spectral": both})
     # a rank alone: a saved model opens again, though tau has a default
     fit = ["fit", "--method", method, "--set", "k=2", "--features", "train.h5", "--out", "m.npz"]
-    assert main([*fit, *(["--set", "width=9"] if method == "sparcl-plus" else [])]) == 0
+    assert main(fit) == 0
     assert json.dumps(Model.load("m.npz").terms["hyper"]["k"]) == "2"
 
 

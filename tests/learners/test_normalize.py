@@ -18,7 +18,8 @@ PROBE = np.random.default_rng(0).standard_normal((9, 20))
 CASES = {
     "acil": {"ridge": 0.1},
     "sparcl": {"ridge": 0.1, "tau": 0.5},
-    "sparcl-plus": {"width": 30},
+    "sparcl-plus": {},
+    "linear-relu": {"width": 30},
     "ncm": {},
     "loranpac": {"width": 30},
     "dsal": {"width": 30, "ridge": 0.1},
@@ -50,8 +51,8 @@ def test_rows_of_any_length_give_the_scores_of_unit_rows(method: str, tmp_path: 
 
 
 def test_what_a_person_reads_is_of_the_rows_that_come_in() -> None:
-    own = fitted(sparcl.build("sparcl-plus", width=30))
-    prepared = fitted(methods.build("sparcl-plus", width=30), unit)
+    own = fitted(sparcl.build("linear-relu", width=30, ridge=0.1))
+    prepared = fitted(methods.build("linear-relu", width=30, ridge=0.1), unit)
     assert isinstance(own, Composed) and isinstance(prepared, Composed)
     for read in ("expand", "core_rows"):
         ours, theirs = getattr(own, read)(rescaled(PROBE)), getattr(prepared, read)(unit(PROBE))
