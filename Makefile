@@ -120,8 +120,8 @@ $(VENV)/all: requirements/all.txt $(VENV)/core
 
 # Renews the lock files from pyproject.toml; needs uv (UV=path/to/uv). Look at the difference, then run `make test`.
 lock:
-	$(COMPILE) --output-file requirements/core.txt
-	$(COMPILE) --extra extract --extra dev --output-file requirements/all.txt
+	$(COMPILE) --extra pipeline --output-file requirements/core.txt
+	$(COMPILE) --all-extras --output-file requirements/all.txt
 
 # Only after a run with other settings than profiles/default left Snakemake's own lock behind.
 unlock: $(VENV)/core

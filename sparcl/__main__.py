@@ -1,4 +1,4 @@
-"""``python -m sparcl``: see :mod:`sparcl.app.cli`."""
+"""``python -m sparcl``, which is the command ``sparcl``: see :mod:`sparcl.app.cli`."""
 
 import sys
 

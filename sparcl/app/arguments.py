@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.base.errors import InputError
 from sparcl.protocol import given
 
 
@@ -31,10 +32,10 @@ def natural(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """Read a whole number, 1 or more, that fits 32 bits."""
-    if natural(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return int(text)
+    """Read a whole number of at least 1, as :func:`natural`."""
+    if not (number := natural(text)):
+        raise argparse.ArgumentTypeError("0 is not a whole number from 1")
+    return number
 
 
 def sessions(path: Path) -> list[NDArray[np.int64]]:
@@ -45,6 +46,8 @@ def sessions(path: Path) -> list[NDArray[np.int64]]:
     InputError
         When the file holds something else, or other sessions than its hash says.
     """
+    if not path.is_file():
+        raise InputError(f"{path}: no such order file. Correct the path.")
     return given.numbered(given.read(path))
 
 

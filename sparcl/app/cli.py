@@ -1,4 +1,4 @@
-"""The command line: bring arrays in, fit, evaluate and merge learners on feature files, sweep sums, exchange."""
+"""The command line: bring arrays in; fit, evaluate, merge and use learners; cut, sweep and exchange."""
 
 import argparse
 import io
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sparcl import __version__
 from sparcl.app.commands import (
     cut,
     evaluate,
@@ -15,13 +16,26 @@ from sparcl.app.commands import (
     import_log,
     merge,
     merge_sums,
+    predict,
     sums,
     sweep,
 )
 from sparcl.app.outputs import check_out
 from sparcl.base.errors import SparclError
 
-COMMANDS = (import_arrays, fit, evaluate, merge, cut, sums, merge_sums, sweep, export, import_log)
+COMMANDS = (
+    import_arrays,
+    fit,
+    evaluate,
+    predict,
+    merge,
+    cut,
+    sums,
+    merge_sums,
+    sweep,
+    export,
+    import_log,
+)
 BAD_INPUT = 2  # exit code, as argparse's own
 
 
@@ -62,10 +76,11 @@ def _inputs(chosen: argparse.Namespace) -> list[Path]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m sparcl",
-        description="Import arrays, fit, evaluate and merge learners on cached features, or sweep class orders and "
+        prog="sparcl",
+        description="Import arrays; fit, evaluate, merge and use learners on cached features; sweep class orders and "
         "settings from sums. docs/command-line.md has examples.",
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)

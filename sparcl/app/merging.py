@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.class_sums import ClassSums
+from sparcl.app.counted import check_once
+from sparcl.app.kinds import SUMS, check_kind
 from sparcl.app.sums_file import SumsFile, foreign
 from sparcl.base.errors import InputError
 from sparcl.base.npz import read_npz
@@ -70,6 +72,7 @@ def merge_files(
     sessions: Sequence[Sequence[int] | NDArray[np.integer]] | None = None,
 ) -> SumsFile:
     """Sum feature files, as :meth:`SumsFile.of_file` does each, and add up as :func:`merge_saved` would."""
+    check_once(paths)
     ordered = sorted(paths, key=lambda path: _least(store.ids(path)))
     return merge((str(path), SumsFile.of_file(path, normalize, sessions)) for path in ordered)
 
@@ -80,6 +83,7 @@ def _least(ids: NDArray[np.bytes_]) -> bytes:
 
 
 def _least_saved(path: str | Path) -> bytes:
+    check_kind(path, SUMS)
     try:
         return _least(read_npz(path, only=("ids",))["ids"][:1])
     except (KeyError, IndexError, InputError) as error:

@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl import methods
+from sparcl.app.building import build
 from sparcl.app.counted import Counted
+from sparcl.app.kinds import MODEL, check_kind
 from sparcl.base.errors import InputError
 from sparcl.base.npz import read_npz
 from sparcl.base.rows import NORMALISATION
+from sparcl.base.types import Array
 from sparcl.features import layout, matching
 from sparcl.learners.learner import Learner
 from sparcl.learners.summed import Summed
@@ -42,20 +45,23 @@ class Model:
 
     @classmethod
     def build(cls, method: str, hyper: dict[str, Any], normalize: bool) -> Self:
-        """Return a model that has seen nothing; InputError as :func:`sparcl.methods.build`."""
-        learner = methods.build(method, **hyper)
+        """Return a model that has seen nothing; InputError as :func:`sparcl.build`."""
+        learner = build(method, normalize=normalize, **hyper)
         return cls(learner, terms(method, methods.hyperparameters(method) | hyper, normalize))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote; InputError when the file is no such model."""
+        check_kind(path, MODEL)
         state = read_npz(path)
         try:
             card = json.loads(str(state.pop("card")))
             counted = Counted(state.pop("samples"))
             own, names, fitted = (card[key] for key in ("terms", "class_names", "fitted"))
-            kind = type(methods.build(own["method"], **own["hyper"]))
-            learner = kind.from_state(state)
+            if own["hyper"].keys() != methods.hyperparameters(own["method"]).keys():
+                raise ValueError("hyper-parameters of another method")
+            learner = type(methods.build(own["method"])).from_state(state)
+            learner.normalize = own["normalisation"] == NORMALISATION[True]
             if np.max(learner.classes, initial=-1) >= len(names):
                 raise ValueError("a class without a name")
             if learner.logits(np.eye(1, learner.d)).shape != (1, len(learner.classes)):
@@ -68,13 +74,26 @@ class Model:
             InputError,
         ) as error:
             raise InputError(
-                f"{path}: not a model that `python -m sparcl fit` wrote ({error})."
+                f"{path}: not a model as `sparcl fit` wrote it ({error}). It is damaged or was changed: fit it again."
             ) from error
 
     def save(self, path: str | Path) -> None:
         """Write learner and card as an npz file, whole or not at all."""
         card = {key: getattr(self, key) for key in ("terms", "class_names", "fitted")}
         self.learner.save(path, card=json.dumps(card), samples=self.counted.names)
+
+    @property
+    def labels(self) -> NDArray[np.str_]:
+        """Names (c,) of the classes learned, in the order of the columns of :meth:`scores`."""
+        return np.array(self.class_names)[self.learner.classes]
+
+    def scores(self, Phi: Array) -> Array:
+        """Return scores (n, c) of features Phi (n, d) as they come from the network."""
+        return self.learner.logits(Phi)
+
+    def predict(self, Phi: Array) -> NDArray[np.str_]:
+        """Return the class name (n,) with the highest score of features Phi (n, d)."""
+        return self.labels[np.argmax(self.scores(Phi), axis=1)]
 
     def described(self, path: Path) -> str:
         """Return one line that says what was saved at `path`."""

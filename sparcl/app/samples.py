@@ -1,4 +1,4 @@
-"""Samples of feature files as a model sees them: block by block, prepared, with its own labels."""
+"""Samples of feature files as a model sees them: block by block, with its own labels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from sparcl.app.bars import shown
 from sparcl.app.counted import Counted, check_once, names_of
 from sparcl.app.model import Model
-from sparcl.base.rows import NORMALISATION, prepared
 from sparcl.base.types import Array
 from sparcl.features import layout, matching, store
 
@@ -28,11 +27,10 @@ def opened(model: Model, paths: Sequence[str | Path]) -> Files:
 def rows(
     model: Model, files: Files, classes: NDArray[np.integer], counted: Counted
 ) -> Iterator[tuple[Array, NDArray[np.int64]]]:
-    """Yield features (b, d) as the learner sees them and labels (b,), block by block, of some classes.
+    """Yield features (b, d) and labels (b,), block by block, of some classes.
 
     Each sample is added to ``counted``, once the file that it lies in is read to its end.
     """
-    unit = model.terms["normalisation"] == NORMALISATION[True]
     for path, header in files.items():
         labels = model.labels_of(header)
         wanted = np.isin(labels, classes)
@@ -41,5 +39,5 @@ def rows(
             chosen = wanted[y]
             taken.append(chosen)
             if chosen.any():
-                yield prepared(Phi[chosen], unit), labels[y[chosen]]
+                yield Phi[chosen], labels[y[chosen]]
         counted.add(names_of(path, header)[np.concatenate(taken)], str(path))

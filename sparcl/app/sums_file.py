@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.app.bars import shown
 from sparcl.app.counted import Counted, check_once, names_of
+from sparcl.app.kinds import SUMS, check_kind
 from sparcl.base.errors import InputError
 from sparcl.base.files import replacing
 from sparcl.base.npz import read_npz
@@ -98,6 +99,7 @@ class SumsFile:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote, no pickle; InputError when the file is not that."""
+        check_kind(path, SUMS)
         try:
             state = read_npz(path)
             card = json.loads(str(state["card"]))
@@ -209,7 +211,7 @@ def terms(header: layout.Header, normalize: bool) -> dict[str, Any]:
 
 def foreign(path: str | Path, error: Exception) -> InputError:
     """Return the error for a file that holds no sums."""
-    return InputError(f"{path}: no sums that `python -m sparcl sums` wrote ({error}).")
+    return InputError(f"{path}: no sums that `sparcl sums` wrote ({error}).")
 
 
 def _groups(

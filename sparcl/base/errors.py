@@ -12,6 +12,10 @@ class InputError(SparclError):
     """Arrays, labels or hyper-parameters that a function cannot work with."""
 
 
+class ArgumentError(InputError, ValueError):
+    """An InputError for callers who expect a ValueError, as those of scikit-learn's conventions do."""
+
+
 class FeatureFileError(SparclError):
     """A feature file or its manifest is damaged, foreign or not what it claims to be."""
 

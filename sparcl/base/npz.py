@@ -3,7 +3,8 @@
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Container
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,12 @@ from numpy.typing import NDArray
 from sparcl.base.errors import InputError
 
 HEADER = 65_536  # bytes of a member's header, at most
+
+
+def names(path: str | Path) -> list[str]:
+    """Return the names of the arrays of an npz file; InputError as :func:`read_npz`."""
+    with _opened(path) as archive:
+        return [_name(member) for member in archive.infolist()]
 
 
 def read_npz(path: str | Path, only: Container[str] | None = None) -> dict[str, NDArray[Any]]:
@@ -33,29 +40,40 @@ def read_npz(path: str | Path, only: Container[str] | None = None) -> dict[str, 
         When the file is absent, damaged, compressed, no npz, or a member is no array of numbers or bytes or claims
         another size than it has.
     """
+    with _opened(path) as archive:
+        return {
+            _name(member): _read(archive, member)
+            for member in archive.infolist()
+            if only is None or _name(member) in only
+        }
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[zipfile.ZipFile]:
+    """Open an npz file whose members differ in name and claim no more bytes than it has; see :func:`read_npz`."""
+    if not Path(path).exists():
+        raise InputError(f"{path}: no such file. Correct the path, or make the file.")
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            names = [member.filename.removesuffix(".npy") for member in members]
-            if len(set(names)) < len(names):
+            if len({_name(member) for member in members}) < len(members):
                 raise ValueError("a member is there twice")
             if sum(member.file_size for member in members) > Path(path).stat().st_size:
                 raise ValueError("its members claim more bytes than the file has")
-            chosen = [only is None or name in only for name in names]
-            return {
-                name: _read(archive, member)
-                for name, member, wanted in zip(names, members, chosen, strict=True)
-                if wanted
-            }
+            yield archive
     except (
         *(OSError, EOFError, KeyError, NotImplementedError, RecursionError, RuntimeError),
         *(SyntaxError, TypeError, ValueError, tokenize.TokenError),
         *(zipfile.BadZipFile, zlib.error),
     ) as error:
         raise InputError(
-            f"{path}: not an npz file of this project ({error}). It is absent, damaged or another kind of file: "
+            f"{path}: not an npz file of this project ({error}). It is damaged or another kind of file: "
             "correct the path, or make the file again."
         ) from error
+
+
+def _name(member: zipfile.ZipInfo) -> str:
+    return member.filename.removesuffix(".npy")
 
 
 def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:

@@ -155,7 +155,7 @@ def opened(path: Path, shard: bool = False) -> Iterator[tuple[Any, list[str], di
     except UNREADABLE as error:
         raise FeatureFileError(
             f"{path}: not a readable HDF5 file ({error}). It is truncated, damaged or another kind of file: "
-            "restore the bundled one (git checkout) or extract again."
+            "restore the bundled one (git checkout) or extract again; `sparcl import` makes feature files of arrays."
         ) from error
 
 

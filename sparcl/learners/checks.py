@@ -4,15 +4,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.rows import unit
 from sparcl.base.types import Array
 
 PROBED = 16  # rows of a session that are scored as soon as it is learned
 
 
 def checked_session(
-    Phi: Array, y: NDArray[np.integer], d: int, session: int, dtype: str
+    Phi: Array, y: NDArray[np.integer], d: int, session: int, dtype: str, normalize: bool
 ) -> tuple[Array, NDArray[np.int64]]:
     """Return features Phi (n, d) and labels y (n,) of a session, d = 0 where none came before.
+
+    With ``normalize`` the rows are those of Phi over their norms.
 
     Raises
     ------
@@ -50,12 +53,13 @@ def checked_session(
             f"(first: row {int(np.argmin(finite))}). Usual cause: half-precision overflow in "
             "extraction; extract again in float32."
         )
+    Phi = unit(Phi) if normalize else Phi
     _check_range(Phi, dtype, where)
     return Phi, y.astype(np.int64)
 
 
-def checked_rows(Phi: Array, d: int, dtype: str) -> Array:
-    """Return features Phi (n, d) to be scored.
+def checked_rows(Phi: Array, d: int, dtype: str, normalize: bool) -> Array:
+    """Return features Phi (n, d) to be scored, with ``normalize`` over their norms.
 
     Raises
     ------
@@ -73,6 +77,7 @@ def checked_rows(Phi: Array, d: int, dtype: str) -> Array:
     if not np.isfinite(Phi).all():
         row = int(np.argmin(np.isfinite(Phi).all(axis=1)))
         raise InputError(f"Phi, row {row}: the feature is not finite and cannot be scored.")
+    Phi = unit(Phi) if normalize else Phi
     _check_range(Phi, dtype, "features to be scored")
     return Phi
 

@@ -136,11 +136,12 @@ class Composed(Summed):
 
     def expand(self, Phi: Array) -> Array:
         """Return transformed and mapped rows (n, D) of features Phi (n, d)."""
-        return self.map(self._transformed(Phi))
+        return self._expanded(self.prepared(Phi))
 
     def core_rows(self, Phi: Array) -> Array:
         """Return the coordinates (n, p) of features Phi (n, d) in which a core lives."""
-        return self._transformed(Phi) if self.map.keeps_features else self.expand(Phi)
+        rows = self.prepared(Phi)
+        return self._transformed(rows) if self.map.keeps_features else self._expanded(rows)
 
     def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
         """Return scores (n, c) of Phi (n, d) at every point (number of the value, number of the core)."""
@@ -159,6 +160,11 @@ class Composed(Summed):
     def keeps_samples(self) -> bool:  # type: ignore[override]
         """Whether the map keeps samples, by design."""
         return self.map.keeps_samples
+
+    @property
+    def posterior(self) -> bool:  # type: ignore[override]
+        """Whether the head's scores are log-probabilities."""
+        return self.head.posterior
 
     # --- a session in parts ------------------------------------------------------------------
 
@@ -208,6 +214,10 @@ class Composed(Summed):
         """Return the ridge on the sums that a value stands for, given the samples (c,) of each class."""
         return self.head.effective(value, counts)
 
+    def _expanded(self, Phi: Array) -> Array:
+        """Return mapped rows (n, D) of prepared features Phi (n, d)."""
+        return self.map(self._transformed(Phi))
+
     def _transformed(self, Phi: Array) -> Array:
         return self.transform(np.asarray(Phi, dtype=self.dtype))
 
@@ -237,7 +247,7 @@ class Composed(Summed):
 
     def _logits(self, Phi: Array) -> Array:
         starts = range(0, len(Phi), ROWS)
-        parts = [self._scored(self.expand(Phi[start : start + ROWS]), 0) for start in starts]
+        parts = [self._scored(self._expanded(Phi[start : start + ROWS]), 0) for start in starts]
         return np.concatenate(parts) if parts else np.zeros((0, len(self.classes)))
 
 

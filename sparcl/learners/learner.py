@@ -3,15 +3,18 @@
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.base.checks import check_flag
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.files import replacing
 from sparcl.base.npz import read_npz
+from sparcl.base.rows import unit
 from sparcl.base.state import Shape, Stateful, copied, pack, unpack
 from sparcl.base.types import Array
 from sparcl.learners.checks import (
@@ -27,14 +30,18 @@ LONG = 10.0  # seconds; a session that is thought to take more is said before it
 SPEED = 2e10  # flops a second: an estimate, of dense float64 products on two cores
 
 
+@dataclass(eq=False)
 class Learner(Stateful, ABC):
     """A class-incremental learner on frozen features: a dataclass of its settings.
 
     Feed one session after the other to :meth:`fit_session`; no sample is needed twice.  Where the
     state is a sum over samples (:attr:`undivided` is empty), the learner is a
     :class:`sparcl.learners.summed.Summed`, and a session may come in parts.  A refused call
-    (InputError) leaves the learner as it was.  Features are taken as they are given: unit norm is
-    the caller's choice.
+    (InputError) leaves the learner as it was.
+
+    Parameters
+    ----------
+    normalize : divide each row that comes in by its Euclidean norm; else rows are taken as they are given
 
     Attributes
     ----------
@@ -44,9 +51,12 @@ class Learner(Stateful, ABC):
     failure : why a session could not be learned to its end, which makes the learner unusable
     open : labels that are new in a session that comes in parts; None between sessions
     dtype : working precision
+    posterior : whether scores are log-probabilities of the classes, up to a constant a row
     keeps_samples : whether samples themselves are kept, by design of the method
     """
 
+    normalize: bool = field(default=False, kw_only=True)
+    posterior: ClassVar[bool] = False
     keeps_samples: ClassVar[bool] = False
     dtype = "float64"  # a setting of some learners
     kept: ClassVar[dict[str, Shape | None]] = {
@@ -58,6 +68,7 @@ class Learner(Stateful, ABC):
     }
 
     def __post_init__(self) -> None:
+        check_flag("normalize", self.normalize)
         self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.session = 0
         self.d = 0
@@ -104,7 +115,7 @@ class Learner(Stateful, ABC):
             raise InputError(
                 f"session {self.session + 1} was begun in parts: end it with solve() before the next."
             )
-        Phi, y = checked_session(Phi, y, self.d, self.session, self.dtype)
+        Phi, y = self._checked(Phi, y)
         classes, columns = self._columns(y)
         old = len(self.classes)
         self.announce(len(Phi), Phi.shape[1], len(classes))
@@ -137,7 +148,7 @@ class Learner(Stateful, ABC):
             raise InputError(
                 f"session {self.session + 1} is in progress: end it with solve() before logits."
             )
-        return check_scores(self._logits(checked_rows(Phi, self.d, self.dtype)))
+        return check_scores(self._logits(checked_rows(Phi, self.d, self.dtype, self.normalize)))
 
     def predict(self, Phi: Array) -> NDArray[np.int64]:
         """Return the label (n,) with the highest score among the classes seen."""
@@ -201,6 +212,14 @@ class Learner(Stateful, ABC):
     @abstractmethod
     def _logits(self, Phi: Array) -> Array:
         """Score checked features."""
+
+    def prepared(self, Phi: Array) -> Array:
+        """Return the rows (n, d) that the method sees of features Phi (n, d)."""
+        return unit(Phi) if self.normalize else Phi
+
+    def _checked(self, Phi: Array, y: NDArray[np.integer]) -> tuple[Array, NDArray[np.int64]]:
+        """Return the rows that the method sees, and the labels, of a session or a part of it."""
+        return checked_session(Phi, y, self.d, self.session, self.dtype, self.normalize)
 
     @property
     def _known(self) -> NDArray[np.int64]:

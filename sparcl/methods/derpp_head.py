@@ -44,6 +44,7 @@ class DerppHead(Learner):
     batch: int = 32
     scale: float | str = 1.0
     seed: int = 0
+    posterior: ClassVar[bool] = True  # of the softmax that is trained
     keeps_samples: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {
         "weights": ("d", "c"),

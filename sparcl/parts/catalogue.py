@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sparcl.base.errors import InputError
-from sparcl.parts.core import Core, Unheld
+from sparcl.parts.core import Core, Unheld, check_one_size
 from sparcl.parts.heads import (
     BalancedRidge,
     LedoitWolf,
@@ -57,6 +57,7 @@ def part(kind: str, asked: str | Mapping[str, Mapping[str, Any]], **given: Any) 
     if name not in PARTS[kind]:
         raise InputError(f"{kind} = {name!r}: it must be one of {', '.join(PARTS[kind])}.")
     make = PARTS[kind][name]
+    check_one_size(settings or {})
     known = inspect.signature(make).parameters
     settings = {k: v for k, v in given.items() if k in known} | dict(settings or {})
     try:

@@ -211,6 +211,10 @@ def test_every_command_of_the_guide_runs(
     for seed, name in enumerate(("", "t")):
         for kind, array in zip("Xy", drawn(seed), strict=True):
             np.save(f"{kind}{name}.npy", array)
+    np.save(
+        "X.npy", np.resize(np.load("X.npy"), (90, 1280))
+    )  # as many features as the bundled sets
+    np.save("Xt.npy", np.resize(np.load("Xt.npy"), (90, 1280)))
     for seed, name in enumerate(("monday", "tuesday", "shard-1", "shard-2")):
         written(f"{name}.h5", seed)
     text = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
@@ -219,7 +223,7 @@ def test_every_command_of_the_guide_runs(
         for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
         for line in block.splitlines()
     ]
-    assert len(commands) == 17
+    assert len(commands) == 18
     said = ""
     for command in commands:
         python, *arguments = shlex.split(command)
@@ -347,7 +351,8 @@ def test_samples_that_would_count_twice_are_refused(
         ('{"sessions": [[0, 6]]}', r"session 1.*reach beyond 0\.\.5"),
         ('{"sessions": [[0, -1]]}', r"session 1.*reach beyond 0\.\.5"),
         ('{"sessions": [[0, 1], [2, 0]]}', "count twice"),
-        ("{", "damaged"),
+        ("{", "not a class order"),
+        ("3,1\n0,2\n", "not a class order in JSON"),
     ],
 )
 def test_bad_order_files_are_refused(

@@ -4,18 +4,22 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
+from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ["h5py", "matplotlib", "pandas", "snakemake", "torch"]
 EXTRAS = ["onnx", "pooch", "safetensors", "sklearn", "timm", "torch", "torchvision"]
 
 
-def python(code: str) -> str:
+def python(code: str, folder: Path = ROOT) -> str:
     """Run code in a fresh interpreter and return what it prints."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
+        cwd=folder,
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -41,6 +45,43 @@ def test_a_run_job_loads_no_tables_and_no_plots() -> None:
     assert not modules & {"matplotlib", "pandas", "snakemake", "torch"}
 
 
+def test_the_core_alone_builds_fits_saves_and_predicts(tmp_path: Path) -> None:
+    """With every distribution hidden that `pip install .` does not bring, from arrays to labels."""
+    kept = {"h5py", "numpy", "scipy", "setuptools"}
+    hidden = {top for top, of in packages_distributions().items() if not kept & {*of, top}}
+    hidden -= {"sparcl", "figures", "_distutils_hack"}
+    assert {"matplotlib", "pandas", "snakemake", "sklearn", "torch", "yaml"} <= hidden
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({sorted(hidden)}))
+import numpy as np
+import sparcl
+from sparcl.app.cli import main
+rng = np.random.default_rng(0)
+y = np.arange(60) % 3
+X = np.eye(3, 6, dtype=np.float32)[y] + rng.normal(0, 0.1, (60, 6)).astype(np.float32)
+np.save("X.npy", X), np.save("y.npy", y)
+def run(*arguments):
+    assert main(arguments) == 0
+run("import", "--features", "X.npy", "--labels", "y.npy", "--out", "own/net")
+run("fit", "--method", "acil", "--features", "own/net/train.h5", "--out", "m.npz")
+run("evaluate", "m.npz", "--features", "own/net/test.h5")
+run("predict", "m.npz", "--features", "X.npy", "--out", "p.csv")
+run("sums", "--features", "own/net/train.h5", "--out", "s.npz")
+sweep = ["--method", "acil", "--ridge", "1", "--orders", "1", "--sessions", "2"]
+run("sweep", "s.npz", "--features", "own/net/test.h5", *sweep)
+assert sparcl.load("m.npz").predict(X).tolist() == y.astype(str).tolist()
+for method in sparcl.methods.names():
+    sparcl.build(method)
+try:
+    sparcl.Classifier
+except ImportError as error:
+    print(error)
+"""
+    said = python(code, tmp_path)
+    assert "needs scikit-learn, which is not installed: pip install 'sparcl[sklearn]'" in said
+
+
 def test_every_module_imports_without_the_extras() -> None:
     code = f"""
 import importlib, pkgutil, sys
@@ -48,7 +89,8 @@ sys.modules.update(dict.fromkeys({EXTRAS}))  # None: importing it raises ImportE
 import figures, sparcl
 for package in (sparcl, figures):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if not module.name.startswith("sparcl.trained."):  # rests on torch, by its purpose
+        needs = ("sparcl.trained.", "sparcl.app.classifier")  # torch, scikit-learn: by their purpose
+        if not module.name.startswith(needs):
             importlib.import_module(module.name)
         print(module.name)
 """

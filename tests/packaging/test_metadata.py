@@ -1,12 +1,16 @@
 """Facts that stand in more than one file agree."""
 
+import os
 import re
 import subprocess
+import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
 import yaml
+from copies import copy_project
+from packaging.requirements import Requirement
 from setuptools import find_packages
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +29,32 @@ def test_installed_version() -> None:
     assert version("sparcl") == PROJECT["version"]
 
 
+def test_what_pip_installs_is_a_command_and_three_packages(tmp_path: Path) -> None:
+    """An install of a copy, as `pip install .` makes it, but for the packages it asks for."""
+    site = tmp_path / "site"
+    pip = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+    source = copy_project(tmp_path / "source")
+    subprocess.run([sys.executable, *pip, "--target", site, source], check=True)
+    (metadata,) = site.glob("sparcl-*.dist-info/METADATA")
+    needed = re.findall(
+        r"^Requires-Dist: (.*)$", metadata.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    core = {Requirement(line).name for line in needed if "extra ==" not in line}
+    assert core == {"h5py", "numpy", "scipy"}
+    extras = {extra for line in needed for extra in re.findall(r"extra == [\"'](\w+)", line)}
+    assert extras == {"dev", "extract", "import", "pipeline", "plots", "sklearn"}
+    for program in ([site / "bin/sparcl"], [sys.executable, "-m", "sparcl"]):
+        said = subprocess.run(
+            [*program, "--version"],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(site)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert said.stdout == f"sparcl {PROJECT['version']}\n"
+
+
 def test_every_package_is_installed() -> None:
     found = {
         init.parent.relative_to(ROOT).as_posix().replace("/", ".")
@@ -38,7 +68,7 @@ def test_snakemake_is_at_least_what_the_snakefile_asks_for() -> None:
     (wanted,) = re.findall(
         r'min_version\("([\d.]+)"\)', (ROOT / "Snakefile").read_text(encoding="utf-8")
     )
-    assert f"snakemake>={wanted}" in PROJECT["dependencies"]
+    assert f"snakemake>={wanted}" in PROJECT["optional-dependencies"]["pipeline"]
 
 
 def test_make_runs_the_suite_of_params() -> None:

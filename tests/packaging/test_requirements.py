@@ -11,6 +11,7 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCKS = ("core", "all")
+EXTRAS = tuple(PROJECT["optional-dependencies"])
 CONDA_NAMES = {"torch": "pytorch", "snakemake": "snakemake-minimal"}
 TORCH = {"onnx", "timm", "torch", "torchvision"}
 
@@ -81,7 +82,7 @@ def test_core_lock_is_part_of_the_full_lock() -> None:
     assert {n: full.get(n) for n in lock("core")} == lock("core")
 
 
-@pytest.mark.parametrize(("name", "extras"), [("core", ()), ("all", ("extract", "dev"))])
+@pytest.mark.parametrize(("name", "extras"), [("core", ("pipeline",)), ("all", EXTRAS)])
 def test_lock_meets_what_is_declared(name: str, extras: tuple[str, ...]) -> None:
     locked = {n: Requirement(line) for n, line in lock(name).items()}
     for requirement in declared(*extras):
@@ -97,9 +98,9 @@ def test_core_lock_has_no_torch_and_can_build_the_package() -> None:
 @pytest.mark.parametrize(
     ("path", "extras"),
     [
-        ("environment.yml", ("extract", "dev")),
-        ("workflow/envs/core.yaml", ()),
-        ("workflow/envs/extract.yaml", ("extract",)),
+        ("environment.yml", EXTRAS),
+        ("workflow/envs/core.yaml", ("pipeline",)),
+        ("workflow/envs/extract.yaml", ("pipeline", "extract")),
     ],
 )
 def test_conda_files_say_the_same(path: str, extras: tuple[str, ...]) -> None:

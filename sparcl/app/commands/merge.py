@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sparcl.app import arguments
+from sparcl.app.counted import check_once
 from sparcl.app.model import Model
 from sparcl.base.errors import InputError
 
@@ -26,6 +27,7 @@ def run(chosen: argparse.Namespace) -> None:
     """Add models up and save the sum."""
     if len(chosen.models) < 2:
         raise InputError("A sum needs two models or more.")
+    check_once(chosen.models)
     (_, first), *others = [(str(path), Model.load(path)) for path in chosen.models]
     first.merge(others)
     first.save(chosen.out)

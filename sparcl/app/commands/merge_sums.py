@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sparcl.app import arguments, merging
+from sparcl.app.counted import check_once
 
 
 def add(commands: Any) -> None:
@@ -22,6 +23,7 @@ def add(commands: Any) -> None:
 
 def run(chosen: argparse.Namespace) -> None:
     """Add up sums of shards and save the total."""
+    check_once(chosen.sums)
     total = merging.merge_saved(chosen.sums)
     total.save(chosen.out)
     print(total.described(chosen.out))

@@ -68,6 +68,9 @@ class ShrunkCovariance(Discriminant):
 
     covariance: str = "streamed"
     needs_spread: ClassVar[bool] = False  # e I alone is a covariance
+    posterior: ClassVar[bool] = (
+        True  # of Gaussians with this covariance, classes being equally likely
+    )
     kept: ClassVar[dict[str, Shape | None]] = {"base": None}
 
     def __post_init__(self) -> None:
@@ -161,6 +164,7 @@ class Shrunk(Discriminant):
     """
 
     prior: bool
+    posterior: ClassVar[bool] = True  # of Gaussians with this covariance
     kept: ClassVar[dict[str, Shape | None]] = {"shrinkage": None}
 
     def __post_init__(self) -> None:

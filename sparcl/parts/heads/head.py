@@ -21,11 +21,13 @@ class Head(Stateful):
     whole_session : why a session must come whole; empty where weights follow from sums alone
     solves_from_rows : whether :meth:`scores_from_rows` is there
     fits_targets : whether scores estimate one-hot targets, so that a squared error judges them
+    posterior : whether scores are log-probabilities of the classes, up to a constant a row
     """
 
     whole_session: ClassVar[str] = ""
     solves_from_rows: ClassVar[bool] = False
     fits_targets: ClassVar[bool] = True
+    posterior: ClassVar[bool] = False
 
     def check(self, counts: NDArray[np.integer]) -> None:
         """Raise InputError where samples (c,) of each class are too few for this head."""

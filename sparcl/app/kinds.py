@@ -1,0 +1,35 @@
+"""What an npz file of this project is, for whoever opens one, and for whoever was given another."""
+
+from collections.abc import Collection
+from pathlib import Path
+
+from sparcl.base.errors import InputError
+from sparcl.base.npz import names
+from sparcl.base.state import HEADER
+
+MODEL = "a model of `sparcl fit`"
+SUMS = "sums of `sparcl sums`"
+CLASSIFIER = "a classifier of sparcl.Classifier.save"
+LEARNER = "a learner of Learner.save"
+MEMBERS = {
+    MODEL: {"card", "samples", HEADER},
+    CLASSIFIER: {"card", "labels", HEADER},
+    SUMS: {"card", "ids"},
+    LEARNER: {HEADER},
+}
+
+
+def kind(members: Collection[str]) -> str | None:
+    """Return which of :data:`MEMBERS` a file with these arrays is, None for none."""
+    return next((kind for kind, own in MEMBERS.items() if own <= {*members}), None)
+
+
+def check_kind(path: str | Path, *wanted: str) -> str:
+    """Return the kind of a saved file; InputError, which says what it is, unless the kind is among ``wanted``."""
+    members = names(path)
+    found = kind(members)
+    if found not in wanted:
+        shown = ", ".join(sorted(members)[:5]) + (", ..." if len(members) > 5 else "")
+        what = found or f"a file of {len(members)} arrays ({shown})"
+        raise InputError(f"{path}: not {' or '.join(wanted)}, but {what}. Correct the path.")
+    return found
