@@ -114,6 +114,8 @@ class RidgeLda(Learner):
         fit, held = self.holdout.split(columns, self.session)
         if self.session == 0 and len(self.exponents) > 1:
             self.power = self._best_exponent(Phi, columns, classes, fit, held)
+        if self.session == 0:
+            self.transform.begin(Phi)
         X = self._transformed(Phi)
         if self.session == 0:
             self.map.begin(X)
@@ -221,7 +223,12 @@ class RidgeLda(Learner):
 
     def report(self) -> dict[str, Any]:
         """Return what the last session chose, the unit of its shifts, and the exponent."""
-        return self.chosen | {"unit": self.unit, "exponent": self.power or None} | self.map.report()
+        return (
+            self.chosen
+            | {"unit": self.unit, "power": self.power or None}
+            | self.transform.report()
+            | self.map.report()
+        )
 
 
 def _sums(X: Array, columns: NDArray[np.integer], classes: int) -> Sums:

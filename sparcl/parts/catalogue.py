@@ -16,10 +16,16 @@ from sparcl.parts.heads import (
     ShrunkCovariance,
 )
 from sparcl.parts.maps import Features, FourierMap, KernelMap, RandomMap, ResidualMap
-from sparcl.parts.transforms import Identity, Rooted, SignedPower, UnitNorm
+from sparcl.parts.transforms import EqualBlocks, Identity, Rooted, SignedPower, UnitNorm
 
 PARTS: dict[str, dict[str, Callable[..., Any]]] = {
-    "transform": {"none": Identity, "unit": UnitNorm, "power": SignedPower, "rooted": Rooted},
+    "transform": {
+        "none": Identity,
+        "unit": UnitNorm,
+        "power": SignedPower,
+        "rooted": Rooted,
+        "equal-blocks": EqualBlocks,
+    },
     "map": {
         "none": Features,
         "random": RandomMap,

@@ -1,11 +1,12 @@
-"""What happens to each row before a map: nothing, unit norm, a signed power, or the one that suits."""
+"""What happens to each row before a map: nothing, unit norm, a power, or blocks of equal weight."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sparcl.base.checks import check_positive
+from sparcl.base.checks import check_int, check_positive
+from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
@@ -94,3 +95,37 @@ class Rooted(Transform):
     def report(self) -> dict[str, Any]:
         """Return the exponent."""
         return {"exponent": self.exponent}
+
+
+@dataclass(eq=False)
+class EqualBlocks(Transform):
+    """Each of k equal parts of a row over the root mean squared norm that it has in the first session.
+
+    Parameters
+    ----------
+    blocks : k, for instance class tokens of as many blocks side by side
+    """
+
+    blocks: int
+    whole_session: ClassVar[str] = "its first session decides the scale of each block"
+    kept: ClassVar[dict[str, Shape | None]] = {"scales": None}
+
+    def __post_init__(self) -> None:
+        check_int("blocks", self.blocks, least=1)
+        self.scales: list[float] = [1.0] * self.blocks
+
+    def begin(self, Phi: Array) -> None:
+        """Measure the blocks of Phi (n, k d); InputError where its columns are no k equal parts."""
+        if Phi.shape[1] % self.blocks:
+            raise InputError(
+                f"features of {Phi.shape[1]} dimensions are no {self.blocks} blocks of one size: read "
+                "`features: blocks`, or set blocks to the number of them."
+            )
+        parts = np.asarray(Phi, dtype=np.float64).reshape(len(Phi), self.blocks, -1)
+        squares = np.mean(np.sum(parts**2, axis=2), axis=0)
+        self.scales = [float(np.sqrt(square)) if square > 0 else 1.0 for square in squares]
+
+    def __call__(self, Phi: Array) -> Array:
+        """Return the scaled rows (n, k d) of Phi, in its precision."""
+        parts = Phi.reshape(len(Phi), self.blocks, -1) / np.array(self.scales)[:, None]
+        return parts.reshape(Phi.shape).astype(Phi.dtype, copy=False)

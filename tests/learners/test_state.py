@@ -48,6 +48,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "truncated": ("loranpac", {"width": 70}),
     "truncated, gram": ("loranpac", {"width": 70, "path": "gram"}),
     "fecam": ("fecam", {}),
+    "folds of blocks": ("layup", {"blocks": 2}),
     "ridge and lda": ("ridge-lda", {"map": {"random": {"width": 70}}}),
     "chosen exponent": ("ridge-lda", {"exponents": [1.0, 0.5]}),
     "lr-rgda": ("lr-rgda", {"rank": 5}),

@@ -65,7 +65,7 @@ def test_the_choice_row_by_row(stream: list[Session], probe: np.ndarray, width: 
     layer = {"random": {"width": width}} if width else "none"
     learner = build("ridge-lda", map=layer, grid=GRID, mixtures=MIXTURES, seed=5)
     fitted, held, seen = [], [], []
-    for t, (Phi, y) in enumerate(stream):
+    for t, (Phi, y) in enumerate(stream[:2]):
         learner.fit_session(Phi, y)
         H, labels = learner.expand(Phi), list(learner.classes)
         columns = np.array([labels.index(c) for c in y])
@@ -129,7 +129,17 @@ def test_the_first_session_chooses_the_exponent(stream: list[Session], probe: np
     accuracies = [one.report()["accuracy"] for one in alone]
     best = (1.0, 0.5, 0.25)[int(np.argmax(accuracies))]
     fit(learner, squared)
-    assert learner.report()["exponent"] == best
+    assert learner.report()["power"] == best
     same = fit(build("ridge-lda", transform={"power": {"exponent": best}}, seed=2), squared)
     assert learner.logits(probe) == pytest.approx(same.logits(probe), rel=1e-9, abs=1e-9)
     assert len(set(accuracies)) == 3
+
+
+def test_a_transform_learns_from_the_first_session(
+    stream: list[Session], probe: np.ndarray
+) -> None:
+    positive = [(np.abs(Phi), y) for Phi, y in stream]
+    rooted = fit(build("ridge-lda", transform="rooted"), positive)
+    power = fit(build("ridge-lda", exponents=[0.5]), positive)
+    assert rooted.logits(np.abs(probe)) == pytest.approx(power.logits(np.abs(probe)), rel=1e-9)
+    assert rooted.report()["exponent"] == 0.5
