@@ -78,7 +78,11 @@ REFUSED: dict[str, tuple[Change, list[str]]] = {
     ),
     "grid": (
         lambda c: c["methods"]["flycl"]["hyper"].update(grid="nonesuch"),
-        ["config/methods.yaml: flycl", "'nonesuch' under `grids`", "narrow, wide, fly-cl"],
+        ["config/methods.yaml: flycl", "'nonesuch' under `grids`", "half-decades, middle, ranpac, fly-cl"],
+    ),
+    "selected, without candidates": (
+        lambda c: c["methods"]["fecam"].update(select=["lambda"]),
+        ["config/methods.yaml: fecam.select", "'lambda'", "alpha"],
     ),
     "selected, but not a setting": (
         lambda c: c["methods"]["acil"].update(select=["ridge", "tau"]),
@@ -130,7 +134,7 @@ def test_refused(config: Settings, what: str) -> None:
 
 def test_a_fixed_tau_beside_a_selected_ridge_is_allowed(config: Settings) -> None:
     config["methods"]["sparcl"] |= {"hyper": {"tau": 0.5}, "select": ["ridge"]}
-    config["methods"]["sparcl-plus"] |= {"hyper": {"ridge": 1.0}, "select": ["tau"]}
+    config["methods"]["sparcl-plus-1"] |= {"hyper": {"ridge": 1.0}, "select": ["tau"]}
     assert contradictions(config) == []
 
 

@@ -16,7 +16,7 @@ def test_a_record_for_each_data_set_backbone_method_and_pair(config: Settings) -
         for method in ("ncm", "acil", "sparcl")
         for pair in ("1993-0", "1994-1")
     ]
-    assert len(plan.run_records(config, "bundled")) == 4 * 9 * 3
+    assert len(plan.run_records(config, "bundled")) == 4 * 10 * 5
 
 
 def test_a_method_that_reads_blocks_runs_where_they_are(config: Settings) -> None:
@@ -46,7 +46,7 @@ def test_traces_are_of_the_first_orders_and_summarised_where_there_are_some(
 
 
 def test_groups_are_what_suites_say(config: Settings) -> None:
-    assert plan.of_group(config, "peers") == ["fusion", "matched", "official"]
+    assert plan.of_group(config, "peers") == ["best", "fusion", "matched", "official"]
     config["suites"]["toy"]["group"] = "peers"
     assert "paper/toy/tables/main.csv" in plan.group_files(config, "peers")
 

@@ -34,13 +34,13 @@ def test_settings_read_from_the_file_are_those_of_the_module(learner: str) -> No
 def test_names_of_grids_become_lists_in_parts_too(config: Settings) -> None:
     spec = specs.method(config, "flycl-official")
     assert spec["hyper"]["grid"] == config["grids"]["fly-cl"] == [1e6, 1e7, 1e8, 1e9]
-    assert np.log10(config["grids"]["wide"]) == pytest.approx(np.arange(-8, 9))
-    parts = {"rule": {"newest": {"grid": "narrow"}}, "grid": [2.0]}
+    assert np.log10(config["grids"]["ranpac"]) == pytest.approx(np.arange(-8, 9))
+    parts = {"rule": {"newest": {"grid": "middle"}}, "grid": [2.0]}
     assert specs.resolved(config, parts) == {
-        "rule": {"newest": {"grid": [0.03, 0.1, 0.3, 1.0, 3.0]}},
+        "rule": {"newest": {"grid": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]}},
         "grid": [2.0],
     }
-    assert specs.timing(config, "methods")["variants"]["flycl"]["hyper"]["grid"][0] == 1e-8
+    assert specs.timing(config, "refresh")["variants"]["ranpac"]["hyper"]["grid"][0] == 1e-8
 
 
 def test_the_validation_share_goes_to_methods_that_take_it(config: Settings) -> None:
@@ -54,8 +54,12 @@ def test_the_validation_share_goes_to_methods_that_take_it(config: Settings) -> 
 def test_a_selection_has_candidates_of_what_is_selected_and_the_value_of_what_is_fixed(
     config: Settings,
 ) -> None:
-    grid = config["selection"]["grid"]
-    assert specs.selection(config, "sparcl")["selection"]["grid"] == grid
+    grid = specs.candidates(config)
+    assert grid["ridge"] == config["grids"]["half-decades"]
+    chosen = {key: grid[key] for key in ("ridge", "tau")}
+    assert specs.selection(config, "sparcl")["selection"]["grid"] == chosen
+    dsal = specs.selection(config, "dsal")["selection"]["grid"]
+    assert dsal == {key: grid[key] for key in ("ridge", "ratio")}
     config["methods"]["sparcl"] |= {"hyper": {"tau": 0.5, "refresh": 1}, "select": ["ridge"]}
     spec = specs.selection(config, "sparcl")
     assert spec["selection"]["grid"] == {"ridge": grid["ridge"], "tau": [0.5]}
@@ -77,7 +81,7 @@ def test_a_selection_with_a_fixed_tau_runs(config: Settings) -> None:
     spec = specs.selection(config, "sparcl")
     found = select(train, [0, 1, 2, 3], "sparcl", spec["hyper"], **spec["selection"], seed=0)
     assert {score["tau"] for score in found["scores"]} == {0.5}
-    assert len(found["scores"]) == len(config["selection"]["grid"]["ridge"])
+    assert len(found["scores"]) == len(specs.candidates(config)["ridge"])
     hyper = specs.method(config, "sparcl")["hyper"] | found["chosen"]
     record = run(train, train, [[0, 1, 2, 3], [4, 5, 6, 7]], "sparcl", hyper)
     assert record["hyper"]["tau"] == 0.5
