@@ -78,7 +78,11 @@ REFUSED: dict[str, tuple[Change, list[str]]] = {
     ),
     "grid": (
         lambda c: c["methods"]["flycl"]["hyper"].update(grid="nonesuch"),
-        ["config/methods.yaml: flycl", "'nonesuch' under `grids`", "half-decades, middle, ranpac, fly-cl"],
+        [
+            "config/methods.yaml: flycl",
+            "'nonesuch' under `grids`",
+            "half-decades, middle, ranpac, fly-cl",
+        ],
     ),
     "selected, without candidates": (
         lambda c: c["methods"]["fecam"].update(select=["lambda"]),
