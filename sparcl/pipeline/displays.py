@@ -56,6 +56,7 @@ def listed(block: Settings) -> list[str]:
         entries(block.get("show", [])),
         *(block.get(key, []) for key in ("curve", "underline", "expanding")),
         list(block.get("quoted_as", [])),
+        [block["of"]] if "of" in block else [],
         *(note["of"] for note in block.get("notes", [])),
         *block.get("groups", {}).values(),
     ]
