@@ -279,22 +279,27 @@ def test_sessions(frames, options):
 
 
 def test_selected(frames, options):
-    options |= {"id": "selected", "caption": "{orders}", "show": ["acil", "sparcl"]}
-    sessions, runs = frames["sessions"], frames["runs"]
-    sessions["ridge"] = 1.0
-    sessions.loc[sessions["order"].eq(1994) & sessions["dataset"].eq("two"), "ridge"] = 0.01
-    sparcl = sessions["method"].eq("sparcl") & sessions["dataset"].eq("one")
-    sessions.loc[sparcl & sessions["session"].eq(3), "ridge"] = 100.0
+    options |= {
+        "id": "selected",
+        "caption": "{orders}, {edges}",
+        "show": ["acil", "sparcl", "ncm"],
+        "selected": {"acil": ["ridge"], "sparcl": ["ridge", "tau"]},
+        "candidates": {"ridge": [0.01, 1.0, 100.0], "tau": [0.5, 0.7, 0.9]},
+    }
+    runs = frames["runs"]
+    runs["ridge_share"] = 1.0
+    runs.loc[runs["order"].eq(1994) & runs["dataset"].eq("two"), "ridge_share"] = 0.01
     runs["tau"] = (
         runs["order"].map({1993: 0.5, 1994: 0.7, 1995: 0.9}).where(runs["method"] == "sparcl")
     )
     texts = selected_table.texts(frames, options)
     rows = lines(texts[".md"])
     assert rows["ACIL, λ"] == ["1", "1, 0.01, 1"]
-    assert rows["SPARCL, λ"] == ["1 to 100", "1, 0.01, 1"]
+    assert rows["SPARCL, λ"] == ["1", "1, 0.01, 1"]
     assert rows["SPARCL, τ"] == ["0.5, 0.7, 0.9"] * 2
-    assert "ACIL, τ" not in rows
-    assert r"SPARCL, $\lambda$ & 1 to 100" in texts[".tex"]
+    assert "ACIL, τ" not in rows and not any(row.startswith("NCM") for row in rows)
+    # two methods, two data sets, three orders; an edge in one order of one set
+    assert texts[".md"].startswith("3, 2 of 12")
 
 
 def test_condition(frames, options):

@@ -72,7 +72,7 @@ def test_a_session_in_parts() -> None:
 def test_settings_say_it_and_unlike_learners_do_not_merge() -> None:
     own, raw = (fitted(sparcl.build("acil", normalize=flag)) for flag in (True, False))
     assert "normalize=True" in repr(own) and "normalize=False" in repr(raw)
-    assert "taus=(0.5,)" in repr(sparcl.build("sparcl", tau=0.5))
+    assert "tau=0.5" in repr(sparcl.build("sparcl", tau=0.5))
     assert "normalize=False" in repr(methods.build("acil"))
     with pytest.raises(InputError, match=r"differ in normalize \(True and False\)"):
         own.merge(raw)

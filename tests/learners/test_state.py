@@ -43,6 +43,7 @@ CASES: dict[str, tuple[str, dict]] = {
         "compose",
         {"head": {"ridged-scatter": {"per": "sample"}}, "ridge": "gaussian"},
     ),
+    "both heads of rooted rows": ("sparcl-plus", {}),
     "ncm": ("ncm", {}),
     "two streams": ("dsal", {"width": 70, "ridge_compensation": "newest"}),
     "truncated": ("loranpac", {"width": 70}),

@@ -27,7 +27,7 @@ def test_a_method_that_reads_blocks_runs_where_they_are(config: Settings) -> Non
     assert not any("efficientnet-lite0/foal/" in path for path in runs)
     assert any("efficientnet-lite0/foal-last/" in path for path in runs)
     told = displays.display(config, "tables", "peers", "fusion")
-    assert told["absent"] == ["real-ffb", "foal"]
+    assert told["absent"] == ["real-ffb", "foal", "layup"]
     config["tables"]["peers"]["backbone"] = "vit-s14-focus"
     assert displays.display(config, "tables", "peers", "fusion")["absent"] == []
 
