@@ -351,8 +351,8 @@ def test_samples_that_would_count_twice_are_refused(
         ('{"sessions": [[0, 6]]}', r"session 1.*reach beyond 0\.\.5"),
         ('{"sessions": [[0, -1]]}', r"session 1.*reach beyond 0\.\.5"),
         ('{"sessions": [[0, 1], [2, 0]]}', "count twice"),
-        ("{", "not a class order"),
-        ("3,1\n0,2\n", "not a class order in JSON"),
+        ("{", r"missing or damaged .*Expected \{"),
+        ("3,1\n0,2\n", r"missing or damaged .*Expected \{"),
     ],
 )
 def test_bad_order_files_are_refused(

@@ -15,6 +15,7 @@ from sparcl.features import store
 META = {"dataset": "toy", "backbone": "net", "timm_id": "toy", "weights_sha256": "0" * 64}
 META |= {"preprocessing": {"size": 224}}
 ACIL = ["--method", "acil", "--set", "ridge=0.1"]
+LOG = "{'model': 'ranpac', 'dataset': 'seq-cub200', 'seed': 7, 'accmean_task1': 90.0}\n"
 CALLS = {
     "fit": ["fit", *ACIL, "--features", "x.h5", "--out", "old.npz"],
     "fit in a new folder": ["fit", *ACIL, "--features", "x.h5", "--out", "a/b/new.npz"],
@@ -29,6 +30,9 @@ CALLS = {
         *("sweep", "xs.npz", "--features", "test.h5", "--method", "acil", "--ridge", "1"),
         *("--orders", "1", "--sessions", "2", "--out", "old.json"),
     ],
+    "predict": ["predict", "x.npz", "--features", "test.h5", "--out", "old.csv"],
+    "export": ["export", "--to", "pilot", "--features", "x.h5", "test.h5", "--out", "new"],
+    "import-log": ["import-log", "logs.pyd", "--from", "mammoth", "--out", "new.csv"],
     "import": ["import", "--features", "f.npy", "--labels", "l.npy", "--out", "new/toy/net"],
 }
 
@@ -46,7 +50,8 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert main([*command, "--features", str(path), "--out", str(folder / out)]) == 0
     np.save(folder / "f.npy", rows)
     np.save(folder / "l.npy", np.arange(12) % 3)
-    for name in ("old.npz", "old.json"):
+    (folder / "logs.pyd").write_text(LOG)
+    for name in ("old.npz", "old.json", "old.csv"):
         (folder / name).write_text("old")
     return folder
 

@@ -116,7 +116,7 @@ def test_a_wrong_file_is_named_for_what_it_is(
         "absent.npy: no such file of features": [*predict, "absent.npy", *out],
         "absent.h5: no such feature file": [*predict, "absent.h5", *out],
         "absent.json: no such order file": [*fit, "train.h5", "--order-file", "absent.json", *out],
-        "order.csv: not a class order in JSON. Expected {": [
+        "order.csv: it has no columns id and session. Expected {": [
             *(*fit, "train.h5", "--order-file", "order.csv", *out)
         ],
         "X.npy: not a readable HDF5 file": [*fit, "X.npy", *out],

@@ -1,10 +1,14 @@
 """export: runs, streams and features in the file forms of other toolboxes."""
 
 import argparse
+import os
+import secrets
+import shutil
 from pathlib import Path
 from typing import Any
 
 from sparcl.base.errors import InputError, OutputError
+from sparcl.base.files import unwritable
 from sparcl.exchange import features, mammoth, pilot
 from sparcl.exchange.outcome import Outcome
 
@@ -49,14 +53,25 @@ def run(chosen: argparse.Namespace) -> None:
     if chosen.to == "pilot":
         for path, outcome in outcomes.items():
             pilot.sizes(outcome.sessions, str(path))
-    for path in _written(chosen, outcomes):
-        print(path)
+    # The folder gets its name when all is in it, so that a failure leaves nothing in the way of the next try.
+    folder = chosen.folder
+    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        written = _written(chosen, outcomes, unfinished)
+        unfinished.rename(folder)
+    except OSError as error:
+        raise unwritable(folder, error, "nothing is left of this try") from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    for path in written:
+        print(folder / path.relative_to(unfinished))
 
 
-def _written(chosen: argparse.Namespace, outcomes: dict[Path, Outcome]) -> list[Path]:
+def _written(chosen: argparse.Namespace, outcomes: dict[Path, Outcome], folder: Path) -> list[Path]:
+    """Write everything into a new folder and return the files."""
     written: list[Path] = []
     if chosen.features is not None:
-        out = chosen.folder / "features.npz"
+        out = folder / "features.npz"
         train, test = chosen.features
         features.write(train, test, out)
         written.append(out)
@@ -68,8 +83,8 @@ def _written(chosen: argparse.Namespace, outcomes: dict[Path, Outcome]) -> list[
             if name in (chosen.dataset, outcome.names["dataset"])
         }
         if chosen.to == "mammoth":
-            written += mammoth.write(list(of_name.values()), name, chosen.folder)
+            written += mammoth.write(list(of_name.values()), name, folder)
         else:
             for path, outcome in of_name.items():
-                written += pilot.write(outcome, name, chosen.folder, str(path))
+                written += pilot.write(outcome, name, folder, str(path))
     return written
