@@ -14,6 +14,7 @@ from sparcl.base.state import Shape, renewed
 from sparcl.base.types import Array
 from sparcl.learners.summed import Summed
 from sparcl.parts.batch import ROWS, Arrival, Batch
+from sparcl.parts.beside import Beside
 from sparcl.parts.core import Asked, Core, Unheld
 from sparcl.parts.heads import BalancedRidge, Head, Ridge
 from sparcl.parts.heads.head import Solution
@@ -160,7 +161,7 @@ class Composed(Summed):
         if not self.points:
             return {}
         ridge = {"ridge": self.points[0][2]} if isinstance(self.head, Ridge) else {}
-        parts = (self.core, self.rule, self.head, self.transform, self.map)
+        parts = (self.core, self.rule, self.head, self.transform, self.map, self.trust)
         return ridge | {k: v for part in parts for k, v in part.report().items()}
 
     @property
@@ -269,6 +270,8 @@ def _check_parts(head: Head, core: Unheld, rule: Rule, trust: Trust) -> None:
         raise InputError(
             "The head 'balanced-ridge' weighs each row by its class's count: it goes with trust 'all' alone."
         )
+    if isinstance(core, Beside) and type(head) is not Ridge:
+        raise InputError("A core holds coordinates of the ridge's weights: give the head 'ridge'.")
     if isinstance(core, Core):
         if type(head) is not Ridge:
             raise InputError(

@@ -5,7 +5,7 @@ session.  Each head's scores are divided by the spread of their differences betw
 rows summed, which makes them comparable, and added.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +15,10 @@ from sparcl.base.checks import check_fraction, check_positive
 from sparcl.base.errors import NumericalError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.parts.batch import Arrival, Batch
-from sparcl.parts.core import Core, Unheld
+from sparcl.parts.batch import Batch
+from sparcl.parts.core import Asked, Core, Unheld
+from sparcl.parts.heads import RidgedScatter
 from sparcl.parts.heads.head import Head, Solution
-from sparcl.parts.rules.rule import Point
 
 
 @dataclass(eq=False)
@@ -81,18 +81,10 @@ class Beside(Unheld):
         """Renew the core from the sums of the previous sessions."""
         self.core.renew(sums, session, value)
 
-    def solve(
-        self,
-        head: Head,
-        sums: Sums,
-        points: list[Point],
-        previous: list[Array],
-        arrival: Arrival,
-        drop: bool = False,
-    ) -> list[Solution]:
+    def solve(self, asked: Asked) -> list[Solution]:
         """Return weights (D, c) and bias (c,) of the sum of both scores at every point."""
-        solved = self.core.solve(head, sums, points, self.held, arrival, drop)
-        self.held = [W for W, _ in solved]
+        sums = asked.sums
+        self.held = [W for W, _ in self.core.solve(replace(asked, previous=self.held))]
         W_other, b_other = self.other.solve(sums, self.value)
         bias = np.zeros(W_other.shape[1]) if b_other is None else b_other
         share = self.weight / score_spread(sums, W_other, bias)
@@ -136,3 +128,16 @@ def score_spread(sums: Sums, W: Array, b: Array) -> float:
             "far too large for the scale of the features; lower it."
         )
     return float(np.sqrt(2 * square / (c - 1)))
+
+
+def beside_scatter(
+    *, tau: float, value: float = 1.0, weight: float = 0.5, refresh: int = 1
+) -> Beside:
+    """Return a ridge held on a core of energy ``tau``, beside the discriminant of the ridged scatter.
+
+    Parameters
+    ----------
+    tau, refresh : of the core (:class:`sparcl.parts.core.Core`)
+    value : ridge of the scatter, relative to its mean eigenvalue; weight : of the discriminant
+    """
+    return Beside(Core(tau=tau, refresh=refresh), RidgedScatter(), value, weight)

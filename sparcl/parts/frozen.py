@@ -5,13 +5,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sparcl.algebra.sums import Sums
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.parts.batch import Arrival
-from sparcl.parts.core import Unheld
-from sparcl.parts.heads.head import Head, Solution
-from sparcl.parts.rules.rule import Point
+from sparcl.parts.core import Asked, Unheld
+from sparcl.parts.heads.head import Solution
 
 
 @dataclass(eq=False)
@@ -30,22 +27,14 @@ class Frozen(Unheld):
     def __post_init__(self) -> None:
         self.before: list[Array] = []
 
-    def solve(
-        self,
-        head: Head,
-        sums: Sums,
-        points: list[Point],
-        previous: list[Array],
-        arrival: Arrival,
-        drop: bool = False,
-    ) -> list[Solution]:
+    def solve(self, asked: Asked) -> list[Solution]:
         """Return weights (D, c) and bias (c,) at every point, old columns as they were."""
-        solved = super().solve(head, sums, points, previous, arrival, drop)
+        solved, previous, old = super().solve(asked), asked.previous, asked.arrival.old
         result: list[Solution] = []
         for p, (W, b) in enumerate(solved):
-            if previous and previous[p].shape[1] == arrival.old:
-                W = np.asfortranarray(np.hstack([previous[p], W[:, arrival.old :]]))
-                b = None if b is None else np.concatenate([self.before[p], b[arrival.old :]])
+            if previous and previous[p].shape[1] == old:
+                W = np.asfortranarray(np.hstack([previous[p], W[:, old:]]))
+                b = None if b is None else np.concatenate([self.before[p], b[old:]])
             result.append((W, b))
         self.before = [b for _, b in result if b is not None]
         return result

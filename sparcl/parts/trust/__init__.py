@@ -9,6 +9,7 @@ from sparcl.parts.trust.old_model import OldModel
 from sparcl.parts.trust.rechecked import Rechecked
 from sparcl.parts.trust.trim import Trim
 from sparcl.parts.trust.trust import Trust
+from sparcl.parts.trust.watchful import Watchful
 
 __all__ = [
     "Clusters",
@@ -20,4 +21,5 @@ __all__ = [
     "Rechecked",
     "Trim",
     "Trust",
+    "Watchful",
 ]

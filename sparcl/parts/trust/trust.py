@@ -2,7 +2,7 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,10 @@ class Trust(Stateful):
         head, value : what turns sums into weights, and its ridge or shrinkage
         """
         return batch
+
+    def report(self) -> dict[str, Any]:
+        """Return what was noticed in the last session."""
+        return {}
 
 
 @dataclass(eq=False)
