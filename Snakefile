@@ -71,12 +71,6 @@ rule methods:
         plan.group_files(config, "peers"),
 
 
-# The suites whose streams go wrong: about 20 minutes on two cores.
-rule streams:
-    input:
-        plan.group_files(config, "streams"),
-
-
 # All that paper/ holds beside the default suite: an hour or more.
 rule recorded:
     input:

@@ -92,20 +92,25 @@ class Composed(Summed):
         order, cut = self.rule.arrange(columns, self.session)
         Phi = self.prepare(Phi)
         batch = Batch(columns, old, classes, self.session, Phi, self._mapped, weights)
+        self._fix_unit(batch)
         if self.trust.whole_session:
-            batch = self.trust.judge(batch, self.total, self.head, self.rule.grid[0])
+            batch = self.trust.judge(batch, self.total, self.head, self.rule.values[0])
             order, cut = self.rule.arrange(batch.columns, self.session)
         self.learn(batch if order is None else batch.take(order), cut)
 
     def learn(self, batch: Batch, cut: int) -> None:
         """Learn a session's rows, of which those from ``cut`` on validate."""
-        if self.rule.relative and not self.rule.unit:
-            self.rule.fix(self.head.unit(batch.mean_square()))
+        self._fix_unit(batch)
         self.core.open(batch, self.total, self.rule.values[0], single(self.rule))
         self.head.see(batch, self.total)
         points = self.rule.choose(batch, cut, self)
         batch.add_to(self.total)
         self.keep(points, batch)
+
+    def _fix_unit(self, batch: Batch) -> None:
+        """Fix what a relative value of the rule stands for, in the first session."""
+        if self.rule.relative and not self.rule.unit:
+            self.rule.fix(self.head.unit(batch.mean_square()))
 
     def keep(self, points: list[Point], arrival: Arrival) -> None:
         """Solve at some points and keep the solutions; the sums hold the session already."""

@@ -81,12 +81,14 @@ class Batch(Arrival):
 
     def take(self, rows: slice | NDArray[np.integer]) -> "Batch":
         """Return the batch of some of the rows; mapped rows are kept where there are any."""
-        beside = {name: getattr(self, name) for name in ("weights", "trust", "targets")}
+        beside = [None if a is None else a[rows] for a in (self.weights, self.trust, self.targets)]
         part = dataclasses.replace(
             self,
             columns=self.columns[rows],
             Phi=self.Phi[rows],
-            **{name: None if a is None else a[rows] for name, a in beside.items()},
+            weights=beside[0],
+            trust=beside[1],
+            targets=beside[2],
         )
         if "H" in self.__dict__:
             part.H = self.H[rows]

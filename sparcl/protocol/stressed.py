@@ -131,5 +131,5 @@ def _held(learner: Learner) -> Any:
     """Return a learner that is a ridge on a core with every row trusted and one ridge, else None."""
     if not isinstance(learner, Composed) or learner.trust.whole_session:
         return None
-    one = len(learner.rule.grid) == 1 and learner.core.candidates == 1
+    one = len(learner.rule.values) == 1 and learner.core.candidates == 1
     return learner if isinstance(learner.core, Core) and one else None

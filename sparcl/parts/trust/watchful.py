@@ -44,8 +44,8 @@ class Watchful(Doubting):
     noticed : share of strangers in the last session
     """
 
-    limit: float = 0.05
-    temperature: float = 0.1
+    limit: float = 0.15
+    temperature: float = 0.04
     ridge: float = 1.0
     rounds: int = 10
     kept: ClassVar[dict[str, Shape | None]] = {"noticed": None}
