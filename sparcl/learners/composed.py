@@ -92,8 +92,8 @@ class Composed(Summed):
         order, cut = self.rule.arrange(columns, self.session)
         Phi = self.prepare(Phi)
         batch = Batch(columns, old, classes, self.session, Phi, self._mapped, weights)
-        self._fix_unit(batch)
         if self.trust.whole_session:
+            self._fix_unit(batch)
             batch = self.trust.judge(batch, self.total, self.head, self.rule.values[0])
             order, cut = self.rule.arrange(batch.columns, self.session)
         self.learn(batch if order is None else batch.take(order), cut)

@@ -133,7 +133,7 @@ def test_balanced_ridge_is_refused() -> None:
         build("compose", head="balanced-ridge", trust="trim")
 
 
-@pytest.mark.parametrize("kind", [OldModel(), Rechecked(), Watchful()])
+@pytest.mark.parametrize("kind", [OldModel(), Rechecked(), Watchful(limit=0.05)])
 def test_strangers_are_found(kind: Doubting) -> None:
     batch, old, stranger = contaminated()
     found = weights(kind, batch, old)
