@@ -21,6 +21,7 @@ include: "workflow/rules/guard.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/features.smk"
 include: "workflow/rules/runs.smk"
+include: "workflow/rules/streams.smk"
 include: "workflow/rules/sums.smk"
 include: "workflow/rules/tables.smk"
 include: "workflow/rules/figures.smk"
@@ -33,6 +34,7 @@ rule all:
     default_target: True
     input:
         plan.run_records(config, SUITE),
+        plan.stream_records(config, SUITE),
         plan.paper_files(config, SUITE),
 
 
@@ -44,6 +46,7 @@ rule features:
 rule runs:
     input:
         plan.run_records(config, SUITE),
+        plan.stream_records(config, SUITE),
 
 
 rule summary:

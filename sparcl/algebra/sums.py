@@ -25,7 +25,8 @@ class Sums(Stateful):
 
     Attributes
     ----------
-    gram : R (D, D); C : (D, c); counts : (c,) samples of each class column
+    gram : R (D, D); C : (D, c)
+    counts : (c,) samples of each class column, fractions of them where rows are trusted in part
     """
 
     D: int
@@ -48,8 +49,9 @@ class Sums(Stateful):
 
     @property
     def n(self) -> int:
-        """Samples seen."""
-        return int(self.counts.sum())
+        """Samples seen; a fraction where rows are trusted in part."""
+        n: int = self.counts.sum().item()
+        return n
 
     @property
     def mean_square(self) -> float:
@@ -90,6 +92,22 @@ class Sums(Stateful):
             added = linalg.product(block.T, Y)
             self.C[:, present] += added if weights is None else added * root[first]
         self.counts += np.bincount(columns, minlength=len(self.counts))
+
+    def accumulate_trusted(self, H: Array, Y: Array, weights: Array | None) -> None:
+        """Add rows that count in part: ``R += H^T Omega H``, ``C += H^T Omega Y``, ``n += Omega Y``.
+
+        n D^2 + 2 n D c flops, and a copy of H.
+
+        Parameters
+        ----------
+        H : (n, D) rows; Y : (n, c) labels, whose rows sum to 1; weights : (n,) the diagonal of Omega, or
+            None for ones
+        """
+        weights = np.ones(len(H)) if weights is None else weights
+        self.gram.add(np.ascontiguousarray(H * np.sqrt(weights)[:, None], dtype=self.C.dtype))
+        Y = np.asarray(Y * weights[:, None], dtype=self.C.dtype)
+        self.C += linalg.product(np.asarray(H, dtype=self.C.dtype).T, Y)
+        self.counts = self.counts + Y.sum(axis=0, dtype=np.float64)
 
     def reorder(self, order: NDArray[np.integer]) -> None:
         """Put the class columns into ``order`` (c,): column j becomes what ``order[j]`` was."""

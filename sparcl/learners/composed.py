@@ -14,12 +14,14 @@ from sparcl.base.state import Shape, renewed
 from sparcl.base.types import Array
 from sparcl.learners.summed import Summed
 from sparcl.parts.batch import ROWS, Arrival, Batch
+from sparcl.parts.beside import Beside
 from sparcl.parts.core import Asked, Core, Unheld
-from sparcl.parts.heads import Head, Ridge
+from sparcl.parts.heads import BalancedRidge, Head, Ridge
 from sparcl.parts.heads.head import Solution
 from sparcl.parts.maps import Features, Map
 from sparcl.parts.rules import Given, Point, Rule
 from sparcl.parts.transforms import Identity, Transform
+from sparcl.parts.trust import Trust
 
 
 @dataclass(eq=False)
@@ -34,6 +36,7 @@ class Composed(Summed):
     transform : of each row; map : a frozen one; head : weights from sums
     core : what holds old columns of a ridge; rule : which ridge, shrinkage or core is taken
     dtype : working precision
+    trust : how far a session's rows are trusted before they are summed
 
     Attributes
     ----------
@@ -49,6 +52,7 @@ class Composed(Summed):
     core: Unheld = field(default_factory=Unheld)
     rule: Rule = field(default_factory=Given)
     dtype: str = "float64"
+    trust: Trust = field(default_factory=Trust)
     kept: ClassVar[dict[str, Shape | None]] = {
         "sums": None,
         "solutions": ("D", None),
@@ -63,7 +67,7 @@ class Composed(Summed):
         self.solutions: list[Array] = []
         self.biases: list[Array] = []
         self.points: list[list[float]] = []
-        _check_parts(self.head, self.core, self.rule)
+        _check_parts(self.head, self.core, self.rule, self.trust)
 
     def flops(self, n: int, d: int, c: int) -> float:
         """Return 2 n d M + n D^2 for map and sums, D^3 / 3 + 2 D^2 c for the weights, and a rule's candidates.
@@ -81,23 +85,32 @@ class Composed(Summed):
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         counts = np.bincount(columns, minlength=classes)
         if self.sums is not None:
+            counts = counts.astype(self.sums.counts.dtype)
             counts[: len(self.sums.counts)] += self.sums.counts
         self.head.check(counts)
         weights = self.head.row_weights(columns, old)
         order, cut = self.rule.arrange(columns, self.session)
         Phi = self.prepare(Phi)
         batch = Batch(columns, old, classes, self.session, Phi, self._mapped, weights)
+        if self.trust.whole_session:
+            self._fix_unit(batch)
+            batch = self.trust.judge(batch, self.total, self.head, self.rule.values[0])
+            order, cut = self.rule.arrange(batch.columns, self.session)
         self.learn(batch if order is None else batch.take(order), cut)
 
     def learn(self, batch: Batch, cut: int) -> None:
         """Learn a session's rows, of which those from ``cut`` on validate."""
-        if self.rule.relative and not self.rule.unit:
-            self.rule.fix(self.head.unit(batch.mean_square()))
+        self._fix_unit(batch)
         self.core.open(batch, self.total, self.rule.values[0], single(self.rule))
         self.head.see(batch, self.total)
         points = self.rule.choose(batch, cut, self)
         batch.add_to(self.total)
         self.keep(points, batch)
+
+    def _fix_unit(self, batch: Batch) -> None:
+        """Fix what a relative value of the rule stands for, in the first session."""
+        if self.rule.relative and not self.rule.unit:
+            self.rule.fix(self.head.unit(batch.mean_square()))
 
     def keep(self, points: list[Point], arrival: Arrival) -> None:
         """Solve at some points and keep the solutions; the sums hold the session already."""
@@ -153,7 +166,7 @@ class Composed(Summed):
         if not self.points:
             return {}
         ridge = {"ridge": self.points[0][2]} if isinstance(self.head, Ridge) else {}
-        parts = (self.core, self.rule, self.head, self.transform, self.map)
+        parts = (self.core, self.rule, self.head, self.transform, self.map, self.trust)
         return ridge | {k: v for part in parts for k, v in part.report().items()}
 
     @property
@@ -171,7 +184,7 @@ class Composed(Summed):
     @property
     def undivided(self) -> str:
         """Why a session must come whole; empty where the weights follow from sums alone."""
-        parts = (self.core, self.rule, self.transform, self.map, self.head)
+        parts = (self.core, self.rule, self.transform, self.map, self.head, self.trust)
         return next((part.whole_session for part in parts if part.whole_session), "")
 
     def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
@@ -256,8 +269,14 @@ def single(rule: Rule) -> bool:
     return isinstance(rule, Given) and len(rule.grid) == 1
 
 
-def _check_parts(head: Head, core: Unheld, rule: Rule) -> None:
+def _check_parts(head: Head, core: Unheld, rule: Rule, trust: Trust) -> None:
     """Raise InputError where parts do not go together."""
+    if trust.whole_session and isinstance(head, BalancedRidge):
+        raise InputError(
+            "The head 'balanced-ridge' weighs each row by its class's count: it goes with trust 'all' alone."
+        )
+    if isinstance(core, Beside) and type(head) is not Ridge:
+        raise InputError("A core holds coordinates of the ridge's weights: give the head 'ridge'.")
     if isinstance(core, Core):
         if type(head) is not Ridge:
             raise InputError(

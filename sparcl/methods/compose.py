@@ -20,6 +20,7 @@ def build(
     map: Asked = "none",
     head: Asked = "ridge",
     core: Asked = "none",
+    trust: Asked = "all",
     ridge: Value = 0.1,
     grid: Sequence[float] = NARROW,
     relative: bool = False,
@@ -32,7 +33,7 @@ def build(
 
     Parameters
     ----------
-    transform, map, head, core : a name, or ``{name: {setting: value}}``, of
+    transform, map, head, core, trust : a name, or ``{name: {setting: value}}``, of
         :data:`sparcl.parts.catalogue.PARTS`
     ridge : lambda, or the head's shrinkage; several, or a rule (:func:`sparcl.parts.rules.named`) that
         chooses from ``grid``
@@ -46,6 +47,7 @@ def build(
         map=part("map", map, seed=seed),
         head=part("head", head),
         core=part("core", core, seed=seed),
+        trust=part("trust", trust),
         rule=named(ridge, grid, HoldOut(validation_share, by_class, seed), relative),
         dtype=dtype,
     )

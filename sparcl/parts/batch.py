@@ -40,11 +40,15 @@ class Batch(Arrival):
     Phi : (n, d) transformed features
     expand : the frozen map
     weights : (n,) weight of each row, or None where all weigh the same
+    trust : (n,) weight of each row that counts as so many samples, or None where all are trusted
+    targets : (n, classes) fractional labels in place of ``columns``, or None
     """
 
     Phi: Array
     expand: Callable[[Array], Array]
     weights: Array | None = None
+    trust: Array | None = None
+    targets: Array | None = None
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -53,6 +57,13 @@ class Batch(Arrival):
     def H(self) -> Array:
         """All mapped rows (n, D)."""
         return self.expand(self.Phi)
+
+    @property
+    def labels(self) -> Array:
+        """Labels (n, classes): fractional ones where there are any, one-hot ones otherwise."""
+        if self.targets is not None:
+            return self.targets
+        return (self.columns[:, None] == np.arange(self.classes)).astype(self.H.dtype)
 
     def blocks(self) -> Iterator[tuple[Array, NDArray[np.integer], Array | None]]:
         """Yield mapped rows, columns and weights, ROWS at a time, or at once where all were mapped already."""
@@ -70,9 +81,14 @@ class Batch(Arrival):
 
     def take(self, rows: slice | NDArray[np.integer]) -> "Batch":
         """Return the batch of some of the rows; mapped rows are kept where there are any."""
-        weights = None if self.weights is None else self.weights[rows]
+        beside = [None if a is None else a[rows] for a in (self.weights, self.trust, self.targets)]
         part = dataclasses.replace(
-            self, columns=self.columns[rows], Phi=self.Phi[rows], weights=weights
+            self,
+            columns=self.columns[rows],
+            Phi=self.Phi[rows],
+            weights=beside[0],
+            trust=beside[1],
+            targets=beside[2],
         )
         if "H" in self.__dict__:
             part.H = self.H[rows]
@@ -81,5 +97,8 @@ class Batch(Arrival):
     def add_to(self, sums: Sums) -> None:
         """Add the rows to sums: n D^2 flops beside those of the map."""
         sums.grow(self.classes)
+        if self.trust is not None or self.targets is not None:
+            sums.accumulate_trusted(self.H, self.labels, self.trust)
+            return
         for H, columns, weights in self.blocks():
             sums.accumulate(H, columns, weights)

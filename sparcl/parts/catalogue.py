@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sparcl.base.errors import InputError
+from sparcl.parts.beside import beside_scatter
 from sparcl.parts.core import Core, Unheld, check_one_size
+from sparcl.parts.frozen import Frozen
 from sparcl.parts.heads import (
     BalancedRidge,
     LedoitWolf,
@@ -17,6 +19,18 @@ from sparcl.parts.heads import (
 )
 from sparcl.parts.maps import Features, FourierMap, KernelMap, RandomMap, ResidualMap
 from sparcl.parts.transforms import EqualBlocks, Identity, Rooted, SignedPower, UnitNorm
+from sparcl.parts.trust import (
+    Clusters,
+    Huber,
+    Neighbours,
+    NewOnly,
+    NoiseMatrix,
+    OldModel,
+    Rechecked,
+    Trim,
+    Trust,
+    Watchful,
+)
 
 PARTS: dict[str, dict[str, Callable[..., Any]]] = {
     "transform": {
@@ -42,7 +56,24 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "oracle-shrinkage": OracleShrinkage,
         "ledoit-wolf": LedoitWolf,
     },
-    "core": {"none": Unheld, "spectral": Core},
+    "core": {
+        "none": Unheld,
+        "spectral": Core,
+        "frozen": Frozen,
+        "beside-scatter": beside_scatter,
+    },
+    "trust": {
+        "all": Trust,
+        "trim": Trim,
+        "huber": Huber,
+        "neighbours": Neighbours,
+        "old-model": OldModel,
+        "clusters": Clusters,
+        "noise-matrix": NoiseMatrix,
+        "rechecked": Rechecked,
+        "new-only": NewOnly,
+        "watchful": Watchful,
+    },
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from sparcl import methods
 from sparcl.base.errors import SparclError
 from sparcl.pipeline import displays, specs, streams
+from sparcl.pipeline.plan import RATED
 from sparcl.pipeline.provenance import hyperparameters
 
 Settings = Mapping[str, Any]
@@ -69,6 +70,7 @@ def _suites(config: Settings) -> Iterator[str]:
         for kind in ("datasets", "backbones", "methods", "tables", "figures"):
             yield from _unknown(f"{file}: {kind}", suite[kind], kind, config[kind])
         yield from _features(config, file, suite["datasets"], suite["backbones"])
+        yield from _streams(config, file, suite)
         if suite["compare"]:
             compared = [suite["compare"]["of"], *suite["compare"]["against"]]
             yield from _unknown(f"{file}: compare", compared, "suite's methods", suite["methods"])
@@ -93,6 +95,31 @@ def _suites(config: Settings) -> Iterator[str]:
         yield from _unknown(f"{where}.datasets", block["datasets"], "datasets", config["datasets"])
         yield from _unknown(where, [block["backbone"]], "backbones", config["backbones"])
         yield from _features(config, where, block["datasets"], [block["backbone"]])
+
+
+def _streams(config: Settings, file: str, suite: Settings) -> Iterator[str]:
+    """Refuse, for streams that go wrong, what is made from other records, and the other way round."""
+    rated = bool(suite["streams"])
+    if rated:
+        for key, nothing in (("stress", "none"), ("traces", 0), ("compare", {})):
+            if suite[key] != nothing:
+                yield f"{file}: {key} goes without `streams`, whose runs have other records. Leave out one of the two."
+        for method in suite["methods"]:
+            for key in ("select", "sums"):
+                if key in config["methods"].get(method, {}):
+                    yield (
+                        f"{file}: method '{method}' has `{key}`, and `streams` runs methods with settings that are "
+                        "given. Take it from the list, or give it numbers in a block of its own."
+                    )
+    for kind in ("tables", "figures"):
+        for shown in suite[kind]:
+            own = [f for f in config[kind].get(shown, {}).get("frames", []) if "/" not in f]
+            wrong = [frame for frame in own if (frame in RATED) != rated]
+            if wrong:
+                yield (
+                    f"{file}: {kind}.{shown} reads {', '.join(wrong)}, which a suite "
+                    f"{'with' if rated else 'without'} `streams` does not make. Take it from the list."
+                )
 
 
 def _features(

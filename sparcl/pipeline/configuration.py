@@ -29,6 +29,7 @@ OPTIONAL = {
     "base_classes": 0,
     "order_rule": "random",
     "stress": "none",
+    "streams": [],
     "compare": {},
     "tables": ["main"],
 }

@@ -10,6 +10,8 @@ Settings = Mapping[str, Any]
 # What a run leaves, and the frames of paper/<suite>/summary made from it.
 RECORDS = ("runs", "sessions", "arrivals", "diagnostics")
 TRACES = ("spectrum", "recommendations")
+# What the records of streams that go wrong are made into.
+RATED = ("rates", "ages")
 
 
 def readers(config: Settings, suite: str, backbone: str) -> list[str]:
@@ -44,11 +46,25 @@ def feature_manifests(config: Settings, suite: str) -> list[str]:
     ]
 
 
+def stressed_suites(config: Settings) -> list[str]:
+    """Return the suites whose streams go wrong."""
+    return [name for name, block in config["suites"].items() if block["streams"]]
+
+
 def run_records(config: Settings, suite: str) -> list[str]:
-    """Return one record for each data set, backbone, method and pair of order and seed."""
+    """Return one record for each data set, backbone, method and pair; none of a suite of streams that go wrong."""
+    return [] if config["suites"][suite]["streams"] else _records(config, suite, "runs")
+
+
+def stream_records(config: Settings, suite: str) -> list[str]:
+    """Return one record for each data set, backbone, method and pair of a suite whose streams go wrong."""
+    return _records(config, suite, "streams") if config["suites"][suite]["streams"] else []
+
+
+def _records(config: Settings, suite: str, folder: str) -> list[str]:
     block = config["suites"][suite]
     return [
-        f"results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json"
+        f"results/{folder}/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json"
         for dataset in block["datasets"]
         for backbone in block["backbones"]
         for method in readers(config, suite, backbone)
@@ -71,6 +87,8 @@ def spectrum_traces(config: Settings, suite: str) -> list[str]:
 def summary_files(config: Settings, suite: str) -> list[str]:
     """Return the frames of a suite and its metrics."""
     block = config["suites"][suite]
+    if block["streams"]:
+        return [f"paper/{suite}/summary/{name}.csv" for name in RATED]
     names = [*RECORDS, *(TRACES if block["traces"] else ())]
     names += ["comparisons"] if block["compare"] else []
     return [

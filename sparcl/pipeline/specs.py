@@ -100,6 +100,18 @@ def data(config: Settings, suite: str) -> Spec:
     return {"normalize": block["normalize"], "stress": stress}
 
 
+def streams(config: Settings, suite: str) -> Spec:
+    """Return on which streams that go wrong a suite runs: rates, and the further settings of their kinds."""
+    block = config["suites"][suite]
+    kinds = {kind for stream in block["streams"] for kind in stream}
+    settings = {kind: config["stress"][kind] for kind in config["stress"] if kind in kinds}
+    return {
+        "normalize": block["normalize"],
+        "streams": block["streams"],
+        "stress": settings,
+    }
+
+
 def order(config: Settings, suite: str) -> Spec:
     """Return how the class orders of a suite are made and cut into sessions."""
     keys = ("sessions", "base_classes", "order_rule", "normalize", "order_file")

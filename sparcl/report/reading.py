@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Columns of names, hashes and printed cells. A reader of CSV files takes 2019, 1e3 and nan for numbers.
-IDS = ("suite", "dataset", "backbone", "method", "against", "learner", "id")
+IDS = ("suite", "dataset", "backbone", "method", "against", "learner", "id", "stress")
 HASHES = ("weights_sha256", "train_sha256", "test_sha256", "order_sha256")
 SHOWN = ("dataset_label", "method_label", "against_label", "group", "label", "short", "printed")
 

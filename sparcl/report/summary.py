@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 KEYS = ["suite", "dataset", "backbone", "method", "order", "seed"]
 # The columns that a summary starts with, as far as it has them: they tell its rows apart.
-ROW_KEYS = [*KEYS, "against", "measure", "session", "arrival", "mode"]
+ROW_KEYS = [*KEYS, "against", "measure", "stress", "rate", "session", "arrival", "mode"]
 SHA = ["weights_sha256", "train_sha256", "test_sha256", "order_sha256"]
 # Accuracies come from exact counts and get fixed digits; other numbers get six significant ones.
 PERCENT = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "A_arrival"}
 PERCENT |= {"forgetting", "forgetting_before"}
+PERCENT |= {"A_old", "A_first"}
 PERCENT |= {"difference", "low", "high", "sample_low", "sample_high"}
 # Columns that depend on R and C alone, with one value for all methods; then those of the learner.
 TRACED = ["leading_mass", "overlap", "overlap_share", "core_rank", "residual_rank", "core_angle"]
@@ -84,11 +85,11 @@ def summarise(
     diagnosed: list[dict[str, Any]] = []
     streams: dict[Any, list[dict[str, Any]]] = {}
     for path in traces:
-        with _naming(path):
+        with naming(path):
             trace = read_sealed(path, TRACE)
             streams[_stream(trace["names"])] = trace["sessions"]
     for path in records:
-        with _naming(path):
+        with naming(path):
             record = read_sealed(path, RUN)
             rows = _session_rows(record)
             sessions += rows
@@ -129,7 +130,7 @@ def spectra(traces: Iterable[str | Path]) -> "pd.DataFrame":
     values = ["eigenvalue", "old_eigenvalue", "inverse_gain", "overlap", "shrink_exact"]
     rows: list[dict[str, Any]] = []
     for path in traces:
-        with _naming(path):
+        with naming(path):
             trace = read_sealed(path, TRACE)
             rows += [trace["names"] | row for row in trace["modes"]]
     return frame(rows, [*keys, *values, "shrink_bound"])
@@ -139,7 +140,7 @@ def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
     """Return the advice for each traced stream and the numbers it rests on."""
     rows: list[dict[str, Any]] = []
     for path in traces:
-        with _naming(path):
+        with naming(path):
             trace = read_sealed(path, TRACE)
             rows.append(trace["names"] | trace["recommended"])
     keys = ["suite", "dataset", "backbone", "order"]
@@ -147,7 +148,7 @@ def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
 
 
 @contextmanager
-def _naming(path: str | Path) -> Iterator[None]:
+def naming(path: str | Path) -> Iterator[None]:
     """Name the file whose content is not that of a record."""
     try:
         yield

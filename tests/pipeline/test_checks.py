@@ -56,6 +56,22 @@ REFUSED: dict[str, tuple[Change, list[str]]] = {
         lambda c: c["suites"]["toy"].update(tables=["nonesuch"]),
         ["config/suites/toy.yaml: tables", "'nonesuch'", "tau-post"],
     ),
+    "streams beside a failure case": (
+        lambda c: c["suites"]["noisy"].update(stress="saturated"),
+        ["config/suites/noisy.yaml: stress goes without `streams`"],
+    ),
+    "streams with a method that selects": (
+        lambda c: c["suites"]["noisy"].update(methods=["acil"]),
+        ["config/suites/noisy.yaml", "'acil' has `select`", "settings that are given"],
+    ),
+    "streams without the summary of a table": (
+        lambda c: c["suites"]["noisy"].update(tables=["main"]),
+        ["config/suites/noisy.yaml: tables.main reads runs", "with `streams` does not make"],
+    ),
+    "a table of streams without streams": (
+        lambda c: c["suites"]["toy"].update(tables=["rates"]),
+        ["config/suites/toy.yaml: tables.rates reads rates", "without `streams` does not make"],
+    ),
     "compared": (
         lambda c: c["suites"]["increments"]["compare"].update(of="ncm"),
         ["config/suites/increments.yaml: compare", "'ncm'", "sparcl-plus"],

@@ -17,6 +17,7 @@ from sparcl.extraction.readers import READERS
 from sparcl.features.layout import KINDS
 from sparcl.pipeline.configuration import SCHEMAS, faults, load, merged
 from sparcl.protocol.stress import KINDS as STRESS
+from sparcl.protocol.stress import RATED
 
 Settings = dict[str, Any]
 
@@ -231,7 +232,11 @@ def test_choices_are_those_of_the_code() -> None:
     assert set(blocks["datasets"]["reader"]["enum"]) == set(READERS)
     page = schema["params"]["properties"]
     assert set(page["extraction"]["properties"]["precision"]["enum"]) == set(PRECISIONS)
-    assert set(page["stress"]["properties"]) == set(STRESS)
+    told = {"unannotated", "bad-session", "mislabelled", "returning", "shifted", "imbalanced"}
+    assert set(page["stress"]["properties"]) == {*STRESS, *told}
+    streams = schema["suite"]["properties"]["streams"]["items"]["patternProperties"]
+    assert told <= set(RATED)
+    assert {name for key in streams for name in key.strip("^()$").split("|")} == set(RATED)
     assert set(schema["suite"]["properties"]["stress"]["enum"]) == {"none", *STRESS}
 
 

@@ -121,3 +121,18 @@ def test_a_changed_method_is_the_code_of_its_own_jobs_alone() -> None:
             "sparcl/pipeline/__init__.py",
             "sparcl/pipeline/adapter.py",
         ]
+
+
+def test_a_suite_of_streams_that_go_wrong_has_records_and_summaries_of_its_own(
+    config: Settings,
+) -> None:
+    assert "noisy" in plan.stressed_suites(config) and "toy" not in plan.stressed_suites(config)
+    assert plan.run_records(config, "noisy") == [] == plan.stream_records(config, "toy")
+    records = plan.stream_records(config, "noisy")
+    block = config["suites"]["noisy"]
+    assert len(records) == len(block["methods"]) * len(block["pairs"])
+    assert records[0] == (
+        "results/streams/noisy/cub-50/efficientnet-lite0/stream-ridge/1993-0.json"
+    )
+    names = ["rates.csv", "ages.csv"]
+    assert plan.summary_files(config, "noisy") == [f"paper/noisy/summary/{n}" for n in names]

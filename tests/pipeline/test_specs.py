@@ -93,6 +93,13 @@ def test_stress_has_the_settings_of_its_kind(config: Settings) -> None:
     assert stressed["stress"] == {"long-tail": {"imbalance": 50.0, "least": 2}}
 
 
+def test_streams_are_told_the_settings_of_their_kinds_alone(config: Settings) -> None:
+    told = specs.streams(config, "contaminated")
+    assert told["streams"] == [{"unannotated": [0, 0.1, 0.2, 0.5, 1]}]
+    assert told["stress"] == {"unannotated": {"reserve": 0.4}}
+    assert specs.streams(config, "noisy")["stress"] == {}
+
+
 def test_what_leaves_the_bytes_of_features_alone_extracts_nothing_again(config: Settings) -> None:
     before = specs.extraction(config, "digits", "efficientnet-lite0")
     config["datasets"]["digits"] |= {"label": "Others", "root": "elsewhere", "shards": 4}

@@ -11,6 +11,10 @@ rule summarise_runs:
         metrics="paper/{suite}/summary/metrics.json",
     log:
         "results/logs/summarise_runs/{suite}.log",
+    wildcard_constraints:
+        suite=one_of(
+            [s for s in config["suites"] if s not in plan.stressed_suites(config)]
+        ),
     conda:
         "../envs/core.yaml"
     threads: 1

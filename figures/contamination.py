@@ -1,0 +1,67 @@
+"""Accuracy, and accuracy left on old classes, over the rate at which a stream goes wrong."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from figures import style
+from figures.frames import label, shown, valued
+from figures.rates import LAST, OLD, of_stream, streams
+from sparcl.base.errors import InputError
+
+MEASURES = {LAST: "accuracy, all classes (%)", OLD: "accuracy, old classes (%)"}
+
+
+@style.styled
+def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+    """Draw both accuracies after the last session by rate, in one column per data set.
+
+    Parameters
+    ----------
+    frames : mapping
+        ``rates``: one row per run of a stream; one kind of stress.
+    options : mapping
+        ``datasets``, ``methods``; ``show``: ids of the methods to draw (default: all).
+
+    Returns
+    -------
+    Figure
+        One curve per method, the mean over (order, seed) pairs; the number before its name is the
+        value at the highest rate.
+
+    Raises
+    ------
+    InputError
+        A method, rate or pair is missing, a cell that is drawn is empty, or there are several kinds of stress.
+    """
+    methods, found = shown(options), streams(frames)
+    if len({kind for kind, _ in found}) != 1:
+        kinds = ", ".join(dict.fromkeys(kind for kind, _ in found))
+        raise InputError(f"rates.csv has several kinds of stress ({kinds}); this figure shows one.")
+    rows = pd.concat([of_stream(frames, options, stream, methods) for stream in found])
+    datasets = list(options["datasets"])
+    room = style.room([valued(options, method, 99.9) for method in methods])
+    margins = (0.42, room, 0.36, 0.24)
+    figure, stacks = style.per_dataset(len(datasets), 2, 1.5, margins, (room + 0.2, 0.34))
+    for stack, dataset in zip(stacks, datasets, strict=True):
+        of_set = rows[rows["dataset"] == dataset]
+        for ax, measure in zip(stack, MEASURES, strict=True):
+            ends = []
+            for method in methods:
+                mean = of_set[of_set["method"] == method].groupby("rate")[measure].mean()
+                look = style.line(method)
+                ax.plot(mean.index, mean, label=method, clip_on=False, **look)
+                name = valued(options, method, mean.iloc[-1])
+                ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
+            ax.set_xticks(sorted(of_set["rate"].unique()))
+            ax.tick_params(axis="x", labelsize=6)
+            ax.yaxis.set_major_locator(MaxNLocator(5))
+            if style.is_first_column(ax):
+                ax.set_ylabel(MEASURES[measure])
+            style.label_ends(ax, ends)
+        stack[0].set_title(label(options, "datasets", dataset), loc="left")
+        stack[1].set_xlabel("rate")
+    return figure

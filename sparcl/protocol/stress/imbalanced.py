@@ -1,0 +1,24 @@
+"""A long tail over all classes of a stream."""
+
+import numpy as np
+
+from sparcl.base.errors import InputError
+from sparcl.protocol.stress.samples import Draw, Samples
+
+
+def imbalanced(samples: Samples, rate: float, draw: Draw, *, least: int) -> Samples:
+    """Thin out the training samples: a class of random rank j of K keeps the share rate^(-j / (K - 1)).
+
+    Parameters
+    ----------
+    rate : 1 or more; samples of the class of rank 0 to those of rank K - 1, if they had equally many
+    least : samples that a class keeps, as far as it has them
+    """
+    if not (np.isfinite(rate) and rate >= 1):
+        raise InputError(f"stress 'imbalanced' has rate {rate!r}: it must be 1 or more.")
+    labels, kept = np.unique(samples.labels), []
+    for label, rank in zip(labels, draw("ranks").permutation(len(labels)), strict=True):
+        rows = draw("imbalanced", int(label)).permutation(np.flatnonzero(samples.labels == label))
+        share = rate ** (-float(rank) / max(len(labels) - 1, 1))
+        kept.append(rows[: max(round(share * len(rows)), min(least, len(rows)))])
+    return samples.take(np.sort(np.concatenate(kept)))

@@ -1,0 +1,260 @@
+"""Rows of a session that are trusted in part: each kind against its equations, and what all must keep."""
+
+import numpy as np
+import pytest
+
+from sparcl.algebra.sums import Sums
+from sparcl.base.errors import InputError
+from sparcl.learners.composed import Composed
+from sparcl.methods import build
+from sparcl.parts.batch import Batch
+from sparcl.parts.catalogue import PARTS
+from sparcl.parts.heads import Ridge
+from sparcl.parts.trust import (
+    Clusters,
+    Huber,
+    Neighbours,
+    NewOnly,
+    NoiseMatrix,
+    OldModel,
+    Rechecked,
+    Trim,
+    Trust,
+    Watchful,
+)
+from sparcl.parts.trust.trust import Doubting
+
+D, RIDGE = 12, 0.5
+KINDS = [name for name in PARTS["trust"] if name != "all"]
+
+
+def rows(classes: range, n: int, seed: int, spread: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
+    means = np.random.default_rng(7).standard_normal((12, D))
+    labels = np.repeat(np.array(classes), n)
+    noise = np.random.default_rng(seed).standard_normal((len(labels), D))
+    return means[labels] + spread * noise, labels
+
+
+def summed(H: np.ndarray, labels: np.ndarray, classes: int) -> Sums:
+    sums = Sums(D)
+    sums.grow(classes)
+    sums.accumulate(H, labels)
+    return sums
+
+
+def contaminated(strangers: int = 10) -> tuple[Batch, Sums, np.ndarray]:
+    """Return a session of classes 4 to 7 with rows of classes 0 to 3 among them, and the sums before it."""
+    old = summed(*rows(range(4), 20, seed=1), 4)
+    H, labels = rows(range(4, 8), 15, seed=2)
+    wrong, _ = rows(range(4), 10, seed=3)
+    wrong = wrong[np.random.default_rng(4).permutation(len(wrong))[:strangers]]
+    told = np.random.default_rng(5).integers(4, 8, len(wrong))
+    stranger = np.arange(len(H) + len(wrong)) >= len(H)
+    H, labels = np.vstack([H, wrong]), np.concatenate([labels, told])
+    return Batch(labels, 4, 8, 1, H, lambda Phi: Phi), old, stranger
+
+
+def weights(kind: Doubting, batch: Batch, old: Sums) -> np.ndarray:
+    return kind.weights(batch, old, Ridge(), RIDGE)
+
+
+def test_weights_of_one_change_nothing_and_of_zero_delete() -> None:
+    H, labels = rows(range(4), 9, seed=6)
+    plain, part = summed(H, labels, 4), summed(H[::2], labels[::2], 4)
+    Y = np.eye(4)[labels]
+    for weight, expected in (
+        (np.ones(len(H)), plain),
+        ((np.arange(len(H)) % 2 == 0) * 1.0, part),
+    ):
+        sums = Sums(D)
+        sums.grow(4)
+        sums.accumulate_trusted(H, Y, weight)
+        assert sums.R == pytest.approx(expected.R, abs=1e-12)
+        assert sums.C == pytest.approx(expected.C, abs=1e-12)
+        assert sums.counts == pytest.approx(expected.counts) and sums.n == expected.n
+
+
+def test_fractional_weights_are_those_of_the_naive_sums() -> None:
+    H, labels = rows(range(3), 8, seed=8)
+    w, Y = np.random.default_rng(9).uniform(0, 1, len(H)), np.eye(3)[labels]
+    sums = Sums(D)
+    sums.grow(3)
+    sums.accumulate_trusted(H, Y, w)
+    naive = sum(w[i] * np.outer(H[i], H[i]) for i in range(len(H)))
+    assert sums.R == pytest.approx(naive)
+    assert sums.C == pytest.approx(sum(w[i] * np.outer(H[i], Y[i]) for i in range(len(H))))
+    assert sums.counts == pytest.approx([w[labels == c].sum() for c in range(3)])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_composes_with_every_head_and_keeps_no_row(name: str) -> None:
+    heads = {"ridge": 0.1, "ridged-scatter": 1.0, "shrunk-covariance": 0.3}
+    if name == "noise-matrix":  # its scatter may be indefinite: a ridge has none
+        del heads["ridged-scatter"], heads["shrunk-covariance"]
+    for head, ridge in heads.items():
+        trust = {"noise-matrix": {"rate": 0.1}} if name == "noise-matrix" else name
+        learner = build("compose", head=head, ridge=ridge, trust=trust)
+        learner.fit_session(*rows(range(4), 20, seed=1))
+        batch, _, _ = contaminated()
+        learner.fit_session(batch.Phi, batch.columns)
+        state = learner.state()
+        assert all(batch.Phi.shape[0] not in np.shape(v) for v in state.values())
+        again = type(learner).from_state(state)
+        H, labels = rows(range(8), 20, seed=11)
+        assert np.array_equal(again.logits(H), learner.logits(H))
+        assert np.mean(learner.predict(H) == labels) > 0.8
+        assert learner.undivided
+        with pytest.raises(InputError, match="whole"):
+            learner.accumulate(*rows(range(4), 2, seed=1))
+
+
+def test_trusting_all_rows_alike_is_the_learner_without_trust() -> None:
+    batch, _, _ = contaminated()
+    one, other = (build("compose", ridge=0.1, **kw) for kw in ({}, {"trust": "all"}))
+    for learner in (one, other):
+        learner.fit_session(batch.Phi, batch.columns)
+    assert np.array_equal(one.weights, other.weights) and one.undivided == ""
+
+
+def test_what_a_rule_holds_out_comes_from_the_rows_that_stay() -> None:
+    learner = build("compose", ridge="gaussian", grid=[0.1, 1.0], trust="old-model")
+    learner.fit_session(*rows(range(4), 20, seed=1))
+    batch, old, _ = contaminated()
+    learner.fit_session(batch.Phi, batch.columns)
+    kept = len(OldModel().judge(batch, old, Ridge(), 0.1))
+    assert kept < len(batch)
+    assert learner.total.counts.sum() == 80 + kept
+    held, fitted = learner.rule.validation.counts.sum(), learner.rule.fitted.total.counts.sum()
+    assert held + fitted == 80 + kept
+
+
+def test_balanced_ridge_is_refused() -> None:
+    with pytest.raises(InputError, match="balanced-ridge"):
+        build("compose", head="balanced-ridge", trust="trim")
+
+
+@pytest.mark.parametrize("kind", [OldModel(), Rechecked(), Watchful(limit=0.05)])
+def test_strangers_are_found(kind: Doubting) -> None:
+    batch, old, stranger = contaminated()
+    found = weights(kind, batch, old)
+    assert found[stranger].mean() < 0.2 and found[~stranger].mean() > 0.9
+
+
+@pytest.mark.parametrize("kind", [Trim(), Neighbours(), Huber()])
+def test_wrong_rows_weigh_less(kind: Doubting) -> None:
+    batch, old, stranger = contaminated()
+    found = weights(kind, batch, old)
+    assert found[stranger].mean() < 0.6 * found[~stranger].mean()
+
+
+def test_a_first_session_has_no_strangers() -> None:
+    batch, _, _ = contaminated()
+    empty = Sums(D)
+    for kind in (OldModel(), Rechecked(), Watchful()):
+        first = Batch(batch.columns - 4, 0, 4, 0, batch.Phi, lambda Phi: Phi)
+        assert (weights(kind, first, empty) == 1).all()
+
+
+def test_a_class_that_would_lose_every_row_keeps_them() -> None:
+    old = summed(*rows(range(4), 20, seed=1), 4)
+    H, _ = rows(range(1), 6, seed=3)  # all of class 0, told to be class 4
+    batch = Batch(np.full(6, 4), 4, 5, 1, H, lambda Phi: Phi)
+    kind = Rechecked()
+    assert (weights(kind, batch, old) == 0).all()
+    assert len(kind.judge(batch, old, Ridge(), RIDGE)) == 6
+
+
+def test_trim_leaves_out_what_is_far() -> None:
+    H, labels = rows(range(1), 20, seed=2, spread=0.1)
+    H[3] += 5
+    found = weights(Trim(), Batch(labels, 0, 1, 0, H, lambda Phi: Phi), Sums(D))
+    assert found[3] == 0 and found.mean() > 0.6
+    wide = weights(Trim(k=1e6), Batch(labels, 0, 1, 0, H, lambda Phi: Phi), Sums(D))
+    assert (wide == 1).all()
+
+
+def test_huber_residuals_are_those_of_rows_left_out() -> None:
+    batch, old, _ = contaminated()
+    H, n = batch.H, len(batch)
+    Y, C_old = np.eye(8)[batch.columns], np.hstack([old.C, np.zeros((D, 4))])
+    residual = np.empty(n)
+    for i in range(n):
+        rest = np.arange(n) != i
+        A = old.R + H[rest].T @ H[rest] + RIDGE * np.eye(D)
+        W = np.linalg.solve(A, C_old + H[rest].T @ Y[rest])
+        residual[i] = np.linalg.norm(Y[i] - H[i] @ W)
+    expected = np.minimum(1, np.median(residual) / residual)
+    assert weights(Huber(k=1.0, ridge=RIDGE, rounds=1), batch, old) == pytest.approx(expected)
+
+
+def test_neighbours_count_labels_by_distance() -> None:
+    H = np.zeros((4, D))
+    H[:, 0] = [0, 0, 1, 3]  # the second row is a copy of the first
+    batch = Batch(np.array([0, 0, 0, 1]), 0, 2, 0, H, lambda Phi: Phi)
+    found = weights(Neighbours(k=2), batch, Sums(D))
+    assert found[:2] == pytest.approx(1)
+    assert found[2] == pytest.approx(1) and found[3] == pytest.approx(0)
+
+
+def test_the_old_model_compares_with_the_mean_of_the_others() -> None:
+    batch, old, _ = contaminated()
+    S = old.R - (old.C / old.counts) @ old.C.T
+    L = np.linalg.inv(S + np.trace(S) / D * np.eye(D))
+    expected = []
+    for i in range(len(batch)):
+        others = (batch.columns == batch.columns[i]) & (np.arange(len(batch)) != i)
+        e = batch.H[i] - batch.H[others].mean(axis=0)
+        away = [batch.H[i] - m for m in (old.C / old.counts).T]
+        expected.append(min(a @ L @ a for a in away) >= e @ L @ e)
+    assert weights(OldModel(), batch, old) == pytest.approx(np.array(expected, dtype=float))
+
+
+def test_watchful_notices_the_share_and_doubts_nothing_without_strangers() -> None:
+    noticed = []
+    for strangers in (0, 10, 30):
+        batch, old, _ = contaminated(strangers)
+        kind = Watchful()
+        found = weights(kind, batch, old)
+        noticed.append(kind.noticed)
+        if strangers == 0:
+            assert (found == 1).all()
+    assert noticed == pytest.approx([0, 10 / 70, 30 / 90], abs=0.04)
+
+
+def test_clusters_relabel_by_majority() -> None:
+    H, truth = rows(range(4), 10, seed=2, spread=0.05)
+    told = truth.copy()
+    told[[0, 11, 22]] = [3, 2, 0]
+    batch = Batch(told, 0, 4, 0, H, lambda Phi: Phi)
+    assert np.array_equal(Clusters().judge(batch, Sums(D), Ridge(), 1.0).columns, truth)
+    alone = Clusters(share=0.25).judge(batch, Sums(D), Ridge(), 1.0)
+    assert set(alone.columns) == set(range(4))  # one cluster: no class is lost
+
+
+def test_the_noise_matrix_is_unbiased() -> None:
+    H, truth = rows(range(5), 4000, seed=2, spread=0.05)
+    rng, told = np.random.default_rng(3), truth.copy()
+    flipped = rng.random(len(told)) < 0.4
+    told[flipped] = (told[flipped] + rng.integers(1, 5, flipped.sum())) % 5
+    batch = Batch(told, 0, 5, 0, H, lambda Phi: Phi)
+    judged = NoiseMatrix(0.4).judge(batch, Sums(D), Ridge(), 1.0)
+    sums, clean = Sums(D), summed(H, truth, 5)
+    judged.add_to(sums)
+    assert sums.R == pytest.approx(clean.R)
+    assert sums.C == pytest.approx(clean.C, abs=0.05 * np.abs(clean.C).max())
+    assert sums.counts == pytest.approx(clean.counts, rel=0.05)
+    with pytest.raises(InputError, match="say nothing"):
+        NoiseMatrix(0.8).judge(batch, Sums(D), Ridge(), 1.0)
+
+
+def test_new_only_never_learns_an_old_class_again() -> None:
+    learner = build("compose", ridge=0.1, trust="new-only")
+    learner.fit_session(*rows(range(4), 20, seed=1))
+    before = learner.total.counts.copy()
+    learner.fit_session(*rows(range(2, 6), 20, seed=2))
+    assert learner.total.counts[:4].tolist() == before.tolist()
+    weights = learner.weights.copy()
+    learner.fit_session(*rows(range(2), 20, seed=3))
+    assert learner.weights == pytest.approx(weights, abs=1e-12)
+    assert isinstance(Trust(), Trust) and isinstance(NewOnly(), Trust)
+    assert isinstance(learner, Composed)

@@ -1,0 +1,105 @@
+"""One method on every stream of a suite: records, and the summaries made of them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sparcl.base.errors import InputError
+from sparcl.base.sealed import write_sealed
+from sparcl.protocol import experiment, stressed
+from sparcl.protocol.experiment import Split
+from sparcl.report import stressed as report
+
+SESSIONS = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
+SETTINGS = {"unannotated": {"reserve": 0.4}}
+STREAMS = [{"unannotated": [0, 1.0]}, {"few": [5], "symmetric": [0.4]}]
+CORE = {"core": {"spectral": {"tau": 0.6}}, "ridge": 0.1}
+
+
+def split(n: int, seed: int) -> Split:
+    labels = np.repeat(np.arange(12), n)
+    means = np.random.default_rng(0).standard_normal((12, 10))
+    noise = np.random.default_rng(seed).standard_normal((len(labels), 10))
+    return Split(means[labels] + 0.6 * noise, labels)
+
+
+TRAIN, TEST = split(20, 1), split(10, 2)
+
+
+def record(hyper=CORE, streams=STREAMS) -> dict:
+    return stressed.run(TRAIN, TEST, SESSIONS, streams, SETTINGS, 1993, "compose", hyper)
+
+
+def test_streams_are_all_combinations_of_each_items_rates() -> None:
+    streams = [{"few": [5, 10], "symmetric": [0, 0.2]}, {"similar": [0.4]}]
+    assert list(stressed.expanded(streams)) == [
+        {"few": 5, "symmetric": 0},
+        {"few": 5, "symmetric": 0.2},
+        {"few": 10, "symmetric": 0},
+        {"few": 10, "symmetric": 0.2},
+        {"similar": 0.4},
+    ]
+
+
+def test_without_stress_a_run_is_that_of_the_experiment() -> None:
+    streams = [{"symmetric": [0.0]}]
+    (run,) = record(streams=streams)["runs"]
+    plain = experiment.run(TRAIN, TEST, [np.array(s) for s in SESSIONS], "compose", CORE)
+    assert run["correct"] == plain["correct"] and run["drift"] == plain["drift"]
+
+
+def test_a_record_holds_every_stream() -> None:
+    made = record()
+    assert [run["rates"] for run in made["runs"]] == list(stressed.expanded(STREAMS))
+    clean, wrong, few = made["runs"]
+    assert (
+        clean["rows"] == [36] * 4 and wrong["rows"] == [36, 60, 72, 72] and few["rows"] == [15] * 4
+    )
+    assert np.sum(clean["correct"][-1]) > np.sum(wrong["correct"][-1])
+    for run in made["runs"]:
+        assert run["old_change"][0] is None
+        assert all(c["change"] <= c["bound"] <= c["bound_simple"] for c in run["old_change"][1:])
+        assert 0.5 < run["called_old"] < 1.5
+    assert made["hyper"]["core"] == CORE["core"]
+
+
+def test_what_a_learner_notices_is_recorded() -> None:
+    runs = record({"head": "ridged-scatter", "trust": "watchful", "ridge": 1.0})["runs"]
+    assert runs[0]["noticed"] == pytest.approx([0] * 4, abs=0.05)
+    assert np.mean(runs[1]["noticed"][1:]) == pytest.approx(0.45, abs=0.1)
+    assert runs[0]["old_change"] == [None] * 4
+
+
+def test_an_error_names_the_stream() -> None:
+    with pytest.raises(InputError, match=r"few 0\.5: .*number of samples"):
+        record(streams=[{"few": [0.5]}])
+
+
+def test_summaries_say_what_records_do(tmp_path: Path) -> None:
+    names = {"suite": "s", "dataset": "d", "backbone": "b", "method": "m", "order": 1993, "seed": 0}
+    made = record()
+    path = tmp_path / "s/d/b/m/1993-0.json"
+    path.parent.mkdir(parents=True)
+    hashes = {key: "0" * 64 for key in report.SHA}
+    write_sealed(path, made | names | hashes)
+    frames = report.summarise([path])
+    rates, ages = frames["rates"], frames["ages"]
+    assert list(zip(rates["stress"], rates["rate"], strict=True)) == [
+        ("few=5+symmetric", 0.4),
+        ("unannotated", 0.0),
+        ("unannotated", 1.0),
+    ]
+    last = np.array(made["runs"][1]["correct"][-1])
+    row = rates.iloc[2]
+    assert row["A_last"] == pytest.approx(100 * last.sum() / 120)
+    assert row["A_old"] == pytest.approx(100 * last[:6].sum() / 60)
+    assert row["A_first"] == pytest.approx(100 * last[:3].sum() / 30)
+    assert row["rows"] == 240 and row["bound_factor"] >= 1
+    of_stream = ages[(ages["stress"] == "unannotated") & (ages["rate"] == 1.0)]
+    assert of_stream["A_last"].to_numpy(float) == pytest.approx(
+        100 * last.reshape(4, 3).sum(axis=1) / 30
+    )
+    path.write_text("{}")
+    with pytest.raises(InputError, match="seal"):
+        report.summarise([path])

@@ -1,0 +1,45 @@
+"""Streams that go wrong: one job takes a method over a class order at every rate."""
+
+
+rule run_stressed:
+    input:
+        unpack(
+            lambda w: paths.feature_inputs(
+                config, w.dataset, w.backbone, "train", "test"
+            )
+        ),
+        order="results/orders/{suite}/{dataset}/{order}.json",
+        code=lambda w: method_code(
+            "run_stressed", w.method, *DATA, "sparcl.protocol.stressed"
+        ),
+    output:
+        "results/streams/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
+    log:
+        "results/logs/run_stressed/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.log",
+    wildcard_constraints:
+        suite=one_of(plan.stressed_suites(config)),
+        method=one_of(FITTED),
+    conda:
+        "../envs/core.yaml"
+    threads: 1
+    params:
+        spec=lambda w: specs.method(config, w.method) | specs.streams(config, w.suite),
+    script:
+        "../scripts/run_stressed.py"
+
+
+rule summarise_stressed:
+    input:
+        records=lambda w: plan.stream_records(config, w.suite),
+        code=script_code("summarise_stressed", "sparcl.report.stressed"),
+    output:
+        **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.RATED},
+    log:
+        "results/logs/summarise_stressed/{suite}.log",
+    wildcard_constraints:
+        suite=one_of(plan.stressed_suites(config)),
+    conda:
+        "../envs/core.yaml"
+    threads: 1
+    script:
+        "../scripts/summarise_stressed.py"

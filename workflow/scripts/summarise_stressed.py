@@ -1,0 +1,14 @@
+"""Gather the records of streams that go wrong into the summaries of a suite."""
+
+from sparcl.pipeline import adapter
+from sparcl.report import stressed, summary
+
+
+def main(snakemake) -> None:
+    for name, frame in stressed.summarise(snakemake.input.records).items():
+        summary.write_csv(frame, snakemake.output[name])
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821
