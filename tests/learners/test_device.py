@@ -41,6 +41,7 @@ COMPOSITIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "frozen covariance": ("slda", {"covariance": "frozen"}),
     "pseudo-inverse": ("klda", {"width": 20}),
     "oracle": ("randumb", {"width": 20, "embedding": "relu"}),
+    "folds": ("layup", {"blocks": 2, "grid": [0.01, 1.0]}),
     "ledoit-wolf": ("compose", {"head": "ledoit-wolf", "map": {"random": {"width": 20}}}),
     "both heads": ("sparcl-plus", {"ridge": "gaussian"}),
     "both heads chosen": ("ridge-lda", {"map": {"random": {"width": 30, "activation": "gelu"}}}),
