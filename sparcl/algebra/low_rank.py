@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparcl.algebra import linalg
-from sparcl.algebra.linalg import Factor
+from sparcl.algebra.backend import Factor
 from sparcl.base.types import Array
 
 

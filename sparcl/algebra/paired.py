@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
+from sparcl.algebra.backend import host
 from sparcl.algebra.sums import Sums
 from sparcl.base.types import Array
 
@@ -21,7 +22,8 @@ class Paired:
 
     Attributes
     ----------
-    V : (D, c); ridge, discriminant : B (c, c) of each; bias : (c,) of the discriminant
+    V : (D, c), where the sums lie; ridge, discriminant : B (c, c) of each; bias : (c,) of the
+        discriminant; these on the host
     """
 
     V: Array
@@ -38,15 +40,15 @@ class Paired:
         NumericalError
             When A or ``I - Q^T V`` is not positive definite in this precision.
         """
-        root = np.sqrt(sums.counts)
-        Q = np.asfortranarray(sums.C / root)
+        on, root = sums.gram.on, np.sqrt(sums.counts)
+        Q = on.laid_out(sums.C / on.array(root))
         with sums.gram.factored(shift) as A:
             V = A.solve(Q)
-        return cls._from_inner(V, linalg.product(Q.T, V), root)
+        return cls._from_inner(V, host(linalg.product(Q.T, V)), root)
 
     @classmethod
     def from_rows(cls, K: linalg.Gram, Y: Array, shift: float) -> "Paired":
-        """Solve on rows H (n, D) from ``K = H H^T`` and one-hot Y (n, c): n^3 / 3 + 2 n^2 c flops.
+        """Solve on rows H (n, D) from ``K = H H^T`` and one-hot Y (n, c), on the host: n^3 / 3 + 2 n^2 c flops.
 
         In place of V it holds P (n, c) with ``V = H^T P``: scores of a row x are ``(x^T H^T) P B``.
         """
@@ -65,7 +67,7 @@ class Paired:
 
     def measured(self, sums: Sums) -> tuple[Array, Array]:
         """Return ``V^T R V`` and ``V^T C`` (c, c) over other rows' sums: 2 D^2 c + 4 D c^2 flops."""
-        return self.V.T @ sums.gram.times(self.V), self.V.T @ sums.C
+        return host(self.V.T @ sums.gram.times(self.V)), host(self.V.T @ sums.C)
 
 
 def spread(R: Array, C: Array, counts: NDArray[np.integer]) -> float:

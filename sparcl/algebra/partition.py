@@ -8,6 +8,8 @@ from numpy.typing import DTypeLike
 from scipy.linalg import qr
 
 from sparcl.algebra import linalg
+from sparcl.algebra.backend import Backend, host, of
+from sparcl.algebra.lapack import HOST
 from sparcl.algebra.subspaces import energy_rank
 from sparcl.base.checks import check_fraction, check_int
 from sparcl.base.errors import InputError
@@ -64,9 +66,9 @@ class Partition(Stateful):
         return self.U_core.shape[0] - self.k
 
 
-def empty(d: int, dtype: DTypeLike = np.float64) -> Partition:
+def empty(d: int, dtype: DTypeLike = np.float64, on: Backend = HOST) -> Partition:
     """Return the partition of the first session: R_0 = 0, so the core is empty."""
-    return Partition(np.zeros((d, 0), dtype=dtype, order="F"), 0.0, 0.0)
+    return Partition(on.zeros((d, 0), dtype), 0.0, 0.0)
 
 
 @dataclass
@@ -87,7 +89,10 @@ class Spectrum:
     def R(self) -> Array:
         """The matrix (d, d) that is decomposed."""
         source = self.source
-        return source.full[: self.d, : self.d] if isinstance(source, linalg.Gram) else source
+        if isinstance(source, linalg.Gram):
+            d = len(source) if self.d is None else self.d
+            return source.full[:d, :d]
+        return source
 
     def split(self, rule: Rule) -> Partition:
         """Return the smallest core with ``sum_{i<=k} lambda_i >= tau sum_i lambda_i``, or of rank k.
@@ -99,12 +104,12 @@ class Spectrum:
         InputError
             When the rule asks for a rank above d.
         """
-        d = len(self.R)
+        d = self.R.shape[0]
         if rule.k is not None and rule.k > d:
             raise InputError(f"k = {rule.k} exceeds the {d} feature dimensions that can be split.")
-        trace = float(np.trace(self.R, dtype=np.float64))
+        trace = linalg.trace(self.R)
         if trace == 0 or rule.k == 0:
-            return empty(d, self.R.dtype)
+            return empty(d, on=of(self.R), dtype=of(self.R).dtype(self.R))
         if rule.tau is None:
             values, vectors = self._leading(rule.k or 0)
         else:
@@ -112,7 +117,7 @@ class Spectrum:
         k = energy_rank(values, trace, rule.tau) if rule.tau is not None else rule.k or 0
         shares = np.cumsum(np.maximum(values, 0), dtype=np.float64) / trace
         shares = np.concatenate([[0.0], shares])
-        U_core = np.asfortranarray(vectors[:, :k])
+        U_core = of(vectors).laid_out(vectors[:, :k])
         return Partition(
             U_core, float(shares[k]), float(shares[max(k - 1, 0)]), (self.origin, len(values))
         )
@@ -129,7 +134,7 @@ class Spectrum:
 
     def _holding(self, energy: float) -> tuple[Array, Array]:
         """Return eigenpairs that hold a share of the trace or more."""
-        target = energy * np.trace(self.R, dtype=np.float64)
+        target = energy * linalg.trace(self.R)
         if self._pairs is None or self._pairs[0].sum() < target:
             self._pairs = linalg.leading_eigh(self.R, energy=energy)
         return self._pairs
@@ -144,7 +149,7 @@ def residual_condition(R: Array, ridge: float, U_core: Array) -> float:
 
 
 def residual_directions(U_core: Array, m: int, rng: np.random.Generator) -> Array:
-    """Draw Q (d, m), orthonormal with ``U_core^T Q = 0`` (paper, "Orthonormal residual RP").
+    """Draw Q (d, m), orthonormal with ``U_core^T Q = 0`` (paper, "Orthonormal residual RP"), on the host.
 
     Cost: 4 d m k + 4 d m^2 flops.
 
@@ -153,6 +158,7 @@ def residual_directions(U_core: Array, m: int, rng: np.random.Generator) -> Arra
     InputError
         When m exceeds the rank r = d - k of the residual.
     """
+    U_core = host(U_core)
     d, k = U_core.shape
     if m > d - k:
         raise InputError(
@@ -168,8 +174,9 @@ def residual_directions(U_core: Array, m: int, rng: np.random.Generator) -> Arra
 
 def embedded(U_core: Array, D: int) -> Array:
     """Return a core basis (d, k), padded with zero rows to mapped coordinates (D, k)."""
-    if len(U_core) == D:
+    if U_core.shape[0] == D:
         return U_core
-    padded = np.zeros((D, U_core.shape[1]), dtype=U_core.dtype, order="F")
-    padded[: len(U_core)] = U_core
+    on = of(U_core)
+    padded = on.zeros((D, U_core.shape[1]), on.dtype(U_core))
+    padded[: U_core.shape[0], :] = U_core
     return padded

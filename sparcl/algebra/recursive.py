@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
+from sparcl.algebra.backend import host, like, of
 from sparcl.algebra.linalg import Gram, product
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
@@ -104,8 +105,8 @@ class ResidualInverse(Stateful):
             self.factor(R)
             K = self.P.times(X.T)
         old = W.shape[1]
-        Y = (columns[:, None] == np.arange(classes)).astype(X.dtype)
-        result = np.empty((len(W), classes), dtype=W.dtype, order="F")
+        Y, on = linalg.one_hot(columns, np.arange(classes), X), of(W)
+        result = on.zeros((W.shape[0], classes), on.dtype(W))
         result[:, :old] = W
         result[:, :old] += product((Y[:, :old] - product(X, W)).T, K.T).T
         if classes > old:
@@ -122,14 +123,15 @@ class ResidualInverse(Stateful):
         self.P = linalg.residual_inverse(R, self.ridge, U)
         self.AU = R.times(U) + self.ridge * U
         self.M = self.P.times(self.AU)
-        probe = generator("woodbury-probe", D).standard_normal(D).astype(R.dtype)
+        probe = like(generator("woodbury-probe", D).standard_normal(D), U)
         self.probe = probe - U @ (U.T @ probe)
         self.image = R.times(self.probe) + self.ridge * self.probe
 
     def _wrong(self) -> str:
         """Return by how much P A has left the identity on the residual probe vector, if it has."""
-        error = self.P.times(self.image) - self.probe
-        relative = float(np.linalg.norm(error) / max(float(np.linalg.norm(self.probe)), 1e-300))
+        probe = host(self.probe)
+        error = host(self.P.times(self.image)) - probe
+        relative = float(np.linalg.norm(error) / max(float(np.linalg.norm(probe)), 1e-300))
         if relative <= TOLERANCE[self.P.dtype]:
             return ""
         return f"relative error {relative:.1e} of the residual inverse on a probe vector"

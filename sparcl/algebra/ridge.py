@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from sparcl.algebra.backend import host, of
 from sparcl.algebra.linalg import (
     Gram,
-    Tridiagonal,
     descending_eigh,
     product,
     solve_definite,
@@ -41,7 +41,7 @@ def constrained(
     if U_core.shape[1] == 0 or W_free.shape[1] == 0:
         return W_free
     S = product(U_core.T, V)
-    held = G if coupling else np.zeros_like(G)
+    held = G if coupling else 0 * G
     excess = product(U_core.T, W_free) - held
     W = W_free - product(V, solve_definite(S, excess))
     # One step of refinement puts the frozen coordinates on G to the last bits.
@@ -58,7 +58,8 @@ def holdout(H_fit: Array, Y_fit: Array, H_val: Array, Y_val: Array, grid: Array)
         that of :func:`path`
     """
     scores = path(H_fit, Y_fit, H_val, grid)
-    errors = np.array([np.mean((part - Y_val) ** 2) for part in scores])
+    mean = of(H_fit).xp.mean
+    errors = np.array([float(mean((part - Y_val) ** 2)) for part in scores])
     errors[~np.isfinite(errors)] = np.inf
     return errors
 
@@ -71,10 +72,12 @@ def path(H_fit: Array, Y_fit: Array, H_val: Array, grid: Array) -> list[Array]:
     Cholesky factor in this precision is solved by eigenvalues.  Cost: n^2 M + g n^3 / 3 flops (n < M)
     in place of g solves of M^3 / 3.
     """
-    if len(H_fit) <= H_fit.shape[1]:
+    on = of(H_fit)
+    if H_fit.shape[0] <= H_fit.shape[1]:
         K, left, right = Gram.of_rows(H_fit), product(H_val, H_fit.T), Y_fit
     else:
-        K, left, right = Gram(H_fit.shape[1], H_fit.dtype), H_val, product(H_fit.T, Y_fit)
+        K, left = Gram(H_fit.shape[1], on.dtype(H_fit), on), H_val
+        right = product(H_fit.T, Y_fit)
         K.add(H_fit)
     spectral: tuple[Array, Array, Array] | None = None
     solutions = []
@@ -85,10 +88,11 @@ def path(H_fit: Array, Y_fit: Array, H_val: Array, grid: Array) -> list[Array]:
         except NumericalError:
             if spectral is None:
                 s, U = descending_eigh(K.full)
-                spectral = np.maximum(s, 0), U, product(U.T, right)
+                spectral = on.xp.maximum(s, 0 * s), U, product(U.T, right)
             s, U, right_U = spectral
-            solutions.append(product(U, right_U / (s + s.dtype.type(ridge))[:, None]))
-    return np.split(product(left, np.hstack(solutions)), len(grid), axis=1)
+            solutions.append(product(U, right_U / (s + float(ridge))[:, None]))
+    scores, c = product(left, on.xp.concat(solutions, axis=1)), Y_fit.shape[1]
+    return [scores[:, i * c : (i + 1) * c] for i in range(len(grid))]
 
 
 def gcv(H: Array, Y: Array, grid: Array) -> Array:
@@ -107,24 +111,23 @@ def gcv(H: Array, Y: Array, grid: Array) -> Array:
     -------
     scores : (g,) at each ridge; infinite where it is not finite
     """
-    n = len(H)
+    on, n = of(H), H.shape[0]
     scores = np.full(len(grid), np.inf)
     if n <= H.shape[1]:
-        T = Tridiagonal.reduce(Gram.of_rows(H), Y)
-        s2 = np.maximum(T.eigenvalues(), 0)
-        least = max(2 * n * float(np.finfo(H.dtype).eps) * s2[-1], np.finfo(np.float64).tiny)
-        for i, ridge in enumerate(np.maximum(grid, least)):
-            freedom = np.sum(ridge / (s2 + ridge)) / n  # 1 - sum(h) / n
-            scores[i] = np.sum((ridge * T.solved(ridge)) ** 2) / n / freedom**2
+        for i, (trace, square) in enumerate(Gram.of_rows(H).resolvents(Y, grid)):
+            freedom = trace / n  # 1 - sum(h) / n
+            scores[i] = square / n / freedom**2
     else:
-        K = Gram(H.shape[1], H.dtype)
+        K = Gram(H.shape[1], on.dtype(H), on)
         K.add(H)
-        s2, V = descending_eigh(K.full)
-        live = s2 > len(s2) * np.finfo(H.dtype).eps * s2[0]
-        s2, V = s2[live], V[:, live]
-        energy = np.sum((V.T @ (H.T @ Y)) ** 2, axis=1) / s2  # ||u_i^T Y||^2, u_i = H v_i / s_i
+        values, V = descending_eigh(K.full)
+        s2 = host(values)
+        live = s2 > len(s2) * np.finfo(s2.dtype).eps * s2[0]
+        s2, V = s2[live], on.take_columns(V, np.flatnonzero(live))
+        turned = host(V.T @ (H.T @ Y))
+        energy = np.sum(turned**2, axis=1) / s2  # ||u_i^T Y||^2, u_i = H v_i / s_i
         s2 = s2.astype(np.float64)
-        outside = max(float(np.sum(Y**2, dtype=np.float64) - energy.sum()), 0.0)
+        outside = max(float(np.sum(host(Y) ** 2, dtype=np.float64) - energy.sum()), 0.0)
         for i, ridge in enumerate(grid):
             left_over = ridge / (s2 + ridge)  # 1 - h
             freedom = (left_over.sum() + n - len(s2)) / n
@@ -138,7 +141,7 @@ def squared_error(W: Array, R: Array, C: Array) -> float:
 
     Exact for a W (D, c) that never saw these rows, from sums alone: 2 D^2 c flops.
     """
-    return float(np.sum(W * (R @ W - 2 * C)))
+    return float(of(W).xp.sum(W * (R @ W - 2 * C)))
 
 
 def predicted_accuracy(
@@ -154,13 +157,16 @@ def predicted_accuracy(
     score is the largest.  Cost: 2 D^2 c flops.
     """
     live = np.flatnonzero(counts)
-    n, W = counts[live].astype(np.float64), W[:, live]
-    means = W.T @ (C[:, live] / n)  # m_ji: row rival j, column class i
-    scatter = W.T @ (R @ W) - (means * n) @ means.T
+    on, n = of(W), counts[live].astype(np.float64)
+    W = on.take_columns(W, live)
+    means = host(
+        W.T @ (on.take_columns(C, live) / on.array(n))
+    )  # m_ji: row rival j, column class i
+    scatter = host(W.T @ (R @ W)) - (means * n) @ means.T
     S = scatter / max(n.sum() - len(live), 1)
     spread = np.diag(S)[:, None] + np.diag(S)[None] - 2 * S
     if b is not None:
-        means = means + b[live][:, None]
+        means = means + host(b)[live][:, None]
     gap = np.diag(means)[None] - means
     tiny = np.finfo(np.float64).tiny
     log_wins = log_ndtr(gap / np.sqrt(np.maximum(spread, tiny)))

@@ -7,6 +7,7 @@ that batches, sessions and the class order cannot move it, a class that returns 
 import numpy as np
 
 from sparcl.algebra import linalg
+from sparcl.algebra.backend import host
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import NumericalError
 from sparcl.base.types import Array
@@ -22,13 +23,14 @@ class Scatter:
 
     def __init__(self, sums: Sums) -> None:
         self.gram, self.n, self.C = sums.gram, sums.n, sums.C
-        self.Q = sums.C / np.sqrt(sums.counts)
+        self.on = sums.gram.on
+        self.Q = sums.C / self.on.array(np.sqrt(sums.counts))
 
     def trace(self) -> float:
         """Return tr S; zero where it is only what rounding left of R."""
-        total = float(np.trace(self.gram.full))
-        trace = total - float(np.sum(self.Q**2))
-        return trace if trace > self.n * np.finfo(self.Q.dtype).eps * total else 0.0
+        total = float(self.gram.diagonal.sum())
+        trace = total - float(self.on.xp.sum(self.Q**2))
+        return trace if trace > self.n * np.finfo(self.on.dtype(self.Q)).eps * total else 0.0
 
     def oas(self) -> tuple[float, float]:
         """Return the shrinkage rho and mean variance m of S / n: (1 - rho) S / n + rho m I.
@@ -61,8 +63,9 @@ class Scatter:
     def _moments(self) -> tuple[float, float]:
         """Return the mean variance m of S / n, and the mean square s of its entries."""
         D = len(self.gram)
-        squares = np.sum(self.gram.full**2)
-        squares += np.sum((self.Q.T @ self.Q) ** 2) - 2 * np.sum(self.Q * self.gram.times(self.Q))
+        total = self.on.xp.sum
+        squares = total(self.gram.full**2)
+        squares += total((self.Q.T @ self.Q) ** 2) - 2 * total(self.Q * self.gram.times(self.Q))
         return self.trace() / (self.n * D), float(squares) / (self.n * D) ** 2
 
     def times(self, B: Array) -> Array:
@@ -80,7 +83,7 @@ class Scatter:
         if not b > 0:
             raise NumericalError(NO_SPREAD)
         if a == 0:
-            return np.asfortranarray(B / b)
+            return self.on.laid_out(B / b)
         with self.gram.factored(b / a, downdate=(1.0, self.Q)) as A:
             return A.solve(B) / a
 
@@ -94,7 +97,7 @@ class Scatter:
         Eigenvalues below D eps tr R count as zero: the subtraction leaves as much of rounding.
         """
         values, V = self.spectrum()
-        least = len(V) * np.finfo(V.dtype).eps * np.trace(self.gram.full)
-        rank = int(np.count_nonzero(values > least))
+        least = len(self.gram) * np.finfo(self.on.dtype(V)).eps * self.gram.diagonal.sum()
+        rank = int(np.count_nonzero(host(values) > least))
         V = V[:, :rank]
-        return np.asfortranarray(V @ ((V.T @ B) / values[:rank, None])), rank
+        return self.on.laid_out(V @ ((V.T @ B) / values[:rank, None])), rank

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sparcl.base.arrays import host
 from sparcl.base.types import Array
 
 
@@ -22,6 +23,7 @@ def canonical_angle(U: Array, V: Array) -> float:
     """
     if U.shape[1] == 0:
         return 0.0
+    U, V = host(U), host(V)
     sine = np.linalg.norm(V - U @ (U.T @ V), 2)
     return float(np.degrees(np.arcsin(min(float(sine), 1.0))))
 

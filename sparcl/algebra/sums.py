@@ -1,13 +1,15 @@
 """The sums of a stream, R = H^T H, C = H^T Y and the class counts: all that an analytic learner keeps."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
+from sparcl.algebra.backend import Backend, host, of
+from sparcl.algebra.lapack import HOST
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
@@ -22,6 +24,7 @@ class Sums(Stateful):
     Parameters
     ----------
     D : coordinates of a row; dtype : working precision
+    on : where R and C lie; the state does not know
 
     Attributes
     ----------
@@ -31,11 +34,12 @@ class Sums(Stateful):
 
     D: int
     dtype: str = "float64"
+    on: InitVar[Backend] = HOST
     kept: ClassVar[dict[str, Shape | None]] = {"R": ("D", "D"), "C": ("D", "c"), "counts": ("c",)}
 
-    def __post_init__(self) -> None:
-        self.gram = linalg.Gram(self.D, self.dtype)
-        self.C = np.zeros((self.D, 0), dtype=self.dtype, order="F")
+    def __post_init__(self, on: Backend) -> None:
+        self.gram = linalg.Gram(self.D, self.dtype, on)
+        self.C: Array = on.zeros((self.D, 0), self.dtype)
         self.counts = np.zeros(0, dtype=np.int64)
 
     @property
@@ -62,8 +66,9 @@ class Sums(Stateful):
         """Append zero columns until there are ``classes`` of them."""
         extra = classes - self.C.shape[1]
         if extra > 0:
-            pad = np.zeros((len(self.C), extra), dtype=self.C.dtype)
-            self.C = np.asfortranarray(np.hstack([self.C, pad]))
+            C = self.gram.on.zeros((self.D, classes), self.dtype)
+            C[:, :-extra] = self.C
+            self.C = C
             self.counts = np.concatenate([self.counts, np.zeros(extra, dtype=np.int64)])
 
     def accumulate(
@@ -80,17 +85,19 @@ class Sums(Stateful):
         ----------
         weights : (n,) of the samples, equal within a class; by default 1 each
         """
-        for start in range(0, len(H), ROWS):
-            block = np.ascontiguousarray(H[start : start + ROWS], dtype=self.C.dtype)
+        on = self.gram.on
+        for start in range(0, H.shape[0], ROWS):
+            block = on.array(H[start : min(start + ROWS, H.shape[0]), :], self.C.dtype)
             label = columns[start : start + ROWS]
-            present, first, position = np.unique(label, return_index=True, return_inverse=True)
+            present, first = np.unique(label, return_index=True)
             if weights is not None:
-                root = np.sqrt(weights[start : start + ROWS]).astype(self.C.dtype)
-                block = block * root[:, None]
+                root = np.sqrt(weights[start : start + ROWS]).astype(self.dtype)
+                block = block * on.array(root)[:, None]
             self.gram.add(block)
-            Y = (position[:, None] == np.arange(len(present))).astype(self.C.dtype)
-            added = linalg.product(block.T, Y)
-            self.C[:, present] += added if weights is None else added * root[first]
+            added = linalg.product(block.T, linalg.one_hot(label, present, block))
+            on.add_columns(
+                self.C, present, added if weights is None else added * on.array(root[first])
+            )
         self.counts += np.bincount(columns, minlength=len(self.counts))
 
     def accumulate_trusted(self, H: Array, Y: Array, weights: Array | None) -> None:
@@ -112,14 +119,24 @@ class Sums(Stateful):
     def reorder(self, order: NDArray[np.integer]) -> None:
         """Put the class columns into ``order`` (c,): column j becomes what ``order[j]`` was."""
         if not np.array_equal(order, np.arange(len(self.counts))):
-            self.C, self.counts = np.asfortranarray(self.C[:, order]), self.counts[order]
+            on = self.gram.on
+            self.C, self.counts = on.laid_out(on.take_columns(self.C, order)), self.counts[order]
 
     def copy(self) -> "Sums":
         """Return sums that go on apart from these."""
-        other = Sums(self.D, self.dtype)
-        other.R = np.array(self.R, order="F")
-        other.C, other.counts = self.C.copy(order="F"), self.counts.copy()
+        other = self.empty()
+        other.grow(len(self.counts))
+        other.merge(self, range(len(self.counts)))
         return other
+
+    def empty(self) -> "Sums":
+        """Return sums of nothing of the same size, where these lie."""
+        return Sums(self.D, self.dtype, self.gram.on)
+
+    def means(self) -> Array:
+        """Return the mean row (D, c) of each class that has rows, on the host."""
+        present = self.counts > 0
+        return host(self.C)[:, present] / self.counts[present]
 
     def merge(self, other: "Sums", columns: Sequence[int] | NDArray[np.integer]) -> None:
         """Add ``other``, whose class column j is this one's column ``columns[j]``: O(D^2).
@@ -145,7 +162,7 @@ class Sums(Stateful):
             )
         check_lengths(np.array([other.mean_square], dtype=self.dtype), self.mean_square)
         self.gram.merge(other.gram)
-        self.C[:, columns] += other.C
+        self.gram.on.add_columns(self.C, columns, self.gram.on.array(other.C, self.C.dtype))
         self.counts[columns] += other.counts
 
 
@@ -169,5 +186,5 @@ def check_lengths(squares: Array, before: float) -> None:
 
 
 def squared_lengths(H: Array) -> Array:
-    """Return the squared length (n,) of each row of H (n, D): 2 n D flops."""
-    return np.einsum("nd,nd->n", H, H)
+    """Return the squared length (n,) of each row of H (n, D), on the host: 2 n D flops."""
+    return of(H).squared_lengths(H)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.algebra.backend import DEVICES
 from sparcl.base.errors import InputError
 from sparcl.protocol import given
 
@@ -69,6 +70,17 @@ def add_raw(parser: argparse.ArgumentParser) -> None:
         "--raw",
         action="store_true",
         help="take features as they are; by default each is divided by its norm",
+    )
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """Add --device."""
+    parser.add_argument(
+        "--device",
+        choices=DEVICES,
+        default="cpu",
+        help="where to compute: cpu (default), cuda, auto (cuda where there is a card), or torch-cpu, the code of "
+        "cuda without a card. Models are the same to rounding and go from one to the other.",
     )
 
 

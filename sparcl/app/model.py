@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl import methods
+from sparcl.algebra import backend
 from sparcl.app.building import build
 from sparcl.app.counted import Counted
 from sparcl.app.kinds import MODEL, check_kind
@@ -94,6 +95,13 @@ class Model:
     def predict(self, Phi: Array) -> NDArray[np.str_]:
         """Return the class name (n,) with the highest score of features Phi (n, d)."""
         return self.labels[np.argmax(self.scores(Phi), axis=1)]
+
+    def move(self, device: str) -> None:
+        """Compute on a device (:func:`sparcl.algebra.backend.named`); InputError where the method cannot."""
+        try:
+            self.learner.move(backend.named(device))
+        except InputError as error:
+            raise InputError(f"Method {self.terms['method']!r}: {error}") from error
 
     def described(self, path: Path) -> str:
         """Return one line that says what was saved at `path`."""

@@ -2,12 +2,13 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.base.arrays import host, is_array
 from sparcl.base.errors import InputError
 
 HEADER = "header"
@@ -48,35 +49,34 @@ class Stateful:
 
 
 def pack(node: Stateful) -> dict[str, Any]:
-    """Return the state of ``node`` as a flat mapping of arrays and one JSON text for each object."""
+    """Return the state of ``node`` as a flat mapping of arrays, on the host, and one JSON text for each object."""
     plain: dict[str, Any] = {}
     lists: dict[str, int] = {}
     state: dict[str, Any] = {}
     fields: dict[str, Any] = {}
-    nodes: dict[str, Stateful] = {}
-    values = _fields(node) | {name: getattr(node, name) for name in _kept(type(node))}
-    for name, value in values.items():
+    inside: dict[str, Stateful] = {}
+    for name, value in _values(node).items():
         if isinstance(value, Stateful):
-            nodes[name] = value
-        elif isinstance(value, np.ndarray):
-            state[name] = value
-        elif isinstance(value, list) and value and isinstance(value[0], (np.ndarray, Stateful)):
+            inside[name] = value
+        elif is_array(value):
+            state[name] = host(value)
+        elif isinstance(value, list) and value and _holds_state(value[0]):
             lists[name] = len(value)
             for i, item in enumerate(value):
                 if isinstance(item, Stateful):
-                    nodes[f"{name}.{i}"] = item
+                    inside[f"{name}.{i}"] = item
                 else:
-                    state[f"{name}.{i}"] = item
+                    state[f"{name}.{i}"] = host(item)
         else:
             (fields if name in _fields(node) else plain)[name] = value
-    for name, inner in nodes.items():
+    for name, inner in inside.items():
         state |= {f"{name}/{key}": value for key, value in pack(inner).items()}
     header = {
         "kind": type(node).__name__,
         "settings": fields,
         "plain": plain,
         "lists": lists,
-        "nodes": sorted(nodes),
+        "nodes": sorted(inside),
         "arrays": [name for name in _fields(node) if name in state],
     }
     return {HEADER: json.dumps(header, sort_keys=True, default=np.generic.item)} | state
@@ -168,6 +168,39 @@ def renewed(node: Kind, **settings: Any) -> Kind:
     fields = _fields(node) | settings
     alike = {k: v for k, v in fields.items() if k not in settings and isinstance(v, Stateful)}
     return type(node)(**(fields | {name: renewed(value) for name, value in alike.items()}))
+
+
+def nodes(node: Stateful) -> Iterator[Stateful]:
+    """Yield an object and all objects in its state."""
+    yield node
+    for value in _values(node).values():
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Stateful):
+                yield from nodes(item)
+
+
+def send(node: Stateful, function: Callable[[Any], Any]) -> None:
+    """Replace each floating-point array in the state of an object by the function of it."""
+    for inner in nodes(node):
+        for name, value in _values(inner).items():
+            if _is_floating(value):
+                setattr(inner, name, function(value))
+            elif isinstance(value, list) and value and _is_floating(value[0]):
+                setattr(inner, name, [function(item) for item in value])
+
+
+def _values(node: Stateful) -> dict[str, Any]:
+    """Return settings and what is kept."""
+    return _fields(node) | {name: getattr(node, name) for name in _kept(type(node))}
+
+
+def _holds_state(value: Any) -> bool:
+    return is_array(value) or isinstance(value, Stateful)
+
+
+def _is_floating(value: Any) -> bool:
+    """Return whether a value is an array of numbers that are not whole; on other devices than the host all are."""
+    return is_array(value) and not (isinstance(value, np.ndarray) and value.dtype.kind != "f")
 
 
 def copied(state: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
+from sparcl.algebra.backend import host, of
+from sparcl.algebra.memory import check_fit
 from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_dtype
 from sparcl.base.errors import InputError
@@ -53,6 +55,7 @@ class Composed(Summed):
     rule: Rule = field(default_factory=Given)
     dtype: str = "float64"
     trust: Trust = field(default_factory=Trust)
+    host_only: ClassVar[str] = ""
     kept: ClassVar[dict[str, Shape | None]] = {
         "sums": None,
         "solutions": ("D", None),
@@ -132,11 +135,12 @@ class Composed(Summed):
         """Fix for good what transformed rows of the first session decide: the map, and the size of all sums."""
         if self.sums is None:
             self.map.begin(Phi)
-            self._begin_sums(Phi.shape[1])
+            self._begin_sums(Phi.shape[1], len(Phi))
 
     def twin(self, rule: Rule, d: int) -> Self:
         """Return a new learner of d features, of the same composition and map, with another rule."""
         twin = renewed(self, rule=rule, map=self.map)
+        twin.on = self.on
         twin._begin_sums(d)
         return twin
 
@@ -144,28 +148,39 @@ class Composed(Summed):
 
     @property
     def weights(self) -> Array:
-        """W (D, c) of the first point, or of the chosen one."""
-        return self.solutions[0]
+        """W (D, c) of the first point, or of the chosen one, on the host."""
+        return host(self.solutions[0])
 
     def expand(self, Phi: Array) -> Array:
-        """Return transformed and mapped rows (n, D) of features Phi (n, d)."""
-        return self._expanded(self.prepared(Phi))
+        """Return transformed and mapped rows (n, D) of features Phi (n, d), on the host."""
+        return host(self.place(Phi))
 
     def core_rows(self, Phi: Array) -> Array:
         """Return the coordinates (n, p) of features Phi (n, d) in which a core lives."""
         rows = self.prepared(Phi)
-        return self._transformed(rows) if self.map.keeps_features else self._expanded(rows)
+        return self._transformed(rows) if self.map.keeps_features else host(self._expanded(rows))
 
     def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
         """Return scores (n, c) of Phi (n, d) at every point (number of the value, number of the core)."""
-        H = self.expand(Phi)
-        return {(int(i), int(j)): self._scored(H, p) for p, (i, j, _) in enumerate(self.points)}
+        return self.scores_of(self.place(Phi))
+
+    def place(self, Phi: Array) -> Array:
+        """Return rows (n, D) of features Phi (n, d), transformed and mapped, where this learner computes."""
+        return self._expanded(self.prepared(Phi))
+
+    def scores_of(self, H: Array) -> dict[tuple[int, int], Array]:
+        """Return :meth:`scores`, on the host, of rows H (n, D) that :meth:`place` gave."""
+        return {
+            (int(i), int(j)): host(self._scored(H, p)) for p, (i, j, _) in enumerate(self.points)
+        }
 
     def report(self) -> dict[str, Any]:
         """Return what the last session chose and measured: ridge, ranks, energies, losses."""
         if not self.points:
             return {}
         ridge = {"ridge": self.points[0][2]} if isinstance(self.head, Ridge) else {}
+        refined = None if self.sums is None else self.sums.gram.residual
+        ridge |= {} if refined is None else {"residual": refined}
         parts = (self.core, self.rule, self.head, self.transform, self.map, self.trust)
         return ridge | {k: v for part in parts for k, v in part.report().items()}
 
@@ -228,22 +243,28 @@ class Composed(Summed):
         return self.head.effective(value, counts)
 
     def _expanded(self, Phi: Array) -> Array:
-        """Return mapped rows (n, D) of prepared features Phi (n, d)."""
-        return self.map(self._transformed(Phi))
+        """Return mapped rows (n, D) of prepared features Phi (n, d), where this learner computes."""
+        return self.map(self.on.array(self._transformed(Phi)))
 
     def _transformed(self, Phi: Array) -> Array:
         return self.transform(np.asarray(Phi, dtype=self.dtype))
 
     def _mapped(self, Phi: Array) -> Array:
         """Map transformed rows that are to be summed; NumericalError where some would vanish in R."""
-        H = self.map(Phi)
+        H = self.map(self.on.array(Phi))
         check_lengths(squared_lengths(H), self.total.mean_square)
         return H
 
-    def _begin_sums(self, d: int) -> None:
-        D = self.map.output
-        self.core.begin(d if self.map.keeps_features else D, self.dtype)
-        self.sums = Sums(D, self.dtype)
+    def _begin_sums(self, d: int, rows: int = ROWS) -> None:
+        """Begin sums for features d, of which so many rows are mapped at once."""
+        D, size = self.map.output, np.dtype(self.dtype).itemsize
+        rows = rows if self.rule.whole_session else min(rows, ROWS)
+        # the sums, the map, and mapped rows with what makes them
+        check_fit(
+            self.on, lambda M: size * M * (self.rule.matrices * M + d + 2 * rows) + 8 * rows * d, D
+        )
+        self.core.begin(d if self.map.keeps_features else D, self.dtype, self.on)
+        self.sums = Sums(D, self.dtype, self.on)
 
     def _take(self, points: list[Point], solved: list[Solution]) -> None:
         self.points = [[point.i, point.j, point.value] for point in points]
@@ -251,7 +272,9 @@ class Composed(Summed):
         # a point without a solution has no column, and so an empty bias beside those of the others
         biased = any(b is not None for _, b in solved)
         self.biases = (
-            [np.zeros(W.shape[1]) if b is None else b for W, b in solved] if biased else []
+            [self.on.array(np.zeros(W.shape[1])) if b is None else b for W, b in solved]
+            if biased
+            else []
         )
 
     def _scored(self, H: Array, p: int) -> Array:
@@ -260,7 +283,7 @@ class Composed(Summed):
 
     def _logits(self, Phi: Array) -> Array:
         starts = range(0, len(Phi), ROWS)
-        parts = [self._scored(self._expanded(Phi[start : start + ROWS]), 0) for start in starts]
+        parts = [host(self._scored(self._expanded(Phi[i : i + ROWS]), 0)) for i in starts]
         return np.concatenate(parts) if parts else np.zeros((0, len(self.classes)))
 
 
@@ -301,4 +324,6 @@ def _check_parts(head: Head, core: Unheld, rule: Rule, trust: Trust) -> None:
 def _reordered(solution: Solution, order: NDArray[np.integer]) -> Solution:
     """Return a solution with its class columns in another order."""
     W, b = solution
-    return np.asfortranarray(W[:, order]), None if b is None else b[order]
+    on = of(W)
+    W = on.laid_out(on.take_columns(W, order))
+    return W, None if b is None else on.take_columns(b[None, :], order)[0, :]

@@ -23,7 +23,8 @@ class FewRows:
     """What ``learner`` would score after each session, without its sums: O(n^2 D + n^3) for n rows so far.
 
     Where n is far below the D coordinates, as in a base session, this is cheaper than one factor of
-    D x D for each value of the rule.  Rows are kept, so that it serves selections and not streams.
+    D x D for each value of the rule.  Rows are kept, so that it serves selections and not streams.  They are
+    mapped where the learner computes, and solved for on the host.
 
     Parameters
     ----------

@@ -10,12 +10,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.algebra.backend import Backend
+from sparcl.algebra.lapack import HOST
 from sparcl.base.checks import check_flag
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.files import replacing
 from sparcl.base.npz import read_npz
 from sparcl.base.rows import unit
-from sparcl.base.state import Shape, Stateful, copied, pack, unpack
+from sparcl.base.state import Shape, Stateful, copied, nodes, pack, send, unpack
 from sparcl.base.types import Array
 from sparcl.learners.checks import (
     check_learned,
@@ -52,11 +54,14 @@ class Learner(Stateful, ABC):
     open : labels that are new in a session that comes in parts; None between sessions
     dtype : working precision
     posterior : whether scores are log-probabilities of the classes, up to a constant a row
+    on : where it computes; its state does not know
+    host_only : why it computes on this machine's CPUs alone; empty where it can elsewhere
     keeps_samples : whether samples themselves are kept, by design of the method
     """
 
     normalize: bool = field(default=False, kw_only=True)
     posterior: ClassVar[bool] = False
+    host_only: ClassVar[str] = "its steps are written for NumPy"
     keeps_samples: ClassVar[bool] = False
     dtype = "float64"  # a setting of some learners
     kept: ClassVar[dict[str, Shape | None]] = {
@@ -69,6 +74,7 @@ class Learner(Stateful, ABC):
 
     def __post_init__(self) -> None:
         check_flag("normalize", self.normalize)
+        self.on: Backend = HOST
         self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.session = 0
         self.d = 0
@@ -204,6 +210,23 @@ class Learner(Stateful, ABC):
     def report(self) -> dict[str, Any]:
         """Return what the last session measured and chose (ranks, energies, ridge)."""
         return {}
+
+    def move(self, on: Backend) -> None:
+        """Compute elsewhere from now on, with all that was learned.
+
+        Raises
+        ------
+        InputError
+            When this learner computes on the host alone; the message says why.
+        """
+        if on is not HOST and self.host_only:
+            raise InputError(
+                f"{type(self).__name__} cannot run on {on.name}: {self.host_only}. Take device cpu."
+            )
+        for node in nodes(self):
+            if isinstance(node, Learner):
+                node.on = on
+        send(self, on.array)
 
     @abstractmethod
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:

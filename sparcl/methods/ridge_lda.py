@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
+from sparcl.algebra.backend import host, like
 from sparcl.algebra.paired import Paired, spread
 from sparcl.algebra.ridge import predicted_accuracy
 from sparcl.algebra.sums import Sums
@@ -80,6 +81,7 @@ class RidgeLda(Learner):
     grid: tuple[float, ...]
     mixtures: tuple[float, ...]
     holdout: HoldOut
+    host_only: ClassVar[str] = ""
     kept: ClassVar[dict[str, Shape | None]] = {
         "power": None,
         "unit": None,
@@ -119,8 +121,10 @@ class RidgeLda(Learner):
         X = self._transformed(Phi)
         if self.session == 0:
             self.map.begin(X)
-            self.total, self.fitted, self.held = (Sums(self.map.output) for _ in range(3))
-        batch = Batch(columns, old, classes, self.session, X, self.map)
+            self.total, self.fitted, self.held = (
+                Sums(self.map.output, on=self.on) for _ in range(3)
+            )
+        batch = Batch(columns, old, classes, self.session, X, self._mapped)
         for rows, sums in ((fit, self.fitted), (held, self.held)):
             batch.take(rows).add_to(sums)
         batch.add_to(self.total)
@@ -131,8 +135,10 @@ class RidgeLda(Learner):
         lda = ridge if choice.shift == choice.ridge else Paired.of(self.total, choice.shift)
         of_ridge, of_lda = _shares(choice.weight, choice.scales)
         self.weights = np.asfortranarray(
-            of_ridge * linalg.product(ridge.V, ridge.ridge)
-            + of_lda * linalg.product(lda.V, lda.discriminant)
+            host(
+                of_ridge * _product(ridge.V, ridge.ridge)
+                + of_lda * _product(lda.V, lda.discriminant)
+            )
         )
         self.bias = of_lda * lda.bias
 
@@ -165,10 +171,10 @@ class RidgeLda(Learner):
         """Choose the weight between the ridge of one candidate and the discriminant of another."""
         (ridge, a), (shift, b) = first, second
         c = len(held.counts)
-        W = np.asfortranarray(
-            np.hstack([linalg.product(a.V, a.ridge), linalg.product(b.V, b.discriminant)])
-        )
-        R, C = W.T @ held.gram.times(W), W.T @ held.C
+        on = held.gram.on
+        both = [_product(a.V, a.ridge), _product(b.V, b.discriminant)]
+        W = on.laid_out(on.xp.concat(both, axis=1))
+        R, C = host(W.T @ held.gram.times(W)), host(W.T @ held.C)
         scales = (
             spread(R[:c, :c], C[:c], held.counts),
             spread(R[c:, c:], C[c:], held.counts),
@@ -207,14 +213,18 @@ class RidgeLda(Learner):
         X = np.asarray(Phi, dtype=np.float64)
         return SignedPower(self.power)(X) if self.power else self.transform(X)
 
+    def _mapped(self, X: Array) -> Array:
+        """Return mapped rows (n, D) of transformed ones, where this learner computes."""
+        return self.map(self.on.array(X))
+
     def expand(self, Phi: Array) -> Array:
-        """Return transformed and mapped rows (n, D) of features Phi (n, d)."""
-        return self.map(self._transformed(Phi))
+        """Return transformed and mapped rows (n, D) of features Phi (n, d), on the host."""
+        return host(self._mapped(self._transformed(Phi)))
 
     def _logits(self, Phi: Array) -> Array:
         starts = range(0, max(len(Phi), 1), ROWS)
-        parts = [self.expand(Phi[start : start + ROWS]) for start in starts]
-        return np.concatenate([linalg.product(H, self.weights) + self.bias for H in parts])
+        mapped = (self._mapped(self._transformed(Phi[start : start + ROWS])) for start in starts)
+        return np.concatenate([host(_product(H, self.weights)) + host(self.bias) for H in mapped])
 
     @property
     def keeps_samples(self) -> bool:  # type: ignore[override]
@@ -237,6 +247,11 @@ def _sums(X: Array, columns: NDArray[np.integer], classes: int) -> Sums:
     sums.grow(classes)
     sums.accumulate(X, columns)
     return sums
+
+
+def _product(A: Array, B: Array) -> Array:
+    """Return ``A B`` where A lies."""
+    return linalg.product(A, like(B, A))
 
 
 def _shares(weight: float, scales: tuple[float, float]) -> tuple[float, float]:

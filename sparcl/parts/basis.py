@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from sparcl.algebra.backend import Backend
 from sparcl.algebra.partition import Partition, Rule, Spectrum, empty, residual_directions
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_int
@@ -57,11 +58,11 @@ class SpectralBasis(Stateful):
         """Return the size of each core."""
         return [Rule(k=self.k)] if self.k is not None else [Rule(tau=tau) for tau in self.taus]
 
-    def begin(self, p: int, dtype: str) -> None:
+    def begin(self, p: int, dtype: str, on: Backend) -> None:
         """Start with an empty core in p coordinates: R_0 = 0."""
         if self.k is not None and self.k > p:
             raise InputError(f"k = {self.k} exceeds the {p} feature dimensions that can be split.")
-        self.partitions = [empty(p, dtype) for _ in self.rules()]
+        self.partitions = [empty(p, dtype, on) for _ in self.rules()]
 
     @property
     def U_core(self) -> Array:
@@ -70,7 +71,7 @@ class SpectralBasis(Stateful):
 
     def renew(self, sums: Sums, session: int, value: float) -> None:
         """Split the space by R of the previous sessions, where the policy says so."""
-        spectrum = Spectrum(sums.gram, session, len(self.U_core))
+        spectrum = Spectrum(sums.gram, session, self.U_core.shape[0])
         rules, partitions, renewed = self.rules(), list(self.partitions), False
         measured: dict[str, Any] = {}
         # the largest threshold first: the others take part of its decomposition
@@ -84,7 +85,9 @@ class SpectralBasis(Stateful):
         if renewed and self.directions:
             rng = generator("residual-directions", self.seed, session)
             self.Qs = [
-                residual_directions(part.U_core, self.directions, rng).astype(sums.dtype)
+                sums.gram.on.array(
+                    residual_directions(part.U_core, self.directions, rng).astype(sums.dtype)
+                )
                 for part in partitions
             ]
         self.partitions = partitions

@@ -37,8 +37,8 @@ class Batch(Arrival):
 
     Attributes
     ----------
-    Phi : (n, d) transformed features
-    expand : the frozen map
+    Phi : (n, d) transformed features, on the host
+    expand : takes rows to where the sums lie, and maps them
     weights : (n,) weight of each row, or None where all weigh the same
     trust : (n,) weight of each row that counts as so many samples, or None where all are trusted
     targets : (n, classes) fractional labels in place of ``columns``, or None

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg, ridge
+from sparcl.algebra.backend import Factor, of
 from sparcl.algebra.partition import Partition, embedded
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import NumericalError
@@ -80,7 +81,7 @@ def constrained_weights(
 
 
 def _core_solutions(
-    basis: SpectralBasis, A: linalg.Factor, D: int, numbers: set[int]
+    basis: SpectralBasis, A: Factor, D: int, numbers: set[int]
 ) -> dict[tuple[int, int], Array]:
     """Return ``A^-1 U_core`` of the widest core of each decomposition, by its origin."""
     widest: dict[tuple[int, int], Partition] = {}
@@ -99,17 +100,21 @@ def _constrained(
     before: Array | None,
 ) -> Array:
     """Hold the old columns at the core coordinates that they had ``before``."""
-    W = W_free.copy()
+    on = of(W_free)
+    W = on.xp.asarray(W_free, copy=True)
     if part.k == 0:
         return W
     # cores of one decomposition are nested: the first k columns of the widest one
-    U, V_core = embedded(part.U_core, len(W)), V[part.origin][:, : part.k]
+    U, V_core = embedded(part.U_core, W.shape[0]), V[part.origin][:, : part.k]
     old = np.flatnonzero(constraint.held)
     if len(old) and before is not None:
-        G = linalg.product(U.T, before[:, old])
-        W[:, old] = ridge.constrained(U, V_core, W_free[:, old], G, coupling=constraint.exact)
+        G = linalg.product(U.T, on.take_columns(before, old))
+        free = on.take_columns(W_free, old)
+        held = ridge.constrained(U, V_core, free, G, coupling=constraint.exact)
+        on.set_columns(W, old, held)
     new = np.arange(constraint.known, W.shape[1])
     if constraint.residual_only and len(new):
-        nothing = np.zeros((part.k, len(new)), dtype=W.dtype)
-        W[:, new] = ridge.constrained(U, V_core, W_free[:, new], nothing)
+        nothing = on.array(np.zeros((part.k, len(new)), dtype=on.dtype(W)))
+        free = on.take_columns(W_free, new)
+        on.set_columns(W, new, ridge.constrained(U, V_core, free, nothing))
     return W

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparcl.algebra import linalg
+from sparcl.algebra.backend import Backend, host
 from sparcl.algebra.partition import (
     embedded,
 )
@@ -61,7 +62,7 @@ class Unheld(Stateful):
         """Cores among which to choose."""
         return 1
 
-    def begin(self, p: int, dtype: str) -> None:
+    def begin(self, p: int, dtype: str, on: Backend) -> None:
         """Nothing is kept of the first p coordinates."""
 
     def open(self, batch: Batch, sums: Sums, value: float, single: bool) -> None:
@@ -160,14 +161,14 @@ class Core(Unheld):
 
     @property
     def U_core(self) -> Array:
-        """Basis (p, k) of the core that was chosen last."""
-        return self.basis.U_core
+        """Basis (p, k) of the core that was chosen last, on the host."""
+        return host(self.basis.U_core)
 
     # --- one session -------------------------------------------------------------------------
 
-    def begin(self, p: int, dtype: str) -> None:
+    def begin(self, p: int, dtype: str, on: Backend) -> None:
         """Start with an empty core in the first p coordinates: R_0 = 0."""
-        self.basis.begin(p, dtype)
+        self.basis.begin(p, dtype, on)
 
     def open(self, batch: Batch, sums: Sums, value: float, single: bool) -> None:
         """Renew the core from the sums of the previous sessions, and prepare the recursive update.
@@ -184,7 +185,7 @@ class Core(Unheld):
         if not (single and self.recursive and self.update != "direct" and pays) or fresh:
             self.inverse = None
         elif self.inverse is None:
-            self.inverse = ResidualInverse(value, embedded(self.U_core, sums.D))
+            self.inverse = ResidualInverse(value, embedded(self.basis.U_core, sums.D))
             self.inverse.factor(sums.gram)
 
     def renew(self, sums: Sums, session: int, value: float) -> None:
@@ -259,8 +260,10 @@ class Core(Unheld):
 
 def _outside(H: Array, sums: Sums) -> Array:
     """Return mapped rows H (n, D) without their part in the range of R: O(D^3)."""
-    values, vectors = linalg.descending_eigh(sums.R)
-    seen = vectors[:, values > len(values) * np.finfo(H.dtype).eps * max(values[0], 1)]
+    spectrum, vectors = linalg.descending_eigh(sums.R)
+    values, on = host(spectrum), sums.gram.on
+    live = values > len(values) * np.finfo(on.dtype(H)).eps * max(values[0], 1)
+    seen = on.take_columns(vectors, np.flatnonzero(live))
     return H - linalg.product(linalg.product(H, seen), seen.T)
 
 

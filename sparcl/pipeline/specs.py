@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any
 
 from sparcl.base.errors import ConfigError
+from sparcl.methods import host_only
 from sparcl.pipeline.provenance import hyperparameters
 
 Settings = Mapping[str, Any]
@@ -90,6 +91,16 @@ def selection(config: Settings, name: str) -> Spec:
     selected = {key: values[key] for key in spec["select"]}
     grid = {key: (selected | fixed)[key] for key in values if key in selected | fixed}
     return spec | {"hyper": without(spec["hyper"], fixed), "selection": rule | {"grid": grid}}
+
+
+def solver(config: Settings, name: str) -> Spec:
+    """Return where a method computes, if that is not the CPU: bytes are those of the CPU unless this says otherwise.
+
+    A method that computes on the CPU alone does so whatever the settings say.
+    """
+    device = config["solver"]["device"]
+    learner = config["methods"][name]["learner"]
+    return {} if device == "cpu" or host_only(learner) else {"device": device}
 
 
 def data(config: Settings, suite: str) -> Spec:

@@ -57,6 +57,7 @@ def run(
     sessions: list[Ints],
     method: str,
     hyper: dict[str, Any],
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Run one method over one stream and return its record of plain numbers.
 
@@ -64,7 +65,7 @@ def run(
     ----------
     train, test : prepared features and labels
     sessions : classes of each session
-    method, hyper : for :func:`sparcl.methods.build`
+    method, hyper, device : for :func:`sparcl.methods.build`
 
     Returns
     -------
@@ -82,7 +83,7 @@ def run(
     InputError
         When the splits lack a class of the stream or differ in dimension.
     """
-    learner = methods.build(method, **hyper)
+    learner = methods.build(method, device=device, **hyper)
     check_splits(train, test, int(np.concatenate(sessions).max()) + 1, "run")
 
     def fit(classes: Ints) -> None:

@@ -197,6 +197,7 @@ def run(
     session_of_sample: Sequence[int],
     method: str,
     hyper: dict[str, Any],
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Run one method over a stream given by samples; the record is that of :func:`sparcl.protocol.experiment.run`.
 
@@ -205,7 +206,7 @@ def run(
     train, test : prepared features and labels
     sessions : classes of each session that no earlier one had
     session_of_sample : (n,) session of each training sample, from 0, or -1 (:meth:`Given.arrivals`)
-    method, hyper : for :func:`sparcl.methods.build`
+    method, hyper, device : for :func:`sparcl.methods.build`
 
     Raises
     ------
@@ -214,7 +215,7 @@ def run(
     InputError
         When the splits lack a class of the stream or differ in dimension.
     """
-    learner = methods.build(method, **hyper)
+    learner = methods.build(method, device=device, **hyper)
     coming = iter(parts(train, sessions, session_of_sample))
     experiment.check_splits(train, test, int(np.concatenate(sessions).max()) + 1, "run")
 

@@ -56,9 +56,7 @@ def measure(learner: Learner, before: Array | None, old: Array, change: Array) -
     measured: dict[str, float] = {}
     sums = getattr(learner, "sums", None)
     if isinstance(sums, Sums):
-        present = sums.counts > 0
-        means = sums.C[:, present] / sums.counts[present]
-        measured["expanded_prototype_cosine"] = prototype_cosine(means)
+        measured["expanded_prototype_cosine"] = prototype_cosine(sums.means())
     if before is not None and hasattr(getattr(learner, "core", None), "U_core"):
         measured |= _along_core(cast(_WithCore, learner), before, old, change)
     return measured

@@ -34,6 +34,7 @@ def select(
     fit_share: float,
     prefer_ridge: float,
     seed: int,
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Choose the grid point with the best average accuracy on a pseudo-stream.
 
@@ -46,7 +47,7 @@ def select(
     ----------
     train : prepared training split; base : classes of the base session, in order
     grid : values of each setting of the method that is to be chosen
-    hyper : the method's other hyper-parameters
+    hyper : the method's other hyper-parameters; device : where learners compute
 
     Returns
     -------
@@ -70,7 +71,8 @@ def select(
     totals: dict[tuple[Any, ...], Fraction] = {}
     for values in product(*(grid[key] for key in apart)):
         fixed = dict(zip(apart, values, strict=True))
-        learner = methods.build(method, **hyper, **fixed, **{key: grid[key] for key in together})
+        several = {key: grid[key] for key in together}
+        learner = methods.build(method, device=device, **(dict(hyper) | fixed | several))
         solved = _followed(learner, fitted, scored, subs)
         for (i, j), total in solved.items():
             place = {CORES: j} | dict.fromkeys(VALUES, i)
@@ -102,7 +104,8 @@ def select(
 
 def _together(method: str, hyper: Mapping[str, Any], grid: Mapping[str, list[Any]]) -> list[str]:
     """Return the settings whose values one learner solves at once; InputError where nothing is chosen."""
-    first = methods.build(method, **hyper, **{key: values[0] for key, values in grid.items()})
+    one = {key: values[0] for key, values in grid.items()}
+    first = methods.build(method, **(dict(hyper) | one))
     if not grid:
         raise InputError(f"Method {method!r} has nothing to select: remove `select` from it.")
     if not isinstance(first, Composed):

@@ -16,7 +16,7 @@ from sparcl.protocol import experiment
 Array = NDArray[np.floating]
 
 
-def learner(method: str, hyper: dict[str, Any]) -> Composed:
+def learner(method: str, hyper: dict[str, Any], device: str = "cpu") -> Composed:
     """Return a learner that learns from sums of classes; ``ridge`` and ``tau`` may be lists.
 
     Raises
@@ -24,7 +24,7 @@ def learner(method: str, hyper: dict[str, Any]) -> Composed:
     InputError
         When the method is no ridge on R and C, or a hyper-parameter is unknown or needs samples.
     """
-    built = methods.build(method, **hyper)
+    built = methods.build(method, device=device, **hyper)
     if not isinstance(built, Composed):
         raise InputError(
             f"Method {method!r} does not follow from sums of classes: acil, sparcl and sparcl-alg1 do."
@@ -60,12 +60,13 @@ def correct(
     position = place[y]
     # test samples by the class's place: those of the classes seen are the first
     rows = np.argsort(position, kind="stable")[np.count_nonzero(position < 0) :]
-    Phi, position = np.asarray(Phi, dtype=np.float64)[rows], position[rows]
+    position = position[rows]
+    H = fitted.place(np.asarray(Phi, dtype=np.float64)[rows])  # once for all sessions and points
     result: dict[tuple[int, int], NDArray[np.int64]] = {}
     for t, classes in enumerate(sessions):
         learn_sums(fitted, classes, sums)
         tested = np.searchsorted(position, len(fitted.classes))
-        for point, scores in fitted.scores(Phi[:tested]).items():
+        for point, scores in fitted.scores_of(H[:tested, :]).items():
             found = place[fitted.classes[np.argmax(scores, axis=1)]]
             hit = position[:tested][found == position[:tested]]
             counts = result.setdefault(point, np.zeros((len(sessions), len(order)), dtype=np.int64))
@@ -79,6 +80,7 @@ def run(
     sessions: Sequence[NDArray[np.integer]],
     method: str,
     hyper: dict[str, Any],
+    device: str = "cpu",
 ) -> dict[str, Any]:
     """Run one method over one stream from sums; the record is that of :func:`sparcl.protocol.experiment.run`.
 
@@ -86,7 +88,7 @@ def run(
     ----------
     sums : of the training samples; test : prepared as those were
     sessions : classes of each session
-    method, hyper : for :func:`sparcl.methods.build`
+    method, hyper, device : for :func:`sparcl.methods.build`
 
     Raises
     ------
@@ -94,7 +96,7 @@ def run(
         When the method or a hyper-parameter needs samples, or from the learner.
     """
     sessions = [np.asarray(classes, dtype=np.int64) for classes in sessions]
-    fitted = learner(method, hyper)
+    fitted = learner(method, hyper, device)
     counts = np.bincount(test.labels, minlength=sums.classes)
     if len(counts) > sums.classes or test.features.shape[1] != sums.d or not counts.all():
         raise InputError(

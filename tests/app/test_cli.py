@@ -235,6 +235,30 @@ def test_every_command_of_the_guide_runs(
     assert text.count("python -m sparcl ") == len(commands)
 
 
+def test_a_model_of_another_device_is_the_same_and_goes_on_here(
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = written("first", 1), written("second", 2)
+    torch = ["--device", "torch-cpu"]
+    assert main(["fit", *ACIL, "--features", first, "--out", "there.npz", *torch]) == 0
+    assert main(["fit", *ACIL, "--features", first, "--out", "here.npz"]) == 0
+    there, here = Model.load("there.npz"), Model.load("here.npz")
+    assert there.terms == here.terms
+    np.testing.assert_allclose(there.learner.weights, here.learner.weights, atol=1e-10)
+    for name, device in (("there", torch), ("here", [])):
+        more = ["--append", f"{name}.npz", "--features", second, "--out", f"{name}.npz"]
+        assert main(["fit", *more, *device]) == 0
+        capsys.readouterr()
+        assert main(["evaluate", f"{name}.npz", "--features", second, *device]) == 0
+        shown = capsys.readouterr().out
+        if name == "there":
+            expected = shown
+    assert shown == expected
+    assert main(["fit", "--method", "ncm", "--features", first, "--out", "no.npz", *torch]) == 2
+    assert "Method 'ncm': NearestClassMean cannot run on torch-cpu" in capsys.readouterr().err
+    assert not Path("no.npz").exists()
+
+
 def test_as_a_program(written: Callable[..., str]) -> None:
     def program(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "sparcl", *arguments]

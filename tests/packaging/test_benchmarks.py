@@ -76,6 +76,41 @@ def test_memory_is_measured_in_processes_of_its_own(methods) -> None:
     assert methods.memory(methods.SMALL) > 500**2 * 4
 
 
+# --- gpu.py ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gpu(methods, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delitem(sys.modules, "gpu", raising=False)
+    import gpu
+
+    monkeypatch.setattr(gpu, "REPEATS", 2)
+    monkeypatch.setattr(gpu.tiles.Tiles, "tile", 128)
+    return gpu
+
+
+def test_every_table_of_the_gpu_is_made_at_small_sizes(gpu, capsys: pytest.CaptureFixture) -> None:
+    gpu.main(["--small", "--device", "torch-cpu"])
+    tables = [part.splitlines() for part in capsys.readouterr().out.split("\n\n")[1:-1]]
+    assert len(tables) == 7
+    for head, line, *rows in tables:
+        assert rows and set(line) == {"|", "-"}
+        assert {row.count("|") for row in rows} == {head.count("|")}
+
+
+def test_another_outcome_stops_the_benchmark_of_the_gpu(
+    gpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = gpu.Card("torch-cpu", small=True)
+    form = gpu.FORMS["flycl"]
+    monkeypatch.setitem(gpu.FORMS, "flycl", lambda *a: (form(*a)[0] * 1.01, form(*a)[1]))
+    with pytest.raises(SystemExit, match="flycl, public form: scores differ"):
+        gpu.peer(card, "flycl", "float64")
+    monkeypatch.setitem(gpu.FORMS, "flycl", lambda *a: (form(*a)[0], 10 * form(*a)[1]))
+    with pytest.raises(SystemExit, match="in the public form"):
+        gpu.peer(card, "flycl", "float64")
+
+
 # --- sweep.py -------------------------------------------------------------------------------------
 
 

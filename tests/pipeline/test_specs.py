@@ -31,6 +31,15 @@ def test_settings_read_from_the_file_are_those_of_the_module(learner: str) -> No
     assert provenance.hyperparameters(learner) == tuple(methods.hyperparameters(learner))
 
 
+def test_a_device_is_told_where_it_is_not_the_cpu_and_the_method_can_use_it(
+    config: Settings,
+) -> None:
+    assert specs.solver(config, "ranpac") == {}  # the default changes no job
+    config["solver"]["device"] = "cuda"
+    assert specs.solver(config, "ranpac") == {"device": "cuda"}
+    assert specs.solver(config, "ncm") == {}
+
+
 def test_names_of_grids_become_lists_in_parts_too(config: Settings) -> None:
     spec = specs.method(config, "flycl-official")
     assert spec["hyper"]["grid"] == config["grids"]["fly-cl"] == [1e6, 1e7, 1e8, 1e9]

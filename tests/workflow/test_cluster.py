@@ -135,6 +135,20 @@ def test_slurm_asks_for_a_gpu_for_extraction_alone(pristine: Path) -> None:
     assert all("slurm_partition=cpu" in asked[rule] for rule in set(asked) - on_gpu)
 
 
+def test_runs_on_a_gpu_ask_for_one_and_other_runs_do_not(clone: Path) -> None:
+    edit_params(clone, lambda params: params["solver"].update(device="cuda"))
+    plan = snakemake(
+        clone,
+        *("--dry-run", *SLURM, *TOY),
+        *("--set-resources", "run_method:slurm_partition=gpu", "select_hyper:slurm_partition=gpu"),
+    )
+    assert plan.returncode == 0, plan.stdout
+    asked = resources(plan.stdout)
+    on_gpu = {rule for rule, text in asked.items() if re.search(r"\bgpu=1\b", text)}
+    assert on_gpu == {"run_method", "select_hyper"} & set(asked) and "run_method" in on_gpu
+    assert all("slurm_partition=gpu" in asked[rule] for rule in on_gpu)
+
+
 def test_a_shard_of_an_extraction_asks_for_a_gpu_too(clone: Path) -> None:
     edit_params(clone, lambda params: params["datasets"]["digits"].update(shards=3))
     plan = snakemake(clone, "--dry-run", *SLURM, "features", "--config", "suite=digits")

@@ -43,8 +43,12 @@ rule select_hyper:
     conda:
         "../envs/core.yaml"
     threads: 1
+    resources:
+        **ON_GPU,
     params:
-        spec=lambda w: specs.selection(config, w.method) | specs.data(config, w.suite),
+        spec=lambda w: specs.selection(config, w.method)
+        | specs.data(config, w.suite)
+        | specs.solver(config, w.method),
     script:
         "../scripts/select_hyper.py"
 
@@ -70,8 +74,12 @@ rule run_method:
     conda:
         "../envs/core.yaml"
     threads: 1
+    resources:
+        **ON_GPU,
     params:
-        spec=lambda w: specs.method(config, w.method) | specs.data(config, w.suite),
+        spec=lambda w: specs.method(config, w.method)
+        | specs.data(config, w.suite)
+        | specs.solver(config, w.method),
     script:
         "../scripts/run_method.py"
 

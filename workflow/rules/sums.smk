@@ -70,7 +70,11 @@ rule run_from_sums:
     conda:
         "../envs/core.yaml"
     threads: 1
+    resources:
+        **ON_GPU,
     params:
-        spec=lambda w: specs.method(config, w.method) | specs.data(config, w.suite),
+        spec=lambda w: specs.method(config, w.method)
+        | specs.data(config, w.suite)
+        | specs.solver(config, w.method),
     script:
         "../scripts/run_from_sums.py"

@@ -23,7 +23,8 @@ def main(snakemake) -> None:
     selection = snakemake.input.selection
     chosen = read_sealed(selection, RUN)["chosen"] if selection else {}
     hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)
-    record = sweep.run(summed.sums, test, order["sessions"], spec["learner"], hyper)
+    device = spec.get("device", "cpu")
+    record = sweep.run(summed.sums, test, order["sessions"], spec["learner"], hyper, device)
     names |= {"order": order["order"], "seed": seed, "learner": spec["learner"]}
     hashes = {
         "train_sha256": train["arrays"]["features"]["sha256"],

@@ -23,11 +23,12 @@ def main(snakemake) -> None:
     selection = snakemake.input.selection
     chosen = read_sealed(selection, RUN)["chosen"] if selection else {}
     hyper = methods.with_seed(spec["learner"], spec["hyper"] | chosen, seed)
+    device = spec.get("device", "cpu")
     if "session_of_sample" in order:
         streamed = order["sessions"], order["session_of_sample"]
-        record = given.run(train, test, *streamed, spec["learner"], hyper)
+        record = given.run(train, test, *streamed, spec["learner"], hyper, device)
     else:
-        record = experiment.run(train, test, order["sessions"], spec["learner"], hyper)
+        record = experiment.run(train, test, order["sessions"], spec["learner"], hyper, device)
     names |= {"order": order["order"], "seed": seed, "learner": spec["learner"]}
     hashes = {f"{split}_sha256": d.meta["features_sha256"] for split, d in data.items()}
     hashes |= {

@@ -26,6 +26,7 @@ def main(snakemake) -> None:
         hyper,
         **rule,
         seed=int(snakemake.wildcards.seed),
+        device=spec.get("device", "cpu"),
     )
     write_sealed(snakemake.output[0], chosen | dict(snakemake.wildcards))
 

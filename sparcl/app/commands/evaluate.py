@@ -19,6 +19,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("model", type=Path, metavar="MODEL.npz")
     arguments.add_features(parser)
+    arguments.add_device(parser)
     parser.add_argument(
         "--out", type=Path, metavar="FILE.json", help="write the counts of every class too"
     )
@@ -27,7 +28,9 @@ def add(commands: Any) -> None:
 
 def run(chosen: argparse.Namespace) -> None:
     """Print a model's accuracy on feature files."""
-    result = evaluation.evaluate(Model.load(chosen.model), chosen.features)
+    model = Model.load(chosen.model)
+    model.move(chosen.device)
+    result = evaluation.evaluate(model, chosen.features)
     if chosen.out is not None:
         write_json(chosen.out, result)
     counts = (result["correct"], result["samples"])

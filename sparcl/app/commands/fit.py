@@ -42,6 +42,7 @@ def add(commands: Any) -> None:
         "--sessions", type=arguments.positive, metavar="T", help="sessions of --order"
     )
     arguments.add_raw(parser)
+    arguments.add_device(parser)
     parser.add_argument(
         "--append",
         type=Path,
@@ -60,6 +61,7 @@ def run(chosen: argparse.Namespace) -> None:
         raise InputError("--order and --sessions go together: a class order is cut into sessions.")
     with one_at_a_time(chosen.append, chosen.out):
         model = _started(chosen)
+        model.move(chosen.device)
         for samples, classes in fitting.fit(model, chosen.features, _plan(chosen)):
             print(f"session {model.learner.session}: {samples} samples of {classes} classes")
         model.save(chosen.out)

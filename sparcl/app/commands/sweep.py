@@ -24,6 +24,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("sums", type=Path, metavar="SUMS.npz")
     arguments.add_features(parser)
+    arguments.add_device(parser)
     parser.add_argument("--method", required=True, metavar="ID", help="acil, sparcl or sparcl-alg1")
     parser.add_argument("--ridge", nargs="+", type=float, required=True, metavar="RIDGE")
     parser.add_argument("--tau", nargs="+", type=float, metavar="TAU")
@@ -59,7 +60,7 @@ def run(chosen: argparse.Namespace) -> None:
     for number in chosen.orders:
         order = stream.class_order(number, summed.sums.classes)
         sessions = stream.split_sessions(order, chosen.sessions)
-        fitted = sweep.learner(chosen.method, grid)
+        fitted = sweep.learner(chosen.method, grid, chosen.device)
         core = fitted.core
         counts = np.bincount(y, minlength=len(order))[order]
         session = np.repeat(np.arange(len(sessions)), [len(classes) for classes in sessions])

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.algebra.backend import host
 from sparcl.algebra.linalg import Gram, product
 from sparcl.algebra.scatter import NO_SPREAD, Scatter
 from sparcl.algebra.sums import Sums, squared_lengths
@@ -47,9 +48,10 @@ class Discriminant(Head):
 
     def solve(self, sums: Sums, value: float) -> Solution:
         """Return W (D, c) and b (c,)."""
-        means = sums.C / sums.counts
+        on = sums.gram.on
+        means = sums.C / on.array(sums.counts.astype(np.float64))
         W = self._precision_times(sums, value, means)
-        return W, -0.5 * np.sum(means * W, axis=0)
+        return W, -0.5 * on.xp.sum(means * W, axis=0)
 
     def _precision_times(self, sums: Sums, value: float, means: Array) -> Array:
         """Return L times the class means (D, c)."""
@@ -174,7 +176,9 @@ class Shrunk(Discriminant):
     def solve(self, sums: Sums, value: float) -> Solution:
         """Return W (D, c) and b (c,); the value is not used."""
         W, b = super().solve(sums, value)
-        return W, b + np.log(sums.counts / sums.n) if self.prior and b is not None else b
+        if self.prior and b is not None:
+            b = b + sums.gram.on.array(np.log(sums.counts / sums.n))
+        return W, b
 
     def _precision_times(self, sums: Sums, value: float, means: Array) -> Array:
         scatter = Scatter(sums)
@@ -209,7 +213,8 @@ class LedoitWolf(Shrunk):
     ``4 g^T (n S_c) g + 2 |g|^2 n tr S_c + n |g|^4`` and a term in third moments; with the shared S for
     its own S_c, which is in no sum, and without that term, q is an approximation.
 
-    Cost: 4 n D flops a session of n rows, and a second pass of the map where rows are not kept mapped.
+    Cost: 4 n D flops a session of n rows on the host, where mapped rows come for
+    it, and a second pass of the map where rows are not kept mapped.
     """
 
     prior: bool = True
@@ -222,21 +227,24 @@ class LedoitWolf(Shrunk):
     def see(self, batch: Batch, before: Sums) -> None:
         """Add the rows' share of q, and move that of classes that return."""
         counts, sums = np.zeros(batch.classes), np.zeros((batch.classes, before.D))
-        counts[: len(before.counts)], sums[: len(before.counts)] = before.counts, before.C.T
+        C = host(before.C)
+        counts[: len(before.counts)], sums[: len(before.counts)] = before.counts, C.T
         for H, columns, _ in batch.blocks():
+            rows = host(H)
             for column in np.unique(columns):
-                sums[column] += H[columns == column].sum(axis=0)
+                sums[column] += rows[columns == column].sum(axis=0)
         arrived = np.bincount(batch.columns, minlength=batch.classes)
         means = sums / np.maximum(counts + arrived, 1)[:, None]
         for H, columns, _ in batch.blocks():
-            self.fourth += float(np.sum(squared_lengths(H - means[columns]) ** 2))
+            self.fourth += float(np.sum(squared_lengths(host(H) - means[columns]) ** 2))
         back = np.flatnonzero((counts * arrived)[: len(before.counts)])
         if len(back):
             scatter = Scatter(before)
             n = before.counts[back]
-            moves = before.C[:, back] / n - means[back].T
+            moves = C[:, back] / n - means[back].T
             squares = np.sum(moves**2, axis=0)
-            along = np.sum(moves * scatter.times(moves), axis=0) / scatter.n
+            turned = host(scatter.times(before.gram.on.array(moves)))
+            along = np.sum(moves * turned, axis=0) / scatter.n
             spread = scatter.trace() / scatter.n
             self.fourth += float(n @ (4 * along + 2 * squares * spread + squares**2))
 

@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.linalg import descending_eigh, product
+from sparcl.algebra.backend import like
+from sparcl.algebra.linalg import descending_eigh, one_hot, product
 from sparcl.algebra.ridge import path
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
@@ -35,10 +36,10 @@ class Ridge(Head):
             return super().solve_all(sums, values)
         values = [self.effective(value, sums.counts) for value in values]
         s, U = descending_eigh(sums.R)
-        if s[-1] + min(values) <= 0:
+        if float(s[-1]) + min(values) <= 0:
             raise NumericalError(
-                f"R + {min(values):g} I is not positive definite (d = {len(s)}, smallest eigenvalue "
-                f"{s[-1]:.3g}, largest {s[0]:.3g}). Usual cause: a ridge too small for the scale of "
+                f"R + {min(values):g} I is not positive definite (d = {sums.D}, smallest eigenvalue "
+                f"{float(s[-1]):.3g}, largest {float(s[0]):.3g}). Usual cause: a ridge too small for the scale of "
                 "the features; raise ridge."
             )
         turned = product(U.T, sums.C)
@@ -53,9 +54,9 @@ class Ridge(Head):
         values: Array,
     ) -> list[Array]:
         """Return the scores (m, c) at every ridge: n^2 D + g n^3 / 3 flops for n < D rows and g ridges."""
-        Y = (columns[:, None] == np.arange(columns.max() + 1)).astype(H.dtype)
+        Y = one_hot(columns, np.arange(columns.max() + 1), H)
         if weights is not None:
-            root = np.sqrt(weights)[:, None].astype(H.dtype)
+            root = like(np.sqrt(weights)[:, None], H)
             H, Y = H * root, Y * root
         return path(H, Y, H_scored, values)
 

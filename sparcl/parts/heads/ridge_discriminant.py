@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.algebra.backend import host
 from sparcl.algebra.linalg import Gram, product
 from sparcl.algebra.paired import Paired
 from sparcl.algebra.sums import Sums
@@ -43,10 +44,11 @@ class RidgeDiscriminant(Head):
     def solve(self, sums: Sums, value: float) -> Solution:
         """Return W (D, c) and b (c,) at a ridge."""
         pair = Paired.of(sums, value)
-        inner = (sums.C / np.sqrt(sums.counts)).T @ pair.V
-        scatter = pair.V.T @ sums.gram.times(pair.V) + value * (pair.V.T @ pair.V)
+        on = sums.gram.on
+        inner = host((sums.C / on.array(np.sqrt(sums.counts))).T @ pair.V)
+        scatter = host(pair.V.T @ sums.gram.times(pair.V) + value * (pair.V.T @ pair.V))
         B, b = self._summed(pair, scatter - inner.T @ inner, sums.n)
-        return np.asfortranarray(product(pair.V, B)), b
+        return on.laid_out(product(pair.V, on.array(B))), on.array(b)
 
     def scores_from_rows(
         self,

@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from sparcl.algebra.backend import of
 from sparcl.algebra.sums import check_lengths, squared_lengths
 from sparcl.base.checks import check_choice, check_int, check_memory, check_positive
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.parts.maps.map import Map, median_distance
+from sparcl.parts.maps.map import Map, activate, median_distance
 
 RULES = ("median", "variance")
 
@@ -82,11 +83,14 @@ class FourierMap(Map):
 
     def __call__(self, Phi: Array) -> Array:
         """Map Phi (n, d) to (n, M): 2 n d M flops."""
-        H = Phi @ self.weights
+        on = of(Phi)
+        # in float64, whatever the precision of Phi
+        self.weights, self.phases = on.array(self.weights), on.array(self.phases)
+        H = on.array(Phi, self.weights.dtype) @ self.weights
         H += self.phases
-        np.cos(H, out=H)
-        H *= np.sqrt(2 / self.width)
-        return H.astype(Phi.dtype, copy=False)
+        activate(H, on.xp.cos)
+        H *= float(np.sqrt(2 / self.width))
+        return on.array(H, Phi.dtype)
 
     def report(self) -> dict[str, float]:
         """Return gamma."""

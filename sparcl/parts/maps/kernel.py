@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.spatial.distance import cdist
 
+from sparcl.algebra.backend import of
 from sparcl.base.checks import check_choice, check_int, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.parts.maps.map import Map, median_distance
+from sparcl.parts.maps.map import Map, activate, median_distance
 
 MEDIAN = "median"
 
@@ -72,10 +72,13 @@ class KernelMap(Map):
     @property
     def output(self) -> int:
         """Centres that there are."""
-        return len(self.points)
+        return int(self.points.shape[0])
 
     def __call__(self, Phi: Array) -> Array:
         """Map Phi (n, d) to (n, M): O(n M d), in float64 inside."""
-        H = cdist(np.asarray(Phi, dtype=np.float64), self.points, "sqeuclidean")
+        on = of(Phi)
+        self.points = on.array(self.points)
+        H = on.squared_distances(on.array(Phi, self.points.dtype), self.points)
         H /= -2 * self.bandwidth**2
-        return np.exp(H, out=H).astype(Phi.dtype, copy=False)
+        activate(H, on.xp.exp)
+        return on.array(H, Phi.dtype)

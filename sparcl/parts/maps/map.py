@@ -1,17 +1,17 @@
 """What every frozen map offers, and what several of them share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy.spatial.distance import pdist
-from scipy.special import ndtr
 
+from sparcl.algebra.backend import of
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
 
 BANDWIDTH_ROWS = 500  # base samples that the median distance is taken over
-CACHED_ROWS = 64  # rows that an activation is applied to at a time, so that they stay in the cache
 
 
 class Map(Stateful):
@@ -84,26 +84,32 @@ def sparse_weights(rng: np.random.Generator, d: int, width: int, nonzeros: int) 
     return W
 
 
-def relu(H: Array) -> None:
-    """Set what is below 0 in H (n, M) to 0, in place."""
-    np.maximum(H, 0, out=H)
+def activate(H: Array, function: Callable[[Array], Array]) -> None:
+    """Replace each row of H (n, M) by the function of it, some rows at a time so that they stay in a cache."""
+    step = of(H).cached_rows
+    for start in range(0, H.shape[0], step):
+        rows = slice(start, min(start + step, H.shape[0]))
+        H[rows, :] = function(H[rows, :])
 
 
-def sigmoid(H: Array) -> None:
-    """Apply ``1 / (1 + exp(-z))`` to H (n, M) in place, as ``(1 + tanh(z / 2)) / 2``, which cannot overflow."""
-    H *= 0.5
-    np.tanh(H, out=H)
-    H += 1
-    H *= 0.5
+def relu(H: Array) -> Array:
+    """Return H (n, M) with 0 in place of what is below."""
+    return of(H).xp.maximum(H, 0)
 
 
-def gelu(H: Array) -> None:
-    """Multiply H (n, M) by the normal distribution function of itself, in place: ``z Phi(z)``, with erf."""
-    H *= ndtr(H)
+def sigmoid(H: Array) -> Array:
+    """Return ``1 / (1 + exp(-z))`` of H (n, M), as ``(1 + tanh(z / 2)) / 2``, which cannot overflow."""
+    return (of(H).xp.tanh(H * 0.5) + 1) * 0.5
 
 
-def keep_top(H: Array, level: float) -> None:
-    """Keep the ``floor(level M)`` largest signed outputs of each row of H (n, M), one at least; the rest 0."""
-    dropped = H.shape[1] - max(int(H.shape[1] * level), 1)
-    if dropped > 0:
-        H *= H >= np.partition(H, dropped, axis=1)[:, [dropped]]
+def gelu(H: Array) -> Array:
+    """Return H (n, M) times the normal distribution function of itself: ``z Phi(z)``, with erf."""
+    return H * of(H).normal_cdf(H)
+
+
+def keep_top(H: Array, level: float) -> Array:
+    """Return H with the ``floor(level M)`` largest signed outputs of each row, one at least; the rest 0."""
+    on, dropped = of(H), H.shape[1] - max(int(H.shape[1] * level), 1)
+    if dropped <= 0:
+        return H
+    return H * on.xp.astype(on.order_statistic(H, dropped) <= H, H.dtype)

@@ -6,12 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from sparcl.algebra.backend import like
 from sparcl.algebra.linalg import product
 from sparcl.base.checks import check_choice, check_fraction, check_int, check_memory
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.parts.maps.map import CACHED_ROWS, Map, gelu, keep_top, relu, sigmoid, sparse_weights
+from sparcl.parts.maps.map import Map, activate, gelu, keep_top, relu, sigmoid, sparse_weights
 
 DRAWS = ("gaussian", "uniform", "sparse")
 ACTIVATIONS = ("linear", "relu", "gelu", "sigmoid", "topk")
@@ -80,17 +81,14 @@ class RandomMap(Map):
 
     def __call__(self, Phi: Array) -> Array:
         """Map Phi (n, d) to (n, M): 2 n d M flops."""
-        if self.weights.dtype != Phi.dtype:
-            self.weights = self.weights.astype(Phi.dtype)
+        self.weights = like(self.weights, Phi)
         H = product(Phi, self.weights)
-        for start in range(0, len(H), CACHED_ROWS):
-            rows = H[start : start + CACHED_ROWS]
-            if self.activation == "relu":
-                relu(rows)
-            elif self.activation == "gelu":
-                gelu(rows)
-            elif self.activation == "sigmoid":
-                sigmoid(rows)
-            elif self.activation == "topk":
-                keep_top(rows, self.level)
+        if self.activation == "relu":
+            activate(H, relu)
+        elif self.activation == "gelu":
+            activate(H, gelu)
+        elif self.activation == "sigmoid":
+            activate(H, sigmoid)
+        elif self.activation == "topk":
+            activate(H, lambda rows: keep_top(rows, self.level))
         return H

@@ -6,13 +6,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from sparcl.algebra.backend import like, of
 from sparcl.algebra.linalg import Gram
 from sparcl.algebra.partition import Rule, Spectrum
 from sparcl.base.checks import check_choice, check_fraction, check_int
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.parts.maps.map import Map, keep_top, median_distance, relu, sparse_weights
+from sparcl.parts.maps.map import Map, activate, keep_top, median_distance, relu, sparse_weights
 
 KINDS = ("relu", "topk", "rbf")
 NONZEROS = 300  # of a column of the sparse projection (Fly-CL, 2025, scripts)
@@ -77,12 +78,12 @@ class ResidualMap(Map):
     @property
     def output(self) -> int:
         """Features and outputs of the map, d + M."""
-        return len(self.basis) + self.width
+        return int(self.basis.shape[0]) + self.width
 
     @cached_property
     def weights(self) -> Array:
         """W (d, M)."""
-        d = len(self.basis)
+        d = int(self.basis.shape[0])
         rng = generator(f"residual-{self.kind}", d, self.width, self.seed)
         if self.kind == "topk":
             return sparse_weights(rng, d, self.width, NONZEROS)
@@ -95,28 +96,31 @@ class ResidualMap(Map):
 
     def residual(self, Phi: Array) -> Array:
         """Return the unit-normed residuals (n, d) of Phi; a vanishing residual gives zeros."""
+        xp, self.basis = of(Phi).xp, like(self.basis, Phi)
         residual = Phi - (Phi @ self.basis) @ self.basis.T
-        norm = np.linalg.norm(residual, axis=1, keepdims=True)
+        norm = xp.linalg.vector_norm(residual, axis=1, keepdims=True)
         # What rounding leaves of a feature that lies in the core has no direction of its own.
-        scale = np.linalg.norm(Phi, axis=1, keepdims=True)
-        vanished = norm <= 16 * np.finfo(Phi.dtype).eps * scale
-        residual /= np.where(vanished, np.inf, norm)
+        scale = xp.linalg.vector_norm(Phi, axis=1, keepdims=True)
+        vanished = norm <= 16 * float(xp.finfo(Phi.dtype).eps) * scale
+        residual /= xp.where(vanished, xp.inf, norm)
         return residual
 
     def __call__(self, Phi: Array) -> Array:
         """Map Phi (n, d) to (n, d + M): 2 n d (M + 2 k) flops."""
-        n, d = Phi.shape
-        out = np.empty((n, d + self.width), dtype=Phi.dtype)
+        (n, d), xp = Phi.shape, of(Phi).xp
+        self.weights = like(self.weights, Phi)
+        out = xp.empty((n, d + self.width), dtype=Phi.dtype, device=Phi.device)
         out[:, :d] = Phi
         H = out[:, d:]
-        np.matmul(self.residual(Phi), self.weights.astype(Phi.dtype, copy=False), out=H)
+        xp.matmul(self.residual(Phi), self.weights, out=H)
         if self.kind == "relu":
-            relu(H)
+            activate(H, relu)
         elif self.kind == "topk":
-            keep_top(H, LEVEL)
+            activate(H, lambda rows: keep_top(rows, LEVEL))
         else:
+            self.phases = like(self.phases, Phi)
             H /= self.bandwidth
-            H += self.phases.astype(Phi.dtype, copy=False)
-            np.cos(H, out=H)
-        H /= np.sqrt(self.width)
+            H += self.phases
+            activate(H, xp.cos)
+        H /= float(np.sqrt(self.width))
         return out

@@ -39,6 +39,7 @@ class AllSessions(Rule):
     loss: str = "accuracy"
     holdout: HoldOut = field(default_factory=HoldOut)
     relative: bool = False
+    matrices: ClassVar[int] = 3  # those of the other learner and of the rows held out besides
     whole_session: ClassVar[str] = "its rule holds rows of each session out (a number does not)"
     kept: ClassVar[dict[str, Shape | None]] = {
         "unit": None,
@@ -69,7 +70,7 @@ class AllSessions(Rule):
         """Return the one point that does best on all rows held out so far."""
         if self.fitted is None or self.validation is None:
             self.fitted = learner.twin(Given(self.values, drop=True), batch.Phi.shape[1])
-            self.validation = Sums(learner.total.D, learner.total.dtype)
+            self.validation = learner.total.empty()
         self.fitted.learn(batch.take(slice(cut)), cut)
         batch.take(slice(cut, None)).add_to(self.validation)
         biases = self.fitted.biases or repeat(None)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
+from sparcl.algebra.backend import host
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError, NumericalError
@@ -67,13 +68,13 @@ class Folds(Rule):
 
     def _loss(self, batch: Batch, before: Sums, fold: NDArray[np.integer], value: float) -> float:
         """Return the mean error over folds; infinite where there is no solution in this precision."""
-        H, c = batch.H, before.C.shape[1]
-        P = np.zeros((len(H), batch.classes), dtype=H.dtype)
+        H, c, on = batch.H, before.C.shape[1], before.gram.on
+        P = np.zeros((len(batch), batch.classes), dtype=on.dtype(H))
         try:
             with before.gram.factored(value) as B:
-                V = B.solve(np.asfortranarray(H.T))
-                P[:, :c] = V.T @ before.C
-            G = linalg.product(H, V)
+                V = B.solve(on.laid_out(H.T))
+                P[:, :c] = host(V.T @ before.C)
+            G = host(linalg.product(H, V))  # folds are scored on the host
             wrong = [_wrong(G, P, batch.columns, fold == f) for f in range(self.folds)]
         except NumericalError:
             return np.inf

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import ridge
+from sparcl.algebra.backend import like
+from sparcl.algebra.linalg import one_hot
 from sparcl.base.checks import check_positive
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
@@ -32,10 +34,10 @@ class OfSession(Rule):
     def choose(self, batch: Batch, cut: int, learner: Fitting) -> list[Point]:
         """Return the one point with the smallest loss."""
         # targets have the session's columns alone: in the others they and the scores are 0
-        Y = (batch.columns[:, None] == np.unique(batch.columns)).astype(batch.H.dtype)
         H = batch.H
+        Y = one_hot(batch.columns, np.unique(batch.columns), H)
         if batch.weights is not None:
-            root = np.sqrt(batch.weights)[:, None].astype(H.dtype)
+            root = like(np.sqrt(batch.weights)[:, None], H)
             H, Y = H * root, Y * root
         counts = np.bincount(batch.columns)
         values = np.array([learner.effective(value, counts) for value in self.values])
@@ -69,7 +71,7 @@ class Newest(OfSession):
         return np.concatenate([fit, validate]), len(fit)
 
     def _losses(self, H: Array, Y: Array, cut: int, values: Array) -> Array:
-        return ridge.holdout(H[:cut], Y[:cut], H[cut:], Y[cut:], values)
+        return ridge.holdout(H[:cut, :], Y[:cut, :], H[cut:, :], Y[cut:, :], values)
 
 
 @dataclass(eq=False)

@@ -57,6 +57,7 @@ class Rule(Stateful):
     whole_session : why a session must come whole; empty where nothing looks at its rows
     compares_cores : whether it can choose among several cores
     needs_targets : whether it judges scores by their distance to one-hot targets
+    matrices : sums R that are kept, those of the learner among them
     """
 
     grid: tuple[float, ...]
@@ -65,6 +66,7 @@ class Rule(Stateful):
     whole_session: ClassVar[str] = ""
     compares_cores: ClassVar[bool] = True
     needs_targets: bool = False
+    matrices: ClassVar[int] = 1
     kept: ClassVar[dict[str, Shape | None]] = {"unit": None}
 
     def __post_init__(self) -> None:

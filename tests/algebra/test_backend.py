@@ -1,0 +1,313 @@
+"""The same numerics on NumPy, on torch and on the strict namespace of the array API standard.
+
+Each is held against a naive computation in float64.  Tiles are made small, so that every matrix has
+several and a last one that is not full.
+"""
+
+import sys
+
+import array_api_strict
+import numpy as np
+import pytest
+
+from sparcl.algebra import backend, lapack, linalg, ridge, tensors, tiles
+from sparcl.algebra.linalg import Gram
+from sparcl.algebra.partition import Rule, Spectrum
+from sparcl.algebra.recursive import ResidualInverse
+from sparcl.algebra.scatter import Scatter
+from sparcl.algebra.sums import Sums
+from sparcl.base.errors import InputError, NumericalError
+
+BACKENDS = {
+    "numpy": lapack.HOST,
+    "torch": tensors.on("cpu"),
+    "strict": tiles.Tiles(array_api_strict, "array_api_strict"),
+}
+
+
+@pytest.fixture(params=BACKENDS, autouse=True)
+def on(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> backend.Backend:
+    monkeypatch.setattr(tiles.Tiles, "tile", 5)
+    return BACKENDS[request.param]
+
+
+@pytest.fixture
+def X() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((40, 13)) * np.linspace(3, 0.3, 13)
+
+
+def gram(on: backend.Backend, X: np.ndarray) -> Gram:
+    result = Gram(X.shape[1], X.dtype, on)
+    result.add(on.array(X))
+    return result
+
+
+def close(found, expected: np.ndarray, tolerance: float = 1e-11) -> None:
+    np.testing.assert_allclose(
+        backend.host(found), expected, rtol=tolerance, atol=tolerance * np.abs(expected).max()
+    )
+
+
+def test_an_array_finds_its_backend_and_comes_back(on, X) -> None:
+    there = on.array(X)
+    assert backend.of(there).name == on.name
+    assert on.dtype(there) == np.float64
+    assert np.array_equal(backend.host(there), X)
+    assert backend.like(X, on.array(X, "float32")).dtype == on.array(X, "float32").dtype
+
+
+def test_an_array_there_is_no_view_of_the_hosts(on, X) -> None:
+    if on is not lapack.HOST:
+        there, before = on.array(X), X.copy()
+        there[0, 0] += 1.0
+        assert np.array_equal(X, before)
+
+
+def test_sums_of_blocks(on, X) -> None:
+    R = gram(on, X[:15])
+    R.add(on.array(X[15:]))
+    R.add(on.array(X[:3]), sign=-1.0)
+    close(R.full, X[3:].T @ X[3:])
+    close(R.diagonal, np.diag(X[3:].T @ X[3:]))
+    close(R.times(on.array(X.T)), X[3:].T @ X[3:] @ X.T)
+    close(Gram.of_rows(on.array(X)).full, X @ X.T)
+    assert linalg.trace(R.full) == pytest.approx(float(np.sum(X[3:] ** 2)))
+
+
+def test_a_factor_solves_and_leaves_the_matrix_to_the_bit(on, X) -> None:
+    R, B = gram(on, X), X[:6].T
+    before = backend.host(R.full).copy()
+    A = X.T @ X + 0.3 * np.eye(13)
+    with R.factored(0.3) as factor:
+        close(factor.solve(on.array(B)), np.linalg.solve(A, B))
+        close(factor.pivots, np.diag(np.linalg.cholesky(A)))
+        inverse = backend.host(factor.inverse())
+        close(np.tril(inverse), np.tril(np.linalg.inv(A)))
+    assert np.array_equal(backend.host(R.full), before)
+    Q = np.linalg.qr(X.T[:, :4])[0]
+    with R.factored(0.3, downdate=(0.15, on.array(Q))) as factor:
+        close(factor.solve(on.array(B)), np.linalg.solve(A - 0.15 * Q @ Q.T, B))
+        assert factor.solve(on.array(B[:, :0])).shape == (13, 0)
+    assert np.array_equal(backend.host(R.full), before)
+
+
+@pytest.mark.parametrize("rows", [4, 9])
+def test_a_singular_matrix_is_refused_and_survives(on, X, rows: int) -> None:
+    R = gram(on, X[:rows])
+    before = backend.host(R.full).copy()
+    with pytest.raises(NumericalError, match="not positive definite"), R.factored(1e-18):
+        pass
+    assert np.array_equal(backend.host(R.full), before)
+
+
+def test_products_columns_and_rows(on, X) -> None:
+    A, B = on.array(X), on.array(X[:7].T.copy())
+    close(linalg.product(A, B), X @ X[:7].T)
+    numbers = np.array([2, 9])
+    close(on.take_columns(A, numbers), X[:, numbers])
+    C = on.zeros((40, 12), "float64")
+    on.add_columns(C, numbers, on.array(X[:, :2]))
+    on.add_columns(C, numbers, on.array(X[:, :2]))
+    on.set_columns(C, np.array([0, 2]), on.array(X[:, 5:7]))
+    expected = np.zeros((40, 12))
+    expected[:, 9], expected[:, 0], expected[:, 2] = 2 * X[:, 1], X[:, 5], X[:, 6]
+    close(C, expected)
+    close(on.squared_lengths(A), np.sum(X**2, axis=1))
+    distances = ((X[:, None] - X[None, :8]) ** 2).sum(axis=2)
+    close(on.squared_distances(A, on.array(X[:8])), distances, 1e-10)
+    for k in (0, 5, 12):
+        assert np.array_equal(
+            backend.host(on.order_statistic(A, k))[:, 0], np.sort(X, axis=1)[:, k]
+        )
+    Y = linalg.one_hot(np.array([3, 1, 3]), np.array([1, 3]), A)
+    assert np.array_equal(backend.host(Y), [[0, 1], [1, 0], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("d", "rank", "energy"), [(13, 4, None), (13, None, 0.8), (120, 3, None), (120, None, 0.5)]
+)
+def test_leading_eigenpairs(on, d: int, rank: int | None, energy: float | None) -> None:
+    rng = np.random.default_rng(1)
+    V = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    s = 2.0 ** -np.arange(d)
+    R = (V * s) @ V.T
+    values, vectors = linalg.leading_eigh(on.array((R + R.T) / 2), rank=rank, energy=energy)
+    wanted = rank or int(np.searchsorted(np.cumsum(s) / s.sum(), energy)) + 1
+    assert isinstance(values, np.ndarray) and len(values) >= wanted
+    close(values[:wanted], s[:wanted], 1e-9)
+    close(
+        np.abs(np.sum(backend.host(vectors)[:, :wanted] * V[:, :wanted], axis=0)),
+        np.ones(wanted),
+        1e-7,
+    )
+    part = Spectrum(on.array(R)).split(Rule(k=2))
+    close(np.abs(np.diag(backend.host(part.U_core).T @ V[:, :2])), np.ones(2), 1e-9)
+    assert part.energy == pytest.approx(s[:2].sum() / s.sum())
+
+
+def test_all_eigenpairs_fall(on, X) -> None:
+    values, vectors = map(backend.host, linalg.descending_eigh(on.array(X.T @ X)))
+    assert (np.diff(values) < 0).all()
+    close((vectors * values) @ vectors.T, X.T @ X)
+
+
+def test_definite_blocks(on, X) -> None:
+    A = X.T @ X + np.eye(13)
+    close(linalg.solve_definite(on.array(A), on.array(X.T)), np.linalg.solve(A, X.T))
+    assert linalg.solve_definite(
+        on.zeros((0, 0), "float64"), on.zeros((0, 3), "float64")
+    ).shape == (0, 3)
+    with pytest.raises(NumericalError, match="block of 13 rows"):
+        linalg.solve_definite(on.array(-A), on.array(X.T))
+
+
+def test_the_recursive_path_is_the_direct_one(on, X) -> None:
+    U = np.linalg.qr(X.T[:, :3])[0]
+    rng, labels = np.random.default_rng(2), np.arange(40) % 3
+    Y = np.eye(3)[labels]
+    R = gram(on, X)
+    with R.factored(0.5) as A:
+        W = A.solve(on.array(X.T @ Y))
+    path = ResidualInverse(0.5, on.array(U))
+    path.factor(R)
+    new, more = rng.standard_normal((4, 13)), np.array([1, 3, 3, 0])
+    R.add(on.array(new))
+    found = path.update(on.array(new), more, W, 4, R)
+    A = X.T @ X + new.T @ new + 0.5 * np.eye(13)
+    free = np.linalg.solve(A, X.T @ np.eye(4)[labels] + new.T @ np.eye(4)[more])
+    V = np.linalg.solve(A, U)
+    held = backend.host(W)
+    S = np.linalg.solve(U.T @ V, U.T @ (free[:, :3] - held))
+    close(found, np.column_stack([free[:, :3] - V @ S, free[:, 3]]), 1e-8)
+    assert path.refactored == []
+
+
+def test_ridges_on_held_out_rows(on, X) -> None:
+    Y, grid = np.eye(4)[np.arange(40) % 4], np.array([0.01, 1.0, 100.0])
+    for n in (8, 30):  # in the dual, and not
+        found = ridge.holdout(*(on.array(a) for a in (X[:n], Y[:n], X[n:], Y[n:])), grid)
+        expected = []
+        for value in grid:
+            W = np.linalg.solve(X[:n].T @ X[:n] + value * np.eye(13), X[:n].T @ Y[:n])
+            expected.append(np.mean((X[n:] @ W - Y[n:]) ** 2))
+        close(found, np.array(expected), 1e-9)
+
+
+@pytest.mark.parametrize("n", [9, 40])
+def test_generalised_cross_validation(on, X, n: int) -> None:
+    H, Y, grid = X[:n], np.eye(3)[np.arange(n) % 3], np.array([0.01, 1.0, 100.0])
+    U, s, _ = np.linalg.svd(H, full_matrices=False)
+    expected = []
+    for value in grid:
+        h = s**2 / (s**2 + value)
+        expected.append(
+            np.sum((Y - U @ (h[:, None] * (U.T @ Y))) ** 2) / n / (1 - h.sum() / n) ** 2
+        )
+    close(ridge.gcv(on.array(H), on.array(Y), grid), np.array(expected), 1e-8)
+
+
+def sums(on: backend.Backend, X: np.ndarray, labels: np.ndarray) -> Sums:
+    result = Sums(X.shape[1], X.dtype.name, on)
+    result.grow(int(labels.max()) + 1)
+    result.accumulate(on.array(X), labels)
+    return result
+
+
+def test_sums_of_rows_and_of_sums(on, X) -> None:
+    labels = np.arange(40) % 4
+    Y = np.eye(4)[labels]
+    both = sums(on, X[:25], labels[:25])
+    both.merge(sums(lapack.HOST, X[25:], labels[25:]), range(4))
+    close(both.R, X.T @ X)
+    close(both.C, X.T @ Y)
+    both.reorder(np.array([2, 0, 1, 3]))
+    close(both.C, (X.T @ Y)[:, [2, 0, 1, 3]])
+    weights = np.array([1.0, 2.0, 0.5, 3.0])[labels]
+    weighed = Sums(13, "float64", on)
+    weighed.grow(4)
+    weighed.accumulate(on.array(X), labels, weights)
+    close(weighed.R, (X * weights[:, None]).T @ X)
+    close(weighed.C, (X * weights[:, None]).T @ Y)
+    apart = weighed.copy()
+    apart.accumulate(on.array(X), labels)
+    close(weighed.R, (X * weights[:, None]).T @ X)
+
+
+def test_scatter_inside_the_classes(on, X) -> None:
+    labels = np.arange(40) % 4
+    means = np.stack([X[labels == j].mean(axis=0) for j in range(4)])
+    S = (X - means[labels]).T @ (X - means[labels])
+    scatter, B = Scatter(sums(on, X, labels)), on.array(means.T)
+    assert scatter.trace() == pytest.approx(np.trace(S))
+    rho, mean = scatter.oas()
+    assert mean == pytest.approx(np.trace(S) / 40 / 13)
+    square = np.mean((S / 40) ** 2)
+    assert rho == pytest.approx(min(1, (square + mean**2) / (41 * (square - mean**2 / 13))))
+    close(scatter.solve(0.2, 0.7, B), np.linalg.solve(0.2 * S + 0.7 * np.eye(13), means.T))
+    solved, rank = scatter.pseudo_solve(B)
+    assert rank == 13
+    close(solved, np.linalg.pinv(S) @ means.T, 1e-9)
+
+
+def test_losses_from_sums(on, X) -> None:
+    labels = np.arange(40) % 4
+    on_device, on_host = sums(on, X, labels), sums(lapack.HOST, X, labels)
+    W = np.linalg.solve(X.T @ X + np.eye(13), on_host.C)
+    args = (on.array(W), on_device.R, on_device.C)
+    assert ridge.squared_error(*args) == pytest.approx(
+        np.sum((X @ W - np.eye(4)[labels]) ** 2) - 40
+    )
+    expected = ridge.predicted_accuracy(W, on_host.R, on_host.C, on_host.counts)
+    assert ridge.predicted_accuracy(*args, on_device.counts) == pytest.approx(expected, rel=1e-10)
+
+
+def test_float32_is_refined_to_what_float32_can_hold(on) -> None:
+    """Condition 3e4: a float32 factor alone is wrong in the third digit, refined it is right in the sixth."""
+    rng = np.random.default_rng(3)
+    V = np.linalg.qr(rng.standard_normal((60, 60)))[0]
+    H = (np.sqrt(np.geomspace(3e4, 1, 60))[:, None] * V).astype(np.float32)
+    R, B = Gram(60, "float32", on), rng.standard_normal((60, 5)).astype(np.float32)
+    R.add(on.array(H))
+    A = np.tril(backend.host(R.full)).astype(np.float64)
+    A = A + np.tril(A, -1).T + 0.01 * np.eye(60)
+    with R.factored(0.01) as factor:
+        found = backend.host(factor.solve(on.array(B)))
+    expected = np.linalg.solve(A, B.astype(np.float64))
+    assert found.dtype == np.float32
+    error = np.abs(found - expected).max() / np.abs(expected).max()
+    if on is lapack.HOST:
+        assert R.residual is None and error > 1e-6
+    else:
+        assert R.residual is not None and R.residual <= 1.2e-7 and error < 1e-6
+
+
+def test_refinement_that_does_not_converge_is_an_error(on, monkeypatch: pytest.MonkeyPatch) -> None:
+    if on is lapack.HOST:
+        return
+    R = Gram(8, "float32", on)
+    R.add(on.array(np.eye(8, dtype=np.float32)))
+    substituted = tiles.Factor._substituted
+    monkeypatch.setattr(tiles.Factor, "_substituted", lambda self, B: substituted(self, B) * 3)
+    with pytest.raises(NumericalError, match="relative residual"), R.factored(1.0) as factor:
+        factor.solve(on.array(np.ones((8, 2), dtype=np.float32)))
+
+
+def test_devices_are_named() -> None:
+    assert backend.named("cpu") is lapack.HOST
+    assert backend.named("torch-cpu") is tensors.on("cpu")
+    with pytest.raises(InputError, match="one of cpu, cuda, auto"):
+        backend.named("gpu")
+
+
+def test_a_missing_card_or_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert backend.named("auto") is lapack.HOST
+    with pytest.raises(InputError, match="no CUDA card"):
+        backend.named("cuda")
+    monkeypatch.setitem(sys.modules, "array_api_compat", None)
+    monkeypatch.setattr(tensors.importlib.util, "find_spec", lambda name: None)
+    assert backend.named("auto") is lapack.HOST
+    with pytest.raises(InputError, match="needs torch and array_api_compat"):
+        backend.named("cuda")

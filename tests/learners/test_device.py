@@ -1,0 +1,189 @@
+"""Learners on another device: the outcomes and states of the CPU, from the code that runs on a card."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from reference.streams import Session
+
+from sparcl import methods
+from sparcl.algebra import backend, tensors, tiles
+from sparcl.algebra.sums import Sums
+from sparcl.base.errors import InputError
+from sparcl.base.rows import unit
+from sparcl.base.state import nodes
+from sparcl.features import store
+from sparcl.learners.composed import Composed
+from sparcl.learners.learner import Learner
+from sparcl.protocol import experiment, stream
+
+ROOT = Path(__file__).resolve().parents[2]
+ON_TORCH = [name for name in methods.names() if not methods.host_only(name)]
+
+# one of each part: maps, heads, cores, policies, rules, and what the recursive path takes
+COMPOSITIONS: dict[str, tuple[str, dict[str, Any]]] = {
+    "several ridges and cores": ("sparcl", {"ridge": [0.1, 1.0], "tau": [0.4, 0.8]}),
+    "free": ("sparcl", {"ridge": 0.1, "tau": 0.6, "reappearing": "free", "refresh": 1}),
+    "condition": ("sparcl", {"ridge": 0.1, "tau": 0.6, "condition_limit": 2.0}),
+    "trust region": ("sparcl", {"ridge": 0.1, "tau": 0.6, "trust_degrees": 60.0}),
+    "projected": ("sparcl", {"ridge": 0.1, "tau": 0.6, "project": True}),
+    "recursive": ("sparcl", {"ridge": 0.1, "tau": 0.6, "refresh": 0, "update": "woodbury"}),
+    "linear": ("sparcl", {"ridge": 0.1, "tau": 0.4, "expansion": "linear", "m": 3}),
+    "topk": ("sparcl-plus-1", {"width": 40, "expansion": "topk", "ridge": "all"}),
+    "rbf": ("sparcl-plus-1", {"width": 40, "expansion": "rbf"}),
+    "many ridges": ("acil", {"ridge": [0.05 * i for i in range(1, 26)]}),
+    "dual": ("ranpac", {"width": 60}),
+    "cross-validated": ("flycl", {"width": 60, "grid": [0.01, 1.0, 100.0]}),
+    "sigmoid": ("foal", {"width": 30}),
+    "balanced": ("air", {"width": 30, "ridge": "newest"}),
+    "kernel": ("gkeal", {"width": 20, "ridge": 0.1}),
+    "frozen covariance": ("slda", {"covariance": "frozen"}),
+    "pseudo-inverse": ("klda", {"width": 20}),
+    "oracle": ("randumb", {"width": 20, "embedding": "relu"}),
+    "folds": ("layup", {"blocks": 2, "grid": [0.01, 1.0]}),
+    "ledoit-wolf": ("compose", {"head": "ledoit-wolf", "map": {"random": {"width": 20}}}),
+    "both heads": ("sparcl-plus", {"ridge": "gaussian"}),
+    "both heads chosen": ("ridge-lda", {"map": {"random": {"width": 30, "activation": "gelu"}}}),
+    "power": ("compose", {"transform": "power", "core": {"spectral": {"k": 3}}}),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles.Tiles, "tile", 7)
+
+
+def fitted(name: str, hyper: dict[str, Any], sessions: list[Session], device: str) -> Learner:
+    learner = methods.build(name, device=device, **hyper)
+    for Phi, y in sessions:
+        learner.fit_session(Phi, y)
+    return learner
+
+
+def assert_alike(found: Learner, expected: Learner, tolerance: float = 1e-8) -> None:
+    """Compare states member by member; eigenvectors but for their signs."""
+    a, b = found.state(), expected.state()
+    assert a.keys() == b.keys()
+    for key in a:
+        if isinstance(a[key], np.ndarray):
+            assert a[key].dtype == b[key].dtype and a[key].shape == b[key].shape
+            x, y = (np.abs(v) if "U_core" in key or "basis" in key else v for v in (a[key], b[key]))
+            scale = np.abs(y).max(initial=1e-300)
+            np.testing.assert_allclose(x, y, rtol=0, atol=tolerance * scale, err_msg=key)
+
+
+@pytest.mark.parametrize("case", COMPOSITIONS)
+def test_states_and_scores_are_those_of_the_cpu(
+    case: str, stream: list[Session], probe: np.ndarray
+) -> None:
+    name, hyper = COMPOSITIONS[case]
+    ours = fitted(name, hyper, stream, "torch-cpu")
+    theirs = fitted(name, hyper, stream, "cpu")
+    scores = theirs.logits(probe)
+    np.testing.assert_allclose(ours.logits(probe), scores, rtol=0, atol=1e-8 * np.abs(scores).max())
+    best = np.sort(scores, axis=1)
+    apart = best[:, -1] - best[:, -2] > 1e-7 * np.abs(scores).max()  # rounding settles no tie
+    assert np.array_equal(ours.predict(probe)[apart], theirs.predict(probe)[apart])
+    assert_alike(ours, theirs)
+    sums = [node for node in nodes(ours) if isinstance(node, Sums)]
+    assert sums and {type(node.R).__module__ for node in sums} == {"torch"}
+    assert ours.report().keys() == theirs.report().keys()
+
+
+def test_every_method_composed_of_parts_is_tried() -> None:
+    tried = {name for name, _ in COMPOSITIONS.values()}
+    # the other ones are compositions of the same parts
+    assert {"linear-relu", "acil-rhl", "gacl", "real-ffb", "sparcl-alg1"} >= set(ON_TORCH) - tried
+
+
+def test_a_state_goes_from_one_device_to_the_other(
+    stream: list[Session], probe: np.ndarray, tmp_path: Path
+) -> None:
+    hyper = {"ridge": "gaussian", "tau": 0.6, "refresh": 1}
+    first = fitted("sparcl", hyper, stream[:2], "torch-cpu")
+    first.save(tmp_path / "model.npz")
+    here = Composed.load(tmp_path / "model.npz")
+    assert {type(A) for node in nodes(here) for A in getattr(node, "solutions", [])} == {np.ndarray}
+    there = Composed.load(tmp_path / "model.npz")
+    there.move(backend.named("torch-cpu"))
+    for learner in (first, here, there):
+        for Phi, y in stream[2:]:
+            learner.fit_session(Phi, y)
+    assert_alike(here, first)
+    assert_alike(there, first)
+    expected = fitted("sparcl", hyper, stream, "cpu")
+    assert_alike(there, expected)
+    there.move(backend.named("cpu"))
+    np.testing.assert_allclose(there.logits(probe), expected.logits(probe), atol=1e-9)
+
+
+def test_parts_of_a_session_and_sums_of_another_learner(stream: list[Session]) -> None:
+    expected = fitted("ranpac", {"width": 50, "ridge": 0.5}, stream, "cpu")
+    learner = methods.build("ranpac", device="torch-cpu", width=50, ridge=0.5)
+    assert isinstance(learner, Composed)
+    for Phi, y in stream:
+        other = methods.build("ranpac", width=50, ridge=0.5)
+        other.accumulate(Phi[::2], y[::2])
+        learner.accumulate(Phi[1::2], y[1::2])
+        learner.merge(other)
+        learner.solve()
+    assert_alike(learner, expected)
+
+
+def test_float32_reports_the_residual_of_its_refinement(
+    stream: list[Session], probe: np.ndarray
+) -> None:
+    hyper = {"width": 50, "ridge": 0.01}
+    ours = fitted("ranpac", hyper | {"dtype": "float32"}, stream, "torch-cpu")
+    wide = fitted("ranpac", hyper, stream, "cpu")
+    assert 0 < ours.report()["residual"] <= 1.2e-7
+    assert np.array_equal(ours.predict(probe), wide.predict(probe))
+    np.testing.assert_allclose(ours.logits(probe), wide.logits(probe), atol=1e-3)
+    assert "residual" not in wide.report()
+
+
+@pytest.mark.parametrize("name", [name for name in methods.names() if methods.host_only(name)])
+def test_a_method_that_cannot_says_why(name: str) -> None:
+    with pytest.raises(InputError, match=f"Method {name!r}: .* cannot run on torch-cpu: its steps"):
+        methods.build(name, device="torch-cpu")
+
+
+def test_what_does_not_fit_is_refused_before_work_starts(
+    stream: list[Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tensors.Tensors, "free", lambda self: 400_000)
+    learner = methods.build("ranpac", device="torch-cpu", width=1000, ridge=1.0)
+    with pytest.raises(InputError, match=r"1,000 coordinates need .* at most (\d+) fit") as error:
+        learner.fit_session(*stream[0])
+    most = int(str(error.value).split("at most ")[1].split(" ")[0])
+    learner = methods.build("ranpac", device="torch-cpu", width=most, ridge=1.0)
+    learner.fit_session(*stream[0])
+    with pytest.raises(InputError, match=f"at most {most} fit"):
+        methods.build("ranpac", device="torch-cpu", width=most + 1, ridge=1.0).fit_session(
+            *stream[0]
+        )
+
+
+def test_counts_on_real_features_are_those_of_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles.Tiles, "tile", 512)
+    folder = ROOT / "data/features/cub-50/efficientnet-lite0"
+    read = [store.read(folder / f"{split}.h5") for split in ("train", "test")]
+    train, test = (experiment.Split(unit(s.features), s.labels) for s in read)
+    sessions = stream_of(test)
+    for name, hyper in (
+        ("sparcl", {"ridge": 0.1, "tau": 0.5, "refresh": 1}),
+        ("ranpac", {"width": 300}),
+    ):
+        found, expected = (
+            experiment.run(train, test, sessions, name, hyper, device)
+            for device in ("torch-cpu", "cpu")
+        )
+        assert found["correct"] == expected["correct"]
+        assert found["hyper"] == expected["hyper"] and "device" not in found["hyper"]
+        assert found["diagnostics"][-1] == pytest.approx(expected["diagnostics"][-1], rel=1e-6)
+
+
+def stream_of(test: experiment.Split) -> list[np.ndarray]:
+    """Return the classes of two sessions: two are enough to hold old columns."""
+    return stream.split_sessions(stream.class_order(1993, int(test.labels.max()) + 1), 2)
