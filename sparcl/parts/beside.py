@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sparcl.algebra.backend import Backend
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_fraction, check_positive
 from sparcl.base.errors import NumericalError
@@ -69,9 +70,9 @@ class Beside(Unheld):
         """Why sums of a session do not suffice; empty where they do."""
         return self.core.needs_rows
 
-    def begin(self, p: int, dtype: str) -> None:
+    def begin(self, p: int, dtype: str, on: Backend) -> None:
         """Start with an empty core in p coordinates."""
-        self.core.begin(p, dtype)
+        self.core.begin(p, dtype, on)
 
     def open(self, batch: Batch, sums: Sums, value: float, single: bool) -> None:
         """Renew the core; weights are solved directly."""

@@ -17,6 +17,7 @@ from sparcl.base.state import Stateful
 from sparcl.learners.composed import Composed
 from sparcl.methods import build
 from sparcl.methods.ncm import NearestClassMean
+from sparcl.parts.catalogue import PARTS
 from sparcl.parts.core import Core
 from sparcl.parts.maps import Map
 from sparcl.parts.rules import WIDE
@@ -44,6 +45,10 @@ CASES: dict[str, tuple[str, dict]] = {
         {"head": {"ridged-scatter": {"per": "sample"}}, "ridge": "gaussian"},
     ),
     "both heads of rooted rows": ("sparcl-plus", {}),
+    "frozen": ("compose", {"core": "frozen"}),
+    "beside": ("compose", {"core": {"beside-scatter": {"tau": 0.6}}}),
+    **{kind: ("compose", {"trust": kind}) for kind in PARTS["trust"] if kind != "noise-matrix"},
+    "noise-matrix": ("compose", {"trust": {"noise-matrix": {"rate": 0.2}}}),
     "ncm": ("ncm", {}),
     "two streams": ("dsal", {"width": 70, "ridge_compensation": "newest"}),
     "truncated": ("loranpac", {"width": 70}),

@@ -44,7 +44,6 @@ class Trust(Stateful):
         return {}
 
 
-@dataclass(eq=False)
 class Doubting(Trust):
     """Gives each row of a session a weight; a class that would lose all of them keeps all."""
 
