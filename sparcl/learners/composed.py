@@ -25,6 +25,8 @@ from sparcl.parts.rules import Given, Point, Rule
 from sparcl.parts.transforms import Identity, Transform
 from sparcl.parts.trust import Trust
 
+CPU_PARTS = "trust in rows, and cores beside another head, are written for NumPy"
+
 
 @dataclass(eq=False)
 class Composed(Summed):
@@ -55,6 +57,7 @@ class Composed(Summed):
     rule: Rule = field(default_factory=Given)
     dtype: str = "float64"
     trust: Trust = field(default_factory=Trust)
+    host_only: ClassVar[str] = ""  # but for what CPU_PARTS names
     kept: ClassVar[dict[str, Shape | None]] = {
         "sums": None,
         "solutions": ("D", None),
@@ -182,14 +185,6 @@ class Composed(Summed):
         ridge |= {} if refined is None else {"residual": refined}
         parts = (self.core, self.rule, self.head, self.transform, self.map, self.trust)
         return ridge | {k: v for part in parts for k, v in part.report().items()}
-
-    @property
-    def host_only(self) -> str:  # type: ignore[override]
-        """Why it computes on this machine's CPUs alone; empty where every part can elsewhere."""
-        plain = type(self.trust) is Trust and type(self.core) in (Unheld, Core)
-        return (
-            "" if plain else "trust in rows, and cores beside another head, are written for NumPy"
-        )
 
     @property
     def keeps_samples(self) -> bool:  # type: ignore[override]
