@@ -30,7 +30,13 @@ PAIRED = (
     "arrival",
 )  # what makes two rows one pair
 RESERVED = ("column", "count", "key", "times", "among")
-VERDICTS = ("above", "below", "tie")
+VERDICTS = {  # by the sign of a paired interval
+    "above": ("above",),
+    "below": ("below",),
+    "tie": ("tie",),
+    "not above": ("below", "tie"),
+    "not below": ("above", "tie"),
+}
 COUNTS = {"wins": "above", "losses": "below", "ties": "tie"}
 EXTREMES = ("highest", "lowest")
 
@@ -71,12 +77,23 @@ class Rows:
     select: Mapping[str, Sequence[str]] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
 
-    def groups(self) -> list["Rows"]:
-        """Return one selection for each combination of the listed values, in the order written."""
-        combined = itertools.product(*self.select.values())
+    def columns(self) -> list[str]:
+        """Return the columns that are read."""
+        if "column" not in self.options:
+            raise InputError("no column is named: add column=")
+        return self.options["column"].split("|")
+
+    def groups(self, frame: "pd.DataFrame") -> list["Rows"]:
+        """Return one selection for each combination of the listed values, in the order written; * lists the file's."""
+        listed = {
+            k: list(dict.fromkeys(frame[k].astype(str)))
+            if values == ["*"] and k in frame
+            else values
+            for k, values in self.select.items()
+        }
         return [
-            replace(self, select={k: [v] for k, v in zip(self.select, c, strict=True)})
-            for c in combined
+            replace(self, select={k: [v] for k, v in zip(listed, values, strict=True)})
+            for values in itertools.product(*listed.values())
         ]
 
 
@@ -148,7 +165,7 @@ def parse(tokens: Sequence[str]) -> Entry:
             return Entry(rows, joint, other, tuple(reductions), verdict)
         if token in ("minus", "over") and not joint:
             joint, other = token, rows
-        elif token in (*REDUCTIONS, *COUNTS, *EXTREMES):
+        elif token in (*REDUCTIONS, *COUNTS, *EXTREMES, "each"):
             reductions.append(token)
         elif equals or (other is not None and token.endswith(".csv")):
             changed = other if other is not None else rows
@@ -183,31 +200,36 @@ def _setting(entry: Entry, root: Path) -> list[float]:
 def _table(entry: Entry, root: Path) -> list[float]:
     frame = read_csv(_file(root, entry.rows.file))
     other = frame if entry.other is None else read_csv(_file(root, entry.other.file))
-    groups = entry.rows.groups()
+    groups = entry.rows.groups(frame)
     if "count" in entry.rows.options:
         column = entry.rows.options["count"]
         return [float(_chosen(frame, group, column)[column].nunique()) for group in groups]
     if entry.verdict and entry.verdict not in VERDICTS:
         return _stated(entry, frame)
-    if entry.reductions and entry.reductions[0] in EXTREMES:
-        return [float(sum(_leads(frame, group, entry.reductions[0]) for group in groups))]
-    values = [_values(entry, group, frame, other) for group in groups]
-    if entry.reductions and entry.reductions[0] in COUNTS:
-        signs = [_sign(of_group) for of_group in values]
-        return [float(signs.count(COUNTS[word])) for word in entry.reductions]
+    words, times = entry.reductions, float(entry.rows.options.get("times", 1))
+    if words == ("each",):
+        columns = entry.rows.columns()
+        found = times * _chosen(frame, entry.rows, *columns)[columns].to_numpy(dtype=float)
+        return [float(value) for value in found.ravel()]
+    cells = [(group, column) for group in groups for column in entry.rows.columns()]
+    if words and words[0] in EXTREMES:
+        return [float(sum(_leads(frame, *cell, words[0]) for cell in cells))]
+    values = [_values(entry, *cell, frame, other) for cell in cells]
     if entry.verdict:
-        for group, of_group in zip(groups, values, strict=True):
-            if _sign(of_group) != entry.verdict:
-                low, high = _limits(of_group)
+        for (group, column), of_cell in zip(cells, values, strict=True):
+            if _sign(of_cell) not in VERDICTS[entry.verdict]:
+                low, high = _limits(of_cell)
                 raise InputError(
-                    f"is {_sign(of_group)}, not {entry.verdict}: from {low:.2f} to {high:.2f} for {dict(group.select)}"
+                    f"is {_sign(of_cell)}, not {entry.verdict}: {column} from {low:.2f} to {high:.2f} for "
+                    f"{dict(group.select)}"
                 )
-        if not entry.reductions:
+        if not words:
             return []
-    words = entry.reductions or ("only",)
-    times = float(entry.rows.options.get("times", 1))
+    if words and words[0] in COUNTS:
+        signs = [_sign(of_cell) for of_cell in values]
+        return [float(signs.count(COUNTS[word])) for word in words]
     chosen = {**REDUCTIONS, "only": _only}
-    return [times * chosen[word](of_group) for of_group in values for word in words]
+    return [times * chosen[word](of_cell) for of_cell in values for word in words or ("only",)]
 
 
 def _file(root: Path, name: str) -> Path:
@@ -236,37 +258,28 @@ def _chosen(frame: "pd.DataFrame", rows: Rows, *columns: str) -> "pd.DataFrame":
     return frame
 
 
-def _column(rows: Rows) -> str:
-    if "column" not in rows.options:
-        raise InputError("no column is named: add column=")
-    return rows.options["column"]
-
-
-def _values(entry: Entry, group: Rows, frame: "pd.DataFrame", other: "pd.DataFrame") -> np.ndarray:
-    """Return the column of a group, each row joined with its pair among the other rows."""
-    column = _column(group)
+def _values(
+    entry: Entry, group: Rows, column: str, frame: "pd.DataFrame", other: "pd.DataFrame"
+) -> np.ndarray:
+    """Return a column of a group, each row joined with its pair among the other rows."""
     left = _chosen(frame, group, column)
     if entry.other is None:
         values = left[column].to_numpy(dtype=float)
     else:
         own = {k: v for k, v in entry.other.select.items() if v != entry.rows.select.get(k)}
-        rival = replace(entry.other, select={**group.select, **own})
-        column_there = _column(rival)
-        right = _chosen(other, rival, column_there)
+        changed = entry.other.options["column"] != entry.rows.options["column"]
+        there = entry.other.options["column"] if changed else column
+        right = _chosen(other, replace(entry.other, select={**group.select, **own}), there)
         keys = [k for k in PAIRED if k in left and k in right and k not in own]
-        first, second = (
-            side.set_index(keys)[name] for side, name in ((left, column), (right, column_there))
-        )
-        if not (first.index.is_unique and second.index.is_unique) or set(first.index) != set(
-            second.index
-        ):
+        first, second = left.set_index(keys)[column], right.set_index(keys)[there]
+        unique = first.index.is_unique and second.index.is_unique
+        if not unique or set(first.index) != set(second.index):
             raise InputError(
                 f"{len(first)} rows and {len(second)} are not the same {', '.join(keys)}"
             )
         second = second.reindex(first.index)
-        values = (first - second if entry.joint == "minus" else first / second).to_numpy(
-            dtype=float
-        )
+        joined = first - second if entry.joint == "minus" else first / second
+        values = joined.to_numpy(dtype=float)
     if not np.isfinite(values).all():
         raise InputError(f"{group.file} has an empty cell in {column} for {dict(group.select)}")
     return values
@@ -277,22 +290,20 @@ def _sign(values: np.ndarray) -> str:
     return "above" if low > 0 else "below" if high < 0 else "tie"
 
 
-def _leads(frame: "pd.DataFrame", group: Rows, extreme: str) -> bool:
+def _leads(frame: "pd.DataFrame", group: Rows, column: str, extreme: str) -> bool:
     """Return whether the group's method alone has the highest (lowest) mean of all in the file or ``among``."""
-    column = _column(group)
     [method] = group.select["method"]
     rest = {k: v for k, v in group.select.items() if k != "method"}
     if "among" in group.options:
         rest["method"] = [*group.options["among"].split("|"), method]
     means = _chosen(frame, replace(group, select=rest), column).groupby("method")[column].mean()
     rivals = means.drop(method)
-    return bool(
-        (means[method] > rivals).all() if extreme == "highest" else (means[method] < rivals).all()
-    )
+    leads = means[method] > rivals if extreme == "highest" else means[method] < rivals
+    return bool(leads.all())
 
 
 def _stated(entry: Entry, frame: "pd.DataFrame") -> list[float]:
-    column = _column(entry.rows)
+    [column] = entry.rows.columns()
     found = sorted(set(_chosen(frame, entry.rows, column)[column].astype(str)))
     if found != [entry.verdict]:
         raise InputError(f"{entry.rows.file} says {' and '.join(found)}, not {entry.verdict}")

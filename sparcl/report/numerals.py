@@ -8,14 +8,16 @@ WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
 SUPERSCRIPT = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 MINUS = "−"
 
-# Code, comments, images, the targets of links: no reader takes what stands there for a measurement.
+# Code, comments, images, targets of links, and names with a number: no reader takes them for a measurement.
 HIDDEN = re.compile(
-    r"^```.*?^```|<!--.*?-->|`[^`\n]+`|!\[[^\]]*\]\([^)]*\)|(?<=\])\([^)\s]*\)|^ *\d+\. |https?://\S+",
+    r"^```.*?^```|<!--.*?-->|`[^`\n]+`|!\[[^\]]*\]\([^)]*\)|(?<=\])\([^)\s]*\)|^ *\d+\. |https?://\S+"
+    r"|\b(?:Algorithm|Appendix|Corollary|Figure|Lemma|License|Proposition|Python|Section|Table|Theorem|Version)"
+    r"\s\d+(?:\.\d+)*",
     re.MULTILINE | re.DOTALL,
 )
 # A digit inside a name (CUB-50, ViT-B/16, float64, d^3, 3.11.7) is no number.
 NUMBER = re.compile(
-    rf"""(?<![\w./^])(?<![A-Za-z]-)
+    rf"""(?<![\w./^])(?<!\w-)
     (?:(?P<sign>(?<![\w)])[-+{MINUS}])?
        (?P<digits>\d{{1,3}}(?:,\d{{3}})+|\d+)(?P<point>\.\d+)?(?P<power>e[-+]?\d+|[⁻⁰-⁹¹²³]+)?
        (?!\w|[.,]\d)
