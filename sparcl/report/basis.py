@@ -20,7 +20,7 @@ from sparcl.report.numerals import Number, numbers, visible
 PAGES: dict[str, tuple[str, ...]] = {
     "README.md": (),
     "docs/ablations.md": (),
-    "docs/methods.md": ("How a ridge is chosen without samples",),
+    "docs/which-method.md": (),
     "docs/performance.md": (),
     "docs/scaling.md": (),
 }
