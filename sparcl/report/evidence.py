@@ -167,11 +167,13 @@ def parse(tokens: Sequence[str]) -> Entry:
             joint, other = token, rows
         elif token in (*REDUCTIONS, *COUNTS, *EXTREMES, "each"):
             reductions.append(token)
+        elif equals and key in RESERVED and key != "column":  # of the entry, wherever it stands
+            rows = replace(rows, options={**rows.options, key: value})
         elif equals or (other is not None and token.endswith(".csv")):
             changed = other if other is not None else rows
             if not equals:
                 changed = replace(changed, file=token)
-            elif key in RESERVED:
+            elif key == "column":
                 changed = replace(changed, options={**changed.options, key: value})
             else:
                 changed = replace(changed, select={**changed.select, key: value.split("|")})
