@@ -1,4 +1,4 @@
-"""docs/adding.md, followed to the letter in a copy of the repository."""
+"""docs/adding.md and docs/tutorial.md, followed to the letter in a copy of the repository."""
 
 from pathlib import Path
 
@@ -35,9 +35,10 @@ cat kept >> printed
 """
 
 
-def test_the_page_on_adding_something(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["adding", "tutorial"])
+def test_the_page_is_followed(page: str, tmp_path: Path) -> None:
     repository = copy_project(tmp_path / "repository")
-    walkthrough.follow(ROOT / "docs/adding.md", repository)
+    walkthrough.follow(ROOT / f"docs/{page}.md", repository)
 
 
 def test_steps_are_carried_out_as_written(tmp_path: Path) -> None:
