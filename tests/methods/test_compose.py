@@ -103,7 +103,7 @@ def test_the_same_parts_are_the_named_method_to_the_bit(
     ("parts", "text"),
     [
         ({"map": "cubic"}, r"map = 'cubic': .*none, random, fourier, kernel, residual"),
-        ({"head": "svm"}, r"head = 'svm': .*ridge, balanced-ridge"),
+        ({"head": "svm"}, r"head = 'svm': .*ridge, ridge-discriminant, balanced-ridge"),
         ({"transform": {"power": {"root": 2}}}, r"'power': root: no such setting\. .*: exponent\."),
         (
             {"core": {"spectral": {"rank": 3}}},
