@@ -27,7 +27,7 @@ from sparcl.algebra import linalg
 from sparcl.algebra.backend import host, like
 from sparcl.algebra.paired import Paired, spread
 from sparcl.algebra.ridge import predicted_accuracy
-from sparcl.algebra.sums import Sums
+from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_positive
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape
@@ -124,7 +124,7 @@ class RidgeLda(Learner):
             self.total, self.fitted, self.held = (
                 Sums(self.map.output, on=self.on) for _ in range(3)
             )
-        batch = Batch(columns, old, classes, self.session, X, self._mapped)
+        batch = Batch(columns, old, classes, self.session, X, self._summed)
         for rows, sums in ((fit, self.fitted), (held, self.held)):
             batch.take(rows).add_to(sums)
         batch.add_to(self.total)
@@ -216,6 +216,12 @@ class RidgeLda(Learner):
     def _mapped(self, X: Array) -> Array:
         """Return mapped rows (n, D) of transformed ones, where this learner computes."""
         return self.map(self.on.array(X))
+
+    def _summed(self, X: Array) -> Array:
+        """Return mapped rows that are to be summed; NumericalError where some would vanish in R."""
+        H = self._mapped(X)
+        check_lengths(squared_lengths(H), self.total.mean_square)
+        return H
 
     def expand(self, Phi: Array) -> Array:
         """Return transformed and mapped rows (n, D) of features Phi (n, d), on the host."""
