@@ -61,6 +61,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
     n_features_in_, feature_names_in_ : as in scikit-learn
     """
 
+    learner_: Learner
+    labels_: NDArray[Any]
+    _declared: NDArray[Any] | None
+
     def __init__(
         self, method: str = "sparcl-plus", *, normalize: bool = True, **hyper: Any
     ) -> None:
@@ -120,17 +124,21 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self._learn(X, y, classes, first=not hasattr(self, "learner_"))
 
     def _learn(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None, first: bool) -> Self:
-        X, y = validate_data(self, _plain(X), _plain(y), dtype=DTYPES, order="C", reset=first)
-        check_classification_targets(y)
-        with _argument_errors(f" (n_samples = {len(X)}, n_features = {X.shape[1]})"):
-            learner = self.built() if first else self.learner_
-            labels = y[:0] if first else self.labels_
+        rows: NDArray[Any]
+        given: NDArray[Any]
+        rows, given = validate_data(
+            self, _plain(X), _plain(y), dtype=DTYPES, order="C", reset=first
+        )
+        check_classification_targets(given)
+        with _argument_errors(f" (n_samples = {len(rows)}, n_features = {rows.shape[1]})"):
+            learner: Learner = self.built() if first else self.learner_
+            labels: NDArray[Any] = given[:0] if first else self.labels_
             declared = _declared(classes, None if first else self._declared)
-            _check_kind(y, labels)
-            _check_known(y, declared)
-            labels = np.concatenate([labels, np.setdiff1d(y, labels)])
+            _check_kind(given, labels)
+            _check_known(given, declared)
+            labels = np.concatenate([labels, np.setdiff1d(given, labels)])
             ascending = np.argsort(labels, kind="stable")
-            learner.fit_session(X, ascending[np.searchsorted(labels, y, sorter=ascending)])
+            learner.fit_session(rows, ascending[np.searchsorted(labels, given, sorter=ascending)])
         self.learner_, self.labels_, self._declared = learner, labels, declared
         self.classes_ = labels[ascending]
         return self
@@ -156,9 +164,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, X: ArrayLike) -> NDArray[np.floating]:
         check_is_fitted(self)
-        X = validate_data(self, _plain(X), dtype=DTYPES, order="C", reset=False)
+        rows: NDArray[Any] = validate_data(self, _plain(X), dtype=DTYPES, order="C", reset=False)
         with _argument_errors():
-            return self.learner_.logits(X)[:, np.argsort(self.labels_, kind="stable")]
+            return self.learner_.logits(rows)[:, np.argsort(self.labels_, kind="stable")]
 
     # --- files -------------------------------------------------------------------------------
 
@@ -204,9 +212,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
     @classmethod
     def _of_state(cls, state: dict[str, Any]) -> Self:
         card, labels = json.loads(str(state.pop("card"))), state.pop("labels")
-        classifier = cls(
-            **{k: tuple(v) if isinstance(v, list) else v for k, v in card["params"].items()}
-        )
+        params: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in card["params"].items()
+        }
+        classifier = cls(**params)
         learner = Learner.from_state(state)
         if type(learner) is not type(classifier.built()):
             raise ValueError(f"the learner is no {classifier.method}")
@@ -250,7 +259,7 @@ def _declared(classes: ArrayLike | None, before: NDArray[Any] | None) -> NDArray
 
 def _check_known(y: NDArray[Any], declared: NDArray[Any] | None) -> None:
     unknown = y[:0] if declared is None else np.setdiff1d(y, declared)
-    if len(unknown):
+    if declared is not None and len(unknown):
         raise InputError(
             f"y: {len(unknown)} labels are not among the {len(declared)} of `classes` (first: {str(unknown[0])!r}). "
             "Name them there, or leave `classes` out."

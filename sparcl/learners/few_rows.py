@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.base.errors import InputError
 from sparcl.base.types import Array
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
@@ -69,8 +70,11 @@ class FewRows:
         """Return scores (n, c) of Phi (n, d) at every point, as :meth:`Composed.scores`."""
         learner, counts = self.learner, np.bincount(self.labels)
         values = np.array([learner.effective(value, counts) for value in learner.rule.values])
-        weights = None if self.weights[0] is None else np.concatenate(self.weights)  # type: ignore[arg-type]
+        if self.H is None:
+            raise InputError("No session was taken yet: call fit_session before scores.")
+        given = [part for part in self.weights if part is not None]
+        weights = np.concatenate(given) if given else None
         scores = learner.head.scores_from_rows(
             self.H, self.labels, weights, learner.expand(Phi), values
         )
-        return {(i, 0): given for i, given in enumerate(scores)}
+        return {(i, 0): of_value for i, of_value in enumerate(scores)}

@@ -79,7 +79,8 @@ def select(
             point = fixed | {key: grid[key][place[key]] for key in together}
             totals[tuple(point[key] for key in grid)] = total
 
-    def rank(point: tuple[Any, ...]) -> tuple[Any, ...]:
+    def rank(point: Iterable[Any]) -> Any:
+        point = tuple(point)
         named = dict(zip(grid, point, strict=True))
         ridge = next((named[key] for key in VALUES if key in named), prefer_ridge)
         # rounded: 0.1 and 10 are equally far from 1
@@ -87,7 +88,7 @@ def select(
         places = [grid[key].index(named[key]) for key in apart if key not in (*VALUES, CORES)]
         return -totals[point], named.get(CORES) or 0, distance, ridge, places
 
-    points = sorted(
+    points: list[tuple[Any, ...]] = sorted(
         totals, key=lambda point: [grid[k].index(v) for k, v in zip(grid, point, strict=True)]
     )
     return {
