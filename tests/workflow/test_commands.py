@@ -106,5 +106,5 @@ def test_python_finds_it(line: str) -> None:
         if len(words) > 2:
             cli._parser().parse_args(words[2:])  # exits where it does not take them
     else:
-        script = ROOT / words[0]
+        script = ROOT / (words[0] if words[0] != "-m" else f"{words[1].replace('.', '/')}.py")
         assert ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))), line
