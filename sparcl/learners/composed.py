@@ -180,7 +180,7 @@ class Composed(Summed):
         """Return what the last session chose and measured: ridge, ranks, energies, losses."""
         if not self.points:
             return {}
-        ridge = {"ridge": self.points[0][2]} if isinstance(self.head, Ridge) else {}
+        ridge = {"ridge": self.points[0][2]} if self.head.takes_ridge else {}
         refined = None if self.sums is None else self.sums.gram.residual
         ridge |= {} if refined is None else {"residual": refined}
         parts = (self.core, self.rule, self.head, self.transform, self.map, self.trust)

@@ -31,6 +31,7 @@ class Discriminant(Head):
     """
 
     needs_spread: ClassVar[bool] = True
+    takes_ridge: ClassVar[bool] = False
     fits_targets: ClassVar[bool] = False
     whole_session: ClassVar[str] = "its covariance is fitted to whole sessions"
 

@@ -20,12 +20,14 @@ class Head(Stateful):
     ----------
     whole_session : why a session must come whole; empty where weights follow from sums alone
     solves_from_rows : whether :meth:`scores_from_rows` is there
+    takes_ridge : whether its one number is a ridge on the sums, and no shrinkage
     fits_targets : whether scores estimate one-hot targets, so that a squared error judges them
     posterior : whether scores are log-probabilities of the classes, up to a constant a row
     """
 
     whole_session: ClassVar[str] = ""
     solves_from_rows: ClassVar[bool] = False
+    takes_ridge: ClassVar[bool] = True
     fits_targets: ClassVar[bool] = True
     posterior: ClassVar[bool] = False
 
