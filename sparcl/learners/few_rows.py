@@ -41,13 +41,14 @@ class FewRows:
 
     @staticmethod
     def suits(learner: object) -> bool:
-        """Tell whether a learner holds no core, is given its values, and has a head that solves from rows."""
+        """Tell whether a learner holds no core, trusts all rows, is given its values, and solves from rows."""
         return (
             isinstance(learner, Composed)
             and isinstance(learner.rule, Given)
             and min(learner.rule.grid) > 0
             and learner.head.solves_from_rows
             and not learner.core.whole_session
+            and not learner.trust.whole_session
             and learner.cores == 1
         )
 

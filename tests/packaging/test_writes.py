@@ -17,6 +17,7 @@ METHODS = {"write_text", "write_bytes", "savefig", "tofile", "to_parquet", "hard
 ALONE = {
     "sparcl/base/files.py:replacing",
     "sparcl/base/locks.py:_locked_file",  # holds nothing, or the chunks of a work file, each with its hash
+    "sparcl/app/commands/export.py:run",  # a folder, renamed
     "sparcl/app/importing.py:write",  # a folder, renamed
     "sparcl/extraction/storage/download.py:__call__",  # renamed once its hash is right
     "sparcl/extraction/storage/download.py:_store",  # the part, which the next call goes on with

@@ -111,3 +111,8 @@ def test_scores_from_few_rows_are_those_from_sums(method: str, hyper: dict) -> N
             # a discriminant is defined up to what all classes share
             shift -= shift.mean(axis=1, keepdims=True)
             assert np.abs(shift).max() < 1e-7 * np.abs(expected[point]).max()
+
+
+def test_a_learner_that_weighs_rows_is_followed_itself() -> None:
+    assert FewRows.suits(build("compose", ridge=RIDGES))
+    assert not FewRows.suits(build("compose", ridge=RIDGES, trust="trim"))

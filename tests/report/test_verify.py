@@ -1,6 +1,7 @@
 """Comparing two runs' summaries: what differs is found, named and measured."""
 
 import csv
+import re
 import shutil
 from itertools import islice
 from pathlib import Path
@@ -128,7 +129,8 @@ def test_another_hash_is_never_tolerable(committed: Path, again: Path) -> None:
 
 def test_rows_and_columns_that_come_and_go(committed: Path, again: Path) -> None:
     lines = (again / "runs.csv").read_text(encoding="utf-8").splitlines()
-    lines[5] = lines[5].replace(",1994,", ",7,").replace(",1993,", ",7,").replace(",1995,", ",7,")
+    lines[5], replaced = re.subn(r",199\d,", ",7,", lines[5])
+    assert replaced == 1
     (again / "runs.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     text = (again / "sessions.csv").read_text(encoding="utf-8")
     (again / "sessions.csv").write_text(text.replace(",energy,", ",power,", 1), encoding="utf-8")
