@@ -31,7 +31,9 @@ def test_every_input_of_every_suite_has_a_rule_or_is_in_git(
     jobs = dict(re.findall(r"^(\w+) +(\d+)$", everything, flags=re.MULTILINE))
     records = [path for suite in loaded["suites"] for path in plan.run_records(loaded, suite)]
     assert int(jobs["run_method"]) == len(set(records)) > 1000
-    assert int(jobs["summarise_runs"]) == len(loaded["suites"])
+    ruined = plan.stressed_suites(loaded)
+    assert int(jobs["summarise_runs"]) == len(loaded["suites"]) - len(ruined)
+    assert int(jobs["summarise_stressed"]) == len(ruined) > 0
 
 
 def test_features_are_extracted_where_they_are_not_bundled(everything: str) -> None:

@@ -38,15 +38,15 @@ CHANGES = {
         ONE,
     ),
     "a method's settings": (
-        [("config/methods.yaml", "hyper: {refresh: 1}", "hyper: {refresh: 2}")],
+        [("config/methods.yaml", "{relative: true, refresh: 1}", "{relative: true, refresh: 2}")],
         ONE,
     ),
     "what it selects": (
         [
             (
                 "config/methods.yaml",
-                "{refresh: 1}\n  select: [ridge, tau]",
-                "{refresh: 1, tau: 0.5}\n  select: [ridge]",
+                "{relative: true, refresh: 1}\n  select: [ridge, tau]",
+                "{relative: true, refresh: 1, tau: 0.5}\n  select: [ridge]",
             )
         ],
         ONE,
@@ -119,7 +119,8 @@ def test_a_changed_method_really_reruns_alone(toy: Path, tmp_path: Path) -> None
     times = {path: path.stat().st_mtime_ns for path in records}
     before = outputs(folder)
     runs = ("--cores", "2", "runs", *TOY[1:])
-    with edited(folder / "config/methods.yaml", ("hyper: {refresh: 1}", "hyper: {refresh: 0}")):
+    settings = folder / "config/methods.yaml"
+    with edited(settings, ("{relative: true, refresh: 1}", "{relative: true, refresh: 0}")):
         run = snakemake(folder, *runs)
         assert run.returncode == 0, run.stdout
         written = {path.parent.name for path in records if path.stat().st_mtime_ns != times[path]}
