@@ -2,6 +2,7 @@
 
 import math
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,16 @@ def check_memory(what: str, shape: tuple[int, ...], dtype: DTypeLike) -> None:
         raise InputError(
             f"{what} of shape {shape} takes {takes / 2**30:,.0f} GiB of memory, and this machine has "
             f"{has / 2**30:,.0f}: lower width, or use a machine with more."
+        )
+
+
+def check_one_size(settings: Mapping[str, Any]) -> None:
+    """Raise InputError where somebody gives both ``tau`` and ``k``, of which a core would use ``k``."""
+    tau, k = settings.get("tau"), settings.get("k")
+    if tau is not None and k is not None:
+        raise InputError(
+            f"tau = {tau!r} and k = {k!r}: the rank of a core follows from the share tau of the energy, or is k. Leave "
+            "one of the two out."
         )
 
 

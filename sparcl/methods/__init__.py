@@ -5,10 +5,10 @@ import inspect
 from typing import Any
 
 from sparcl.algebra import backend
+from sparcl.base.checks import check_one_size
 from sparcl.base.errors import InputError
 from sparcl.base.lookup import Lookup
 from sparcl.learners.learner import Learner
-from sparcl.parts.core import check_one_size
 
 _FILES = Lookup(__name__, "method")
 names, module_name = _FILES.names, _FILES.module_name

@@ -4,9 +4,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from sparcl.base.checks import check_one_size
 from sparcl.base.errors import InputError
 from sparcl.parts.beside import beside_scatter
-from sparcl.parts.core import Core, Unheld, check_one_size
+from sparcl.parts.core import Core, Unheld
 from sparcl.parts.frozen import Frozen
 from sparcl.parts.heads import (
     BalancedRidge,

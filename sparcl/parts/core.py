@@ -6,7 +6,7 @@ subject to ``U_core^T W = G`` (paper, Lemma 1), and new columns are the free rid
 core gives the joint ridge.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from sparcl.algebra.partition import (
 from sparcl.algebra.recursive import ResidualInverse
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_choice, check_flag
-from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.errors import NumericalError
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
 from sparcl.parts.basis import SpectralBasis
@@ -265,13 +265,3 @@ def _outside(H: Array, sums: Sums) -> Array:
     live = values > len(values) * np.finfo(on.dtype(H)).eps * max(values[0], 1)
     seen = on.take_columns(vectors, np.flatnonzero(live))
     return H - linalg.product(linalg.product(H, seen), seen.T)
-
-
-def check_one_size(settings: Mapping[str, Any]) -> None:
-    """Raise InputError where somebody gives both ``tau`` and ``k``, of which :class:`Core` would use ``k``."""
-    tau, k = settings.get("tau"), settings.get("k")
-    if tau is not None and k is not None:
-        raise InputError(
-            f"tau = {tau!r} and k = {k!r}: the rank of a core follows from the share tau of the energy, or is k. Leave "
-            "one of the two out."
-        )

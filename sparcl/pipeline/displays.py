@@ -83,11 +83,16 @@ def display(config: Settings, kind: str, name: str, suite: str) -> dict[str, Any
         "sessions": session_count(protocol),
         "orders": len({order for order, _ in protocol["pairs"]}),
         "names": {method: config["methods"][method]["short"] for method in listed(block)},
-        "selected": {
-            method: config["methods"][method]["select"]
-            for method in protocol["methods"]
-            if "select" in config["methods"][method]
-        },
-        "candidates": candidates(config),
+        **(_choices(config, protocol) if block.get("module", name) == "selected" else {}),
         "absent": [method for method in protocol["methods"] if method not in run],
     }
+
+
+def _choices(config: Settings, protocol: Settings) -> dict[str, Any]:
+    """Return what the methods of a suite select, and the candidates of each setting."""
+    selected = {
+        method: config["methods"][method]["select"]
+        for method in protocol["methods"]
+        if "select" in config["methods"][method]
+    }
+    return {"selected": selected, "candidates": candidates(config)}

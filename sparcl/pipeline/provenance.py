@@ -61,8 +61,15 @@ def _imports(path: str) -> frozenset[str]:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield every statement in a block, those of inner blocks too; expressions hold no import."""
-    for block in ("body", "orelse", "finalbody", "handlers", "cases"):
+    """Yield every statement in a block, those of inner blocks too; expressions hold no import.
+
+    What stands under ``if TYPE_CHECKING`` never runs, and is left out.
+    """
+    test = getattr(node, "test", None)
+    only_types = isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+    for block in (
+        ("orelse",) if only_types else ("body", "orelse", "finalbody", "handlers", "cases")
+    ):
         for inner in getattr(node, block, ()):
             yield inner
             yield from _statements(inner)

@@ -22,7 +22,7 @@ def test_report(clone: Path) -> None:
         "Figure drift of suite bundled:",
         "Table selected of suite bundled:",
         "in units of their standard deviation, EfficientNet-Lite0, 10 sessions",
-        "3 class orders, 10 sessions, backbones",
+        "5 class orders, 10 sessions, backbones",
         "EfficientNet-Lite0",
         "Published numbers are quoted in grey",
         "Tables",

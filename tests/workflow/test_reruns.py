@@ -24,6 +24,7 @@ CHANGES = {
             ("sparcl/methods/ranpac.py", "", "# changed\n"),
             ("sparcl/extraction/extract.py", "", "# changed\n"),
             ("sparcl/pipeline/plan.py", "", "# changed\n"),
+            ("sparcl/app/classifier.py", "", "# changed\n"),
             ("params.yaml", "selection:", "# changed\nselection:"),
             ("params.yaml", "batch_size: 16 ", "batch_size: 32 "),
             ("params.yaml", "move: 0.9 ", "move: 0.8 "),

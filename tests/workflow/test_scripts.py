@@ -1,5 +1,6 @@
 """The workflow's scripts without Snakemake: each is a function of one object with six attributes."""
 
+import csv
 import importlib.util
 import json
 import shutil
@@ -445,6 +446,29 @@ def test_sums_of_shards_and_a_run_from_them(
     splits = [Split(unit(data.features), data.labels) for data in sets]
     assert got["correct"] == run(*splits, sessions, "acil", {"ridge": 0.1})["correct"]
     assert got["train_sha256"] == given.meta["features_sha256"]
+
+
+def test_streams_that_go_wrong(tmp_path: Path, features: Callable[[str], Path]) -> None:
+    """A record of both rates, and the summaries made of it: wrong labels cost accuracy."""
+    paths = {split: features(split) for split in ("train", "test")}
+    manifests = [path.with_suffix(".json") for path in paths.values()]
+    order = tmp_path / "tiny/tiny-a/1993.json"
+    write_order(order, [[*range(4)], [*range(4, 8)], [*range(8, 12)]])
+    folder = tmp_path / "tiny/tiny-a/efficientnet-lite0"
+    folder.mkdir(parents=True)
+    (folder / "ncm").mkdir()
+    record = folder / "ncm/1993-0.json"
+    spec = {"learner": "ncm", "hyper": {}, "normalize": True}
+    spec |= {"streams": [{"symmetric": [0, 0.8]}], "stress": {}}
+    inputs = Files(**paths, manifests=manifests, order=order)
+    call("run_stressed", inputs, [record], spec=spec, wildcards={"method": "ncm", "seed": "0"})
+    made = {name: tmp_path / f"{name}.csv" for name in ("rates", "ages")}
+    call("summarise_stressed", SimpleNamespace(records=[record]), made)
+    with made["rates"].open(encoding="utf-8") as file:
+        clean, wrong = csv.DictReader(file)
+    assert (clean["rate"], wrong["rate"]) == ("0", "0.8")
+    assert float(clean["A_last"]) > float(wrong["A_last"])
+    assert len(made["ages"].read_text(encoding="utf-8").splitlines()) == 1 + 2 * 3
 
 
 def test_every_script_is_called_here() -> None:
