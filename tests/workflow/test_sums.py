@@ -1,4 +1,4 @@
-"""Runs that start from sums of shards: the bundled CIFAR-100 cache, cut in three, gives the table of one pass."""
+"""Runs that start from sums of shards: the bundled CUB-50 cache, cut in three, gives the table of one pass."""
 
 import json
 import re
@@ -11,18 +11,18 @@ from copies import duplicate, edit_params, snakemake
 from sparcl.app.cli import main
 from sparcl.features import layout, store
 
-CIFAR = "data/features/cifar-100-150/efficientnet-lite0"
+CUB = "data/features/cub-50/efficientnet-lite0"
 METHODS = ["acil-paper", "sparcl", "sparcl-paper"]  # fixed settings, and selected ones
-SUMS = "results/sums/cifar-100-150/efficientnet-lite0/unit"
+SUMS = "results/sums/cub-50/efficientnet-lite0/unit"
 
 
 @pytest.fixture
-def cifar(clone: Path) -> Path:
-    """Return a copy whose suite `toy` is one class order of CIFAR-100."""
+def cub(clone: Path) -> Path:
+    """Return a copy whose suite `toy` is one class order of CUB-50."""
 
     def change(params: dict[str, Any]) -> None:
         params["suites"]["toy"] |= {
-            **{"datasets": ["cifar-100-150"], "methods": METHODS, "sessions": 10},
+            **{"datasets": ["cub-50"], "methods": METHODS, "sessions": 10},
             **{"pairs": [[1993, 0]], "traces": 0, "figures": []},
         }
 
@@ -34,7 +34,7 @@ def summed(folder: Path, **by: str) -> None:
     """Let methods start from sums of three shards."""
 
     def change(params: dict[str, Any]) -> None:
-        params["datasets"]["cifar-100-150"]["shards"] = 3
+        params["datasets"]["cub-50"]["shards"] = 3
         for method, what in by.items():
             params["methods"][method.replace("_", "-")]["sums"] = what
 
@@ -43,7 +43,7 @@ def summed(folder: Path, **by: str) -> None:
 
 def cut(folder: Path) -> None:
     for split in ("train", "test"):
-        file = f"{folder}/{CIFAR}/{split}.h5"
+        file = f"{folder}/{CUB}/{split}.h5"
         own = Path(file).read_bytes()
         Path(file).unlink()  # copies of the project link large files, and a link is not cut
         Path(file).write_bytes(own)
@@ -58,22 +58,22 @@ def run(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_table_is_that_of_one_pass(cifar: Path, tmp_path: Path) -> None:
-    sharded = duplicate(cifar, tmp_path / "sharded")
+def test_the_table_is_that_of_one_pass(cub: Path, tmp_path: Path) -> None:
+    sharded = duplicate(cub, tmp_path / "sharded")
     cut(sharded)
     summed(sharded, acil_paper="classes", sparcl="classes", sparcl_paper="sessions")
     plan = snakemake(sharded, "--dry-run", "--cores", "1", "tables", "--config", "suite=toy").stdout
     jobs = dict(re.findall(r"^(\w+) +(\d+)$", plan, flags=re.MULTILINE))
     assert [jobs.get(rule) for rule in ("sum_shard", "merge_sums", "run_from_sums")] == list("623")
     assert "run_method" not in jobs
-    for folder in (cifar, sharded):
+    for folder in (cub, sharded):
         run(folder, "tables", "runs")
     for kind in ("csv", "md", "tex"):
-        tables = [folder / f"paper/toy/tables/main.{kind}" for folder in (cifar, sharded)]
+        tables = [folder / f"paper/toy/tables/main.{kind}" for folder in (cub, sharded)]
         assert tables[0].read_bytes() == tables[1].read_bytes()
     for method in METHODS:
-        name = f"results/runs/toy/cifar-100-150/efficientnet-lite0/{method}/1993-0.json"
-        one, other = (json.loads((folder / name).read_text()) for folder in (cifar, sharded))
+        name = f"results/runs/toy/cub-50/efficientnet-lite0/{method}/1993-0.json"
+        one, other = (json.loads((folder / name).read_text()) for folder in (cub, sharded))
         assert one["correct"] == other["correct"] and one["last_hits"] == other["last_hits"]
         assert {key: one[key] for key in one if key.endswith("sha256")} == {
             key: other[key] for key in other if key.endswith("sha256")
@@ -87,25 +87,25 @@ def test_the_table_is_that_of_one_pass(cifar: Path, tmp_path: Path) -> None:
     assert one.read_bytes() == before
 
 
-def test_sums_that_lack_a_shard_stop_the_run(cifar: Path) -> None:
-    cut(cifar)
-    summed(cifar, acil_paper="classes")
-    run(cifar, f"{SUMS}/classes.npz")
+def test_sums_that_lack_a_shard_stop_the_run(cub: Path) -> None:
+    cut(cub)
+    summed(cub, acil_paper="classes")
+    run(cub, f"{SUMS}/classes.npz")
     # one shard in the place of another
-    parts = [cifar / SUMS / f"classes/{k}-of-3.npz" for k in (1, 2)]
+    parts = [cub / SUMS / f"classes/{k}-of-3.npz" for k in (1, 2)]
     parts[1].write_bytes(parts[0].read_bytes())
-    (cifar / SUMS / "classes.npz").unlink()
-    done = snakemake(cifar, "--cores", "1", f"{SUMS}/classes.npz", "--config", "suite=toy")
+    (cub / SUMS / "classes.npz").unlink()
+    done = snakemake(cub, "--cores", "1", f"{SUMS}/classes.npz", "--config", "suite=toy")
     assert done.returncode != 0
     assert re.search(r"InputError: \S+-of-3\.npz: \d+ samples are in two shards", done.stdout)
 
     # a shard that was changed after the merge, with its manifest: in its labels alone
     parts[1].unlink()
-    shard = cifar / CIFAR / "train.shards/2-of-3.h5"
+    shard = cub / CUB / "train.shards/2-of-3.h5"
     data = store.read(shard)
     meta = {key: data.meta[key] for key in layout.TEXT_KEYS + layout.JSON_KEYS if key in data.meta}
     store.write(shard, data.features, data.labels[::-1], data.ids, data.class_names, meta)
-    done = snakemake(cifar, "--cores", "1", f"{SUMS}/classes.npz", "--config", "suite=toy")
+    done = snakemake(cub, "--cores", "1", f"{SUMS}/classes.npz", "--config", "suite=toy")
     assert done.returncode != 0
     assert re.search(r"InputError: \S+train\.h5: its samples were summed, but with", done.stdout)
 
@@ -113,12 +113,12 @@ def test_sums_that_lack_a_shard_stop_the_run(cifar: Path) -> None:
 def test_a_shard_that_is_not_there_is_named(clone: Path) -> None:
     done = snakemake(clone, "--dry-run", "--cores", "1", f"{SUMS}/classes/2-of-3.npz")
     assert done.returncode != 0
-    assert "No shard 2 of 3: data set 'cifar-100-150' has 1" in done.stdout
+    assert "No shard 2 of 3: data set 'cub-50' has 1" in done.stdout
 
 
-def test_sums_by_session_of_a_data_set_that_is_a_suite(cifar: Path) -> None:
-    edit_params(cifar, lambda params: params["methods"]["acil-paper"].update(sums="sessions"))
+def test_sums_by_session_of_a_data_set_that_is_a_suite(cub: Path) -> None:
+    edit_params(cub, lambda params: params["methods"]["acil-paper"].update(sums="sessions"))
     record = "results/runs/cub-50/cub-50/efficientnet-lite0/acil-paper/1993-0.json"
-    plan = snakemake(cifar, "--dry-run", "--cores", "1", record, "--config", "suite=cub-50")
+    plan = snakemake(cub, "--dry-run", "--cores", "1", record, "--config", "suite=cub-50")
     assert plan.returncode == 0, plan.stdout
     assert "results/sums/cub-50/efficientnet-lite0/unit/cub-50-1993.npz" in plan.stdout
