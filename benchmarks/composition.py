@@ -1,6 +1,6 @@
 """Which composition should ``sparcl-plus`` have?  Compared on training samples alone.
 
-    python benchmarks/composition.py            # all bundled sets, half an hour on one core
+    python benchmarks/composition.py            # half an hour on one core; writes docs/search/composition.csv
 
 A quarter of each class's *training* samples plays the test set, the rest is the stream (10 sessions,
 five class orders that no suite uses).  No test sample is read.  Each part is tried alone and together:
@@ -9,11 +9,14 @@ ReLU features beside the features.  The ridge is a number, in mean squared norms
 gains is another question.
 """
 
+import csv
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 
+from sparcl.base.files import replacing
 from sparcl.base.randomness import generator
 from sparcl.features import store
 from sparcl.protocol import experiment, metrics, stream
@@ -61,33 +64,40 @@ def development(
     )
 
 
-def measured(path: str) -> Iterator[tuple[str, float, np.ndarray]]:
-    """Yield title, ridge and (A_bar, A_last, forgetting) by order (5, 3), in percent."""
+def measured(path: str) -> Iterator[dict[str, object]]:
+    """Yield a row for each composition, ridge and class order of a set: A_bar, A_last and forgetting in percent."""
     data = store.read(f"data/features/{path}/train.h5")
+    dataset, backbone = path.split("/")
     for title, hyper in TRIED.items():
         for ridge in RIDGES if "ReLU" not in title else (0.2,):
-            rows = []
             for order in ORDERS:
                 splits = development(data.features, data.labels, order)
-                sessions = stream.split_sessions(
-                    stream.class_order(order, len(data.class_names)), 10
-                )
+                classes = stream.class_order(order, len(data.class_names))
+                sessions = stream.split_sessions(classes, 10)
                 settings = {**hyper, "ridge": ridge, "relative": True}
                 record = experiment.run(*splits, sessions, "compose", settings)
                 counts = [
                     np.array(record[key]) for key in ("correct", "test_counts", "session_of_class")
                 ]
                 A_t = metrics.session_accuracy(*counts)
-                rows.append((A_t.mean(), A_t[-1], metrics.forgetting(*counts)[-1]))
-            yield title, ridge, np.array(rows)
+                yield {
+                    "dataset": dataset,
+                    "backbone": backbone,
+                    "composition": title,
+                    "ridge": f"{ridge:g}",
+                    "order": order,
+                    "A_bar": f"{A_t.mean():.4f}",
+                    "A_last": f"{A_t[-1]:.4f}",
+                    "forgetting": f"{metrics.forgetting(*counts)[-1]:.4f}",
+                }
 
 
 if __name__ == "__main__":
-    print("| set | composition | ridge | average | last | forgetting |\n|---|---|--:|--:|--:|--:|")
+    rows = []
     for name in sys.argv[1:] or SETS:
-        for title, ridge, rows in measured(name):
-            cells = " | ".join(
-                f"{mean:.1f} ± {std:.1f}"
-                for mean, std in zip(rows.mean(axis=0), rows.std(axis=0, ddof=1), strict=True)
-            )
-            print(f"| {name} | {title} | {ridge:g} | {cells} |", flush=True)
+        rows += measured(name)
+        print(name, flush=True)
+    with replacing(Path("docs/search/composition.csv")) as path, path.open("w") as file:
+        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -253,3 +254,55 @@ def test_the_command_measures_in_processes_of_their_own_and_draws(tmp_path: Path
         [*command, "--draw"], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True
     )
     assert (tmp_path / "T.png").read_bytes() == drawn
+
+
+def small_set(monkeypatch: pytest.MonkeyPatch, module) -> None:
+    """Let a benchmark read two invented splits of 10 classes."""
+
+    def read(path: str) -> SimpleNamespace:
+        rng = np.random.default_rng(len(path))
+        labels = np.repeat(np.arange(10), 12)
+        centres = np.random.default_rng(1).standard_normal((10, 20))
+        features = centres[labels] + 0.5 * rng.standard_normal((len(labels), 20))
+        return SimpleNamespace(
+            features=features, labels=labels, class_names=[f"class-{i}" for i in range(10)]
+        )
+
+    monkeypatch.setattr(module.store, "read", read)
+
+
+def test_the_search_reads_training_samples_alone_and_holds_some_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import composition
+
+    small_set(monkeypatch, composition)
+    monkeypatch.setattr(composition, "RELU", {"random": {"width": 8}})
+    monkeypatch.setattr(composition, "ORDERS", (2001, 2002))
+    rows = [*composition.measured("set/net")]
+    assert len(rows) == 2 * (6 * len(composition.RIDGES) + 2)
+    assert {row["composition"] for row in rows} == {*composition.TRIED}
+    assert all(50 < float(row["A_last"]) <= 100 for row in rows)
+    data = composition.store.read("")
+    stream, held = composition.development(data.features, data.labels, 2001)
+    assert (np.bincount(stream.labels) == 9).all() and (np.bincount(held.labels) == 3).all()
+    assert not set(map(bytes, stream.features)) & set(map(bytes, held.features))
+
+
+def test_references_choose_on_training_samples_and_score_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import references
+
+    small_set(monkeypatch, references)
+    scored: list[int] = []
+    accuracy = references.accuracy
+    monkeypatch.setattr(
+        references, "accuracy", lambda *a: scored.append(len(a[1].labels)) or accuracy(*a)
+    )
+    rows = [*references.measured("set")]
+    assert [row["reference"] for row in rows] == [*references.REFERENCES]
+    assert all(float(row["A_last"]) > 80 for row in rows)
+    assert scored == [30] * 4 + [120] + [30] * 4 + [120]
