@@ -20,6 +20,7 @@ from sparcl.report.numerals import Number, numbers, visible
 PAGES: dict[str, tuple[str, ...]] = {
     "README.md": (),
     "docs/ablations.md": (),
+    "docs/search.md": (),
     "docs/which-method.md": (),
     "docs/performance.md": (
         "Extraction",
