@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sparcl.base.errors import ConfigError, FeatureFileError
-from sparcl.extraction import backbones, datasets
+from sparcl.extraction import backbones, datasets, extract
 from sparcl.extraction.extract import extract_split
 from sparcl.extraction.preprocessing import preprocess
 from sparcl.extraction.readers.digits import DigitsStorage
@@ -247,6 +247,17 @@ def test_unknown_settings(tmp_path, job, key, value, message):
     with pytest.raises(ConfigError, match=message):
         extract_split(tmp_path / "a.h5", **(job | {"extraction": job["extraction"] | {key: value}}))
     assert not list(tmp_path.iterdir())
+
+
+def test_an_environment_without_networks_is_told_how_to_get_them(tmp_path, job, monkeypatch):
+    """`make results` installs none, and is what somebody with images runs."""
+    present = extract.find_spec
+    monkeypatch.setattr(
+        extract, "find_spec", lambda name: None if name == "timm" else present(name)
+    )
+    with pytest.raises(ConfigError, match=r"digits-40: .* need timm, which .* `make features`"):
+        extract_split(tmp_path / "train.h5", **job)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_cuda_is_asked_for_where_there_is_none(tmp_path, job):
