@@ -28,7 +28,12 @@ from sparcl.features import layout, shards, store
 
 logger = logging.getLogger(__name__)
 
-LIBRARIES = {"torch": "torch", "timm": "timm", "PIL": "pillow"}  # import name to what pip installs
+LIBRARIES = {
+    "torch": "torch",
+    "timm": "timm",
+    "PIL": "pillow",
+    "tqdm": "tqdm",
+}  # import name to what pip installs
 SHOWN = 8  # images that cannot be read, in an error; the log names all
 
 
