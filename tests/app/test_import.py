@@ -354,11 +354,11 @@ def peak_of_import(folder: Path, name: str, shape: tuple[int, int], labels: np.n
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
-    """The features of the second import are 154 MB, those of the first a tenth."""
+    """The features of the second import are 307 MB, those of the first a tenth."""
     peaks = [
-        peak_of_import(tmp_path, f"n-{n}", (n, 768), np.arange(n) % 100) for n in (10_000, 100_000)
+        peak_of_import(tmp_path, f"n-{n}", (n, 768), np.arange(n) % 100) for n in (20_000, 200_000)
     ]
-    assert peaks[1] - peaks[0] < 30e6 and peaks[1] < 150e6, peaks
+    assert peaks[1] - peaks[0] < 60e6 and peaks[1] < 200e6, peaks
 
 
 @pytest.mark.slow
