@@ -15,7 +15,7 @@ import pandas as pd
 from figures import grid
 from figures.frames import PAIR, fill, label, measured, origin, require, select
 from figures.grid import Cell, Origin
-from sparcl.base.errors import ConfigError
+from sparcl.base.errors import ConfigError, InputError
 from sparcl.report.paired import against_best
 from sparcl.report.reading import read_csv
 
@@ -55,6 +55,9 @@ MEASURES = {
 REST = "Other methods"
 MARKS = ["best", "tied", "underlined"]
 NO_ORIGIN = Origin("", "", "")
+CELL = ["measure", "label", "dataset_label"]
+PRINTED = [*CELL, "best", "tied", "printed"]
+HELP = "This prints the main.csv of a suite; any other table is readable in the .md beside it."
 
 
 def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
@@ -238,14 +241,57 @@ def terminal(table: pd.DataFrame) -> str:
     parts = []
     for measure, described in MEASURES.items():
         of_measure = marked[marked["measure"] == measure]
+        if of_measure.empty:
+            continue
         wide = of_measure.pivot(index="label", columns="dataset_label", values="shown")
         wide = wide.loc[methods, datasets].rename_axis(index=None, columns=None)
         parts.append(f"{described.plain}\n{wide.to_string(line_width=100)}")
     return "\n\n".join(parts)
 
 
+def read(path: Path) -> pd.DataFrame:
+    """Return the main table that a CSV file holds.
+
+    Raises
+    ------
+    InputError
+        It is no CSV, lacks a column or a cell, has other marks or measures than a main table, or a cell twice.
+    """
+    try:
+        table = read_csv(path)
+    except (
+        ValueError,
+        OSError,
+    ) as error:  # pandas' own are ValueErrors, and so is text in no UTF-8
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path}: no main table, since it is no CSV ({reason}). {HELP}") from error
+    if absent := [column for column in PRINTED if column not in table]:
+        raise InputError(
+            f"{path}: no main table, since it has no column {', '.join(absent)}. It has "
+            f"{', '.join(table.columns)}. {HELP}"
+        )
+    allowed: dict[str, list[Any]] = {"measure": [*MEASURES], "best": [0, 1], "tied": [0, 1]}
+    for column, values in allowed.items():
+        if other := [value for value in table[column].unique() if value not in values]:
+            raise InputError(
+                f"{path}: no main table, since its column {column} holds {other[0]}. In a main table there are "
+                f"{', '.join(map(str, values))}. {HELP}"
+            )
+    twice = table[table.duplicated(CELL)]
+    if not twice.empty:
+        raise InputError(
+            f"{path}: no main table, since it holds two cells of {', '.join(map(str, twice.iloc[0][CELL]))}. {HELP}"
+        )
+    cells = pd.MultiIndex.from_frame(table[CELL])
+    if missing := sorted({*product(*(table[key].unique() for key in CELL))} - {*cells}):
+        raise InputError(
+            f"{path}: no whole main table, since it has no cell of {', '.join(map(str, missing[0]))}. {HELP}"
+        )
+    return table
+
+
 def main(arguments: list[str]) -> int:
-    """Print the table that a CSV file holds."""
+    """Print the table that a CSV file holds; 0, or 2 with a message on the standard error."""
     if len(arguments) != 1 or not Path(arguments[0]).is_file():
         print(
             "usage: python -m figures.main_table paper/<suite>/tables/main.csv "
@@ -253,7 +299,12 @@ def main(arguments: list[str]) -> int:
             file=sys.stderr,
         )
         return 2
-    print(terminal(read_csv(arguments[0])))
+    try:
+        table = read(Path(arguments[0]))
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(terminal(table))
     print("\n* best mean; † not told apart from it by a paired t-test at the 5% level")
     return 0
 

@@ -38,16 +38,27 @@ def fit(
     names = dict.fromkeys(name for header in files.values() for name in header.class_names)
     labels = model.meet(names)
     sessions = [np.arange(len(labels))] if plan is None else plan(len(labels))
-    for number, classes in enumerate(
-        sessions, model.learner.session + 1
-    ):  # before the first is fitted
-        if np.min(classes, initial=0) < 0 or np.max(classes, initial=0) >= len(labels):
-            raise InputError(
-                f"session {number}: classes {list(map(int, classes))} reach beyond "
-                f"0..{len(labels) - 1}, the class list of the files. The order belongs to another data set."
-            )
+    _check(sessions, model.learner.session + 1, len(labels))
     for classes in sessions:
         yield _fit_session(model, files, labels[classes])
+
+
+def _check(sessions: Sequence[NDArray[np.integer]], first: int, classes: int) -> None:
+    """Refuse, before the first session is fitted, classes that there are not and classes in two sessions."""
+    seen: set[int] = set()
+    for number, session in enumerate(sessions, first):
+        listed = list(map(int, session))
+        if min(listed, default=0) < 0 or max(listed, default=0) >= classes:
+            raise InputError(
+                f"session {number}: classes {listed} reach beyond 0..{classes - 1}, the class list of the files. "
+                "The order belongs to another data set."
+            )
+        if twice := sorted(seen & {*listed}):
+            raise InputError(
+                f"session {number}: classes {twice} come in an earlier session, and their samples would count twice. "
+                "Name each class once."
+            )
+        seen |= {*listed}
 
 
 def _fit_session(model: Model, files: Files, classes: NDArray[np.integer]) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,12 @@ from sparcl.features import layout, shards, store
 
 logger = logging.getLogger(__name__)
 
+LIBRARIES = {
+    "torch": "torch",
+    "timm": "timm",
+    "PIL": "pillow",
+    "tqdm": "tqdm",
+}  # import name to what pip installs
 SHOWN = 8  # images that cannot be read, in an error; the log names all
 
 
@@ -63,6 +70,7 @@ def extract_split(
     Raises
     ------
     DatasetError, WeightsError, ConfigError : see `datasets.open_split` and `backbones.build`
+    ConfigError : a library that reads images or runs networks is not installed
     DatasetError : images cannot be read; all of them are named at once, finished batches stay
     FeatureFileError : the features are not finite (see `store.write`)
 
@@ -72,6 +80,7 @@ def extract_split(
     images, are listed beside `path` in ``<split>.skipped.txt``, one a line with the reason. The batches are the same
     with ``fail``, so that who changes this setting goes on where the first image that cannot be read stopped the call.
     """
+    _check_installed(dataset)
     path = Path(path)
     cache = extraction["cache"]
     images = datasets.open_split(
@@ -196,6 +205,16 @@ def _list_skipped(path: Path, skipped: dict[str, str]) -> None:
         return
     logger.warning("%d files were left out: see %s.", len(skipped), path)
     write_text(path, "".join(f"{name}\t{skipped[name]}\n" for name in sorted(skipped)))
+
+
+def _check_installed(dataset: str) -> None:
+    """Raise ConfigError where the environment is the one of `make results`, which holds no networks."""
+    if absent := [name for module, name in LIBRARIES.items() if find_spec(module) is None]:
+        raise ConfigError(
+            f"{dataset}: features of images need {', '.join(absent)}, which this environment lacks. `make features` "
+            "installs everything (PyTorch, about 6 GB), and so does `pip install '.[extract]'`; then run the same "
+            "command again."
+        )
 
 
 def _device(wanted: str) -> str:

@@ -74,12 +74,22 @@ def load(root: Path, overrides: Mapping[str, Any] | None = None, build: bool = F
         refuse(
             f"{fault} (as --config or --configfile has it)" for fault in faults(settings, schemas)
         )
+    written = {*settings["suites"]}
     _complete(settings)
+    own = {*settings["suites"]} - written
     unread = streams.complete(settings, root)
-    refuse([*unread, *contradictions(settings, root)])
+    refuse(_of_nobody(line, own) for line in [*unread, *contradictions(settings, root)])
     if build:
         refuse(unbuildable(settings))
     return settings
+
+
+def _of_nobody(fault: str, own: Iterable[str]) -> str:
+    """Return a fault of a suite that nobody wrote, which a data set's name stands for, with what to write."""
+    for suite in own:
+        if fault.startswith(f"config/suites/{suite}.yaml: "):
+            return f"{fault} '{suite}' runs the protocol of suite '{OWN}'; for another, write this file."
+    return fault
 
 
 def merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> Settings:

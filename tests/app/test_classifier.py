@@ -1,5 +1,8 @@
 """sparcl.Classifier keeps scikit-learn's conventions, and counts what the other doors count."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import joblib
@@ -19,7 +22,8 @@ from sparcl.features import store
 from sparcl.learners.composed import Composed
 from sparcl.protocol import experiment, stream, stress
 
-CUB = Path(__file__).resolve().parents[2] / "data/features/cub-50/efficientnet-lite0"
+ROOT = Path(__file__).resolve().parents[2]
+CUB = ROOT / "data/features/cub-50/efficientnet-lite0"
 NAMES = np.array(["wren", "auk", "tern", "gull"])
 
 
@@ -42,8 +46,34 @@ def drawn(seed: int = 0, n: int = 80, d: int = 8) -> tuple[np.ndarray, np.ndarra
 def test_scikit_learns_own_checks(method: str, normalize: bool) -> None:
     done = check_estimator(sparcl.Classifier(method, normalize=normalize))
     assert [check["check_name"] for check in done if check["status"] != "passed"] == [
-        "check_array_api_input"  # of arrays on other devices; needs a package of its own
+        "check_array_api_input"  # SciPy reads its switch at import: the next test
     ]
+
+
+EVERY_CHECK = """
+import warnings
+
+from sklearn.utils.estimator_checks import check_estimator
+
+import sparcl
+
+warnings.simplefilter("ignore")
+done = check_estimator(sparcl.Classifier("acil"))
+print(len(done), [check["check_name"] for check in done if check["status"] != "passed"])
+"""
+
+
+def test_none_of_scikit_learns_checks_is_left_out() -> None:
+    """In a process of its own, where SciPy takes arrays of other libraries."""
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY_CHECK],
+        env=os.environ | {"SCIPY_ARRAY_API": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    number, others = done.stdout.split(" ", 1)
+    assert int(number) > 50 and others == "[]\n"
 
 
 # --- three doors ----------------------------------------------------------------------------------

@@ -373,6 +373,7 @@ def test_samples_that_would_count_twice_are_refused(
         ('{"sessions": [[0, 1.5]]}', "not a class order"),
         ('{"sessions": [[0, true]]}', "not a class order"),
         ('{"sessions": [[0, 6]]}', r"session 1.*reach beyond 0\.\.5"),
+        ('{"sessions": [[0, 1], [2, 6]]}', r"session 2.*reach beyond 0\.\.5"),
         ('{"sessions": [[0, -1]]}', r"session 1.*reach beyond 0\.\.5"),
         ('{"sessions": [[0, 1], [2, 0]]}', "count twice"),
         ("{", r"missing or damaged .*Expected \{"),
@@ -384,10 +385,14 @@ def test_bad_order_files_are_refused(
 ) -> None:
     written("1.h5", 1)
     Path("order.json").write_text(content)
-    said = refused(
-        capsys, "fit", *ACIL, "--order-file", "order.json", "--features", "1.h5", "--out", "c.npz"
-    )
-    assert re.search(message, said)
+    fit = ["fit", *ACIL, "--order-file", "order.json", "--features", "1.h5", "--out", "c.npz"]
+    before = sorted(Path().iterdir())
+    capsys.readouterr()
+    assert main(fit) == 2
+    said = capsys.readouterr()
+    assert re.search(message, said.err) and said.err.count("\n") == 1
+    assert said.out == "", "before the first session"
+    assert sorted(Path().iterdir()) == before
 
 
 @pytest.mark.parametrize(

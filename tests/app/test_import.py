@@ -333,24 +333,38 @@ sys.exit(code or bool(loaded))
 """
 
 
+def peak_of_import(folder: Path, name: str, shape: tuple[int, int], labels: np.ndarray) -> int:
+    """Import float16 features of a shape, in a process of its own; return its peak of memory in bytes."""
+    features = np.lib.format.open_memmap(folder / f"{name}.npy", "w+", np.float16, shape)
+    features[:: max(1, shape[0] // 100)] = np.arange(shape[1])  # the rest is zero, and a hole
+    features.flush()
+    del features
+    np.save(folder / f"{name}-labels.npy", labels)
+    files = ["--features", f"{name}.npy", "--labels", f"{name}-labels.npy", "--out", f"set/{name}"]
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, "import", *files],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return 1024 * int(done.stdout.split()[-1])
+
+
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     """The features of the second import are 307 MB, those of the first a tenth."""
-    peaks = []
-    for n in (20_000, 200_000):
-        features = np.lib.format.open_memmap(tmp_path / f"{n}.npy", "w+", np.float16, (n, 768))
-        features[:] = np.arange(768)
-        features.flush()
-        del features
-        np.save(tmp_path / f"{n}-labels.npy", np.arange(n) % 100)
-        files = ["--features", f"{n}.npy", "--labels", f"{n}-labels.npy", "--out", f"set/n-{n}"]
-        done = subprocess.run(
-            [sys.executable, "-c", MEASURED, "import", *files],
-            cwd=tmp_path,
-            env={"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        peaks.append(1024 * int(done.stdout.split()[-1]))
+    peaks = [
+        peak_of_import(tmp_path, f"n-{n}", (n, 768), np.arange(n) % 100) for n in (20_000, 200_000)
+    ]
     assert peaks[1] - peaks[0] < 60e6 and peaks[1] < 200e6, peaks
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_a_million_rows_within_500_megabytes(tmp_path: Path) -> None:
+    """1.5 GB of features, and labels that are names."""
+    names = np.array([f"n{number:08d}" for number in range(1000)])
+    peak = peak_of_import(tmp_path, "million", (1_000_000, 768), names[np.arange(1_000_000) % 1000])
+    assert peak < 500e6, peak

@@ -1,20 +1,23 @@
 """Extraction for real: images through EfficientNet-Lite0 into feature files."""
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from sparcl.base.errors import ConfigError, FeatureFileError
-from sparcl.extraction import backbones, datasets
+from sparcl.extraction import backbones, datasets, extract
 from sparcl.extraction.extract import extract_split
 from sparcl.extraction.preprocessing import preprocess
 from sparcl.extraction.readers.digits import DigitsStorage
+from sparcl.extraction.work_file import WorkFile
 from sparcl.features import store
 
 NUMBER = {"train": 3, "test": 1}
@@ -247,6 +250,29 @@ def test_unknown_settings(tmp_path, job, key, value, message):
     with pytest.raises(ConfigError, match=message):
         extract_split(tmp_path / "a.h5", **(job | {"extraction": job["extraction"] | {key: value}}))
     assert not list(tmp_path.iterdir())
+
+
+def test_an_environment_without_networks_is_told_how_to_get_them(tmp_path, job, monkeypatch):
+    """`make results` installs none, and is what somebody with images runs."""
+    present = extract.find_spec
+    monkeypatch.setattr(
+        extract, "find_spec", lambda name: None if name == "timm" else present(name)
+    )
+    with pytest.raises(ConfigError, match=r"digits-40: .* need timm, which .* `make features`"):
+        extract_split(tmp_path / "train.h5", **job)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bar_counts_images_on_the_terminal_from_where_it_goes_on(tmp_path, monkeypatch):
+    """On the terminal's own stderr, since a workflow script sends the other one to its log."""
+    terminal = io.StringIO()
+    monkeypatch.setattr(sys, "__stderr__", terminal)
+    with closing(WorkFile(tmp_path / ".train.work", "f")) as work:
+        extract._run(iter([(b"a", 2), (b"b", 3)]), work, 4, 9, "birds train")
+        assert work.chunks == [b"a", b"b"]
+    first, *_, last = terminal.getvalue().strip("\r\n").split("\r")
+    assert first.startswith("birds train:") and "4/9" in first
+    assert "100%" in last and "9/9" in last and "img/s" in last
 
 
 def test_cuda_is_asked_for_where_there_is_none(tmp_path, job):

@@ -300,6 +300,15 @@ def test_an_imported_data_set_brings_its_network_and_its_suite(project: Path) ->
     assert suite["sessions"] == settings["suites"]["digits"]["sessions"]
 
 
+def test_a_fault_of_a_suite_that_nobody_wrote_says_which_file_to_write(project: Path) -> None:
+    block = {"reader": "folder", "root": "birds", "classes": 3}
+    with pytest.raises(ConfigError) as refused:
+        load(project, {"suite": "mybirds", "datasets": {"mybirds": block}})
+    (said,) = str(refused.value).splitlines()
+    assert said.startswith("config/suites/mybirds.yaml: sessions: 'mybirds': 3 classes cannot fill")
+    assert "'mybirds' runs the protocol of suite 'digits'; for another, write this file." in said
+
+
 @pytest.mark.parametrize(
     ("block", "words"),
     [

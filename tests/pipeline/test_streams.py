@@ -56,6 +56,10 @@ def of_toy(config: Settings) -> list[str]:
             ["frontier shows", "none of them"],
         ),
         ({"tables": ["increments"]}, ["increments reads comparisons", "`compare`"]),
+        (
+            {"traces": 0, "figures": ["dilution"]},
+            ["figures.dilution reads the spectrum of R", "`traces: 0`", "set `traces: 1`"],
+        ),
     ],
 )
 def test_streams_that_cannot_be(config: Settings, change: Settings, words: list[str]) -> None:
