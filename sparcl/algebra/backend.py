@@ -86,6 +86,9 @@ class Backend(Protocol):
     def laid_out(self, A: Any) -> Any:
         """Return a matrix in the layout that :meth:`zeros` has, without what a view would keep alive."""
 
+    def take_rows(self, A: Any, numbers: NDArray[np.integer]) -> Any:
+        """Return a copy (k, d) of some rows."""
+
     def take_columns(self, A: Any, numbers: NDArray[np.integer]) -> Any:
         """Return a copy (d, k) of some columns."""
 
@@ -125,6 +128,12 @@ class Backend(Protocol):
 
     def mirror(self, R: Any) -> None:
         """Copy the lower triangle of R (d, d) onto its upper one, in place."""
+
+    def unpacked(self, triangle: Any, d: int) -> Any:
+        """Return the symmetric matrix (d, d) of a triangle in LAPACK's rectangular full packed form.
+
+        d (d + 1) / 2 numbers with the lower triangle, as TFTTR of LAPACK 3.2 reads them.
+        """
 
     def symmetric_times(self, R: Any, B: Any) -> Any:
         """Return the product with B (d,) or (d, n) of symmetric R, whole unless one triangle suffices."""

@@ -104,6 +104,10 @@ class Lapack:
         """Return A in Fortran order."""
         return np.asfortranarray(A)
 
+    def take_rows(self, A: Array, numbers: NDArray[np.integer]) -> Array:
+        """Return a copy of some rows."""
+        return A[numbers]
+
     def take_columns(self, A: Array, numbers: NDArray[np.integer]) -> Array:
         """Return a copy of some columns."""
         return A[:, numbers]
@@ -177,6 +181,12 @@ class Lapack:
             for column in range(stop, d, MIRROR_BLOCK):
                 end = min(column + MIRROR_BLOCK, d)
                 R[start:stop, column:end] = R[column:end, start:stop].T
+
+    def unpacked(self, triangle: Array, d: int) -> Array:
+        """Return the symmetric matrix of a packed triangle: d^2 moves."""
+        (tfttr,) = get_lapack_funcs(("tfttr",), (triangle,))
+        lower = np.tril(tfttr(d, triangle, uplo="L")[0])
+        return np.asfortranarray(lower + np.tril(lower, -1).T)
 
     def symmetric_times(self, R: Array, B: Array) -> Array:
         """Return the product from the lower triangle: 2 n d^2 flops."""

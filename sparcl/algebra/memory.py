@@ -22,3 +22,13 @@ def check_fit(on: Backend, need: Callable[[int], int], width: int) -> None:
         f"{width:,} coordinates need {need(width) / 2**30:,.1f} GiB on {on.name}, and {free / 2**30:,.1f} GiB are "
         f"free: at most {fits:,} fit. Lower width, use dtype float32 (half of it), or device cpu."
     )
+
+
+def check_free(on: Backend, what: str, need: int) -> None:
+    """Raise InputError where ``need`` bytes of something that has no width are not free; it names both."""
+    free = on.free()
+    if free is not None and need > free:
+        raise InputError(
+            f"{what} need {need / 2**30:,.1f} GiB on {on.name}, and {free / 2**30:,.1f} GiB are free: take device cpu, "
+            "or a card with more memory."
+        )

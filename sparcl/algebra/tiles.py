@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from sparcl.algebra.lapack import HOST
 from sparcl.base.arrays import host
 from sparcl.base.checks import check_memory
 from sparcl.base.errors import NumericalError
@@ -171,6 +172,7 @@ class Tiles:
 
     def __init__(self, xp: Any, name: str) -> None:
         self.xp, self.name = xp, name
+        self.packed: tuple[int, Any] = (0, None)
 
     def tiles(self, d: int) -> list[slice]:
         """Return the rows of each tile of d."""
@@ -205,9 +207,17 @@ class Tiles:
         """Return a copy."""
         return self.xp.asarray(A, copy=True)
 
+    def numbers(self, numbers: NDArray[np.integer]) -> Any:
+        """Return whole numbers as an array here."""
+        return self.xp.asarray(numbers)
+
+    def take_rows(self, A: Any, numbers: NDArray[np.integer]) -> Any:
+        """Return a copy of some rows."""
+        return self.xp.take(A, self.numbers(numbers), axis=0)
+
     def take_columns(self, A: Any, numbers: NDArray[np.integer]) -> Any:
         """Return a copy of some columns."""
-        return self.xp.take(A, self.xp.asarray(numbers), axis=1)
+        return self.xp.take(A, self.numbers(numbers), axis=1)
 
     def set_columns(self, A: Any, numbers: NDArray[np.integer], B: Any) -> None:
         """Replace some columns, one after the other."""
@@ -270,6 +280,12 @@ class Tiles:
             R[s, s] = corner + self.xp.tril(corner, k=-1).T
             if s.stop < R.shape[0]:
                 R[s, s.stop :] = R[s.stop :, s].T
+
+    def unpacked(self, triangle: Any, d: int) -> Any:
+        """Return the symmetric matrix of a packed triangle, gathered by :func:`packed_places`: d^2 moves."""
+        if self.packed[0] != d:  # sent once, and not for every session
+            self.packed = d, self.numbers(packed_places(d).ravel())
+        return self.xp.reshape(self.xp.take(triangle, self.packed[1], axis=0), (d, d))
 
     def symmetric_times(self, R: Any, B: Any) -> Any:
         """Return the product: 2 n d^2 flops."""
@@ -361,6 +377,15 @@ class Tiles:
                 shift * float(self.squared_lengths(inverse).sum(dtype=np.float64)),
                 shift**2 * float(self.squared_lengths(solved).sum(dtype=np.float64)),
             )
+
+
+def packed_places(d: int) -> NDArray[np.int64]:
+    """Return where each entry (d, d) of a symmetric matrix lies in its rectangular full packed triangle.
+
+    LAPACK unpacks the numbers 0 to d (d + 1) / 2 - 1 on the host, exact in float64.
+    """
+    places = HOST.unpacked(np.arange(d * (d + 1) // 2, dtype=np.float64), d)
+    return places.astype(np.int64)
 
 
 def of(A: Any) -> Tiles:
