@@ -86,6 +86,9 @@ class Backend(Protocol):
     def laid_out(self, A: Any) -> Any:
         """Return a matrix in the layout that :meth:`zeros` has, without what a view would keep alive."""
 
+    def in_place(self, R: Any) -> Any:
+        """Return R (d, d) as products and factors take it; R itself, where its layout is theirs."""
+
     def take_rows(self, A: Any, numbers: NDArray[np.integer]) -> Any:
         """Return a copy (k, d) of some rows."""
 
@@ -115,7 +118,10 @@ class Backend(Protocol):
     # --- products ----------------------------------------------------------------------------
 
     def product(self, A: Any, B: Any) -> Any:
-        """Return ``A B``."""
+        """Return ``A B``, by the routine that large products take."""
+
+    def matmul(self, A: Any, B: Any) -> Any:
+        """Return ``A B``, which may differ in precision, as the namespace's operator has it."""
 
     def rank_update(self, R: Any, X: Any, sign: float) -> None:
         """Add ``sign X^T X`` of X (n, d) to the lower triangle of R (d, d), in place: n d^2 flops."""
@@ -139,6 +145,9 @@ class Backend(Protocol):
         """Return the product with B (d,) or (d, n) of symmetric R, whole unless one triangle suffices."""
 
     # --- factors -----------------------------------------------------------------------------
+
+    def refines(self, dtype: np.dtype[Any]) -> bool:
+        """Return whether :meth:`Factor.solve` refines its solutions in this precision."""
 
     def factored(
         self, R: Any, shift: float, downdate: tuple[float, Any] | None

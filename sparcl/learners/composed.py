@@ -12,7 +12,7 @@ from sparcl.algebra.memory import check_fit
 from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_dtype
 from sparcl.base.errors import InputError
-from sparcl.base.state import Shape, renewed
+from sparcl.base.state import Shape, nodes, renewed
 from sparcl.base.types import Array
 from sparcl.learners.summed import Summed
 from sparcl.parts.batch import ROWS, Arrival, Batch
@@ -181,8 +181,9 @@ class Composed(Summed):
         if not self.points:
             return {}
         ridge = {"ridge": self.points[0][2]} if self.head.takes_ridge else {}
-        refined = None if self.sums is None else self.sums.gram.residual
-        ridge |= {} if refined is None else {"residual": refined}
+        solved = [node.gram for node in (self.sums, *nodes(self.head)) if isinstance(node, Sums)]
+        refined = [gram.residual for gram in solved if gram.residual is not None]
+        ridge |= {"residual": max(refined)} if refined else {}
         parts = (self.core, self.rule, self.head, self.transform, self.map, self.trust)
         return ridge | {k: v for part in parts for k, v in part.report().items()}
 

@@ -16,6 +16,8 @@ from sparcl.base.state import nodes
 from sparcl.features import store
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
+from sparcl.parts.catalogue import PARTS
+from sparcl.parts.heads.ridge import MANY
 from sparcl.protocol import experiment, stream
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,6 +143,71 @@ def test_float32_reports_the_residual_of_its_refinement(
     assert np.array_equal(ours.predict(probe), wide.predict(probe))
     np.testing.assert_allclose(ours.logits(probe), wide.logits(probe), atol=1e-3)
     assert "residual" not in wide.report()
+
+
+HEADS: dict[str, tuple[str, dict[str, Any]]] = {
+    head: ("compose", {"head": head, "ridge": 0.1, "map": {"random": {"width": 20}}})
+    for head in PARTS["head"]
+}
+IN_FLOAT32 = HEADS | {
+    case: (name, hyper)
+    for case, (name, hyper) in COMPOSITIONS.items()
+    if "dtype" in methods.hyperparameters(name)
+}
+
+
+@pytest.mark.parametrize("case", IN_FLOAT32)
+def test_float32_has_the_states_of_the_cpu_and_nearly_the_scores_of_float64(
+    case: str, stream: list[Session], probe: np.ndarray
+) -> None:
+    name, hyper = IN_FLOAT32[case]
+    ours, alike = (
+        fitted(name, hyper | {"dtype": "float32"}, stream, device)
+        for device in ("torch-cpu", "cpu")
+    )
+    wide = fitted(name, hyper, stream, "cpu")
+    a, b = ours.state(), alike.state()
+    assert a.keys() == b.keys()
+    for key in a:
+        if isinstance(a[key], np.ndarray):
+            assert (a[key].dtype, a[key].shape) == (b[key].dtype, b[key].shape), key
+    scores = wide.logits(probe)
+    np.testing.assert_allclose(ours.logits(probe), scores, rtol=0, atol=2e-3 * np.abs(scores).max())
+
+
+def test_many_ridges_in_float32_are_refined_each(stream: list[Session]) -> None:
+    """One decomposition for all would leave no residual to look at."""
+    ridges = np.geomspace(0.01, 1.0, MANY).tolist()
+    ours = fitted("acil", {"ridge": ridges, "dtype": "float32"}, stream, "torch-cpu")
+    wide = fitted("acil", {"ridge": ridges}, stream, "cpu")
+    assert 0 < ours.report()["residual"] <= 1.2e-7
+    for found, expected in zip(ours.solutions, wide.solutions, strict=True):
+        np.testing.assert_allclose(found.numpy(), expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_a_covariance_that_is_frozen_reports_its_residual(stream: list[Session]) -> None:
+    head = {"shrunk-covariance": {"covariance": "frozen"}}
+    hyper = {"head": head, "ridge": 1e-3, "dtype": "float32"}
+    assert 0 < fitted("compose", hyper, stream, "torch-cpu").report()["residual"] <= 1.2e-7
+
+
+def test_float32_changes_at_most_two_of_ten_thousand_predictions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tiles.Tiles, "tile", 512)
+    folder = ROOT / "data/features/cifar-100-150/efficientnet-lite0"
+    train, test = (store.read(folder / f"{split}.h5") for split in ("train", "test"))
+    Phi, seen = unit(train.features), train.labels < 50
+    rows = np.concatenate([unit(test.features), Phi[:5000]])
+    for name, hyper in (("ranpac", {"width": 500}), ("acil", {"ridge": 2e-4})):
+        predicted, reports = [], []
+        for device, dtype in (("cpu", "float64"), ("torch-cpu", "float32")):
+            sessions = [(Phi[part], train.labels[part]) for part in (seen, ~seen)]
+            learner = fitted(name, hyper | {"dtype": dtype}, sessions, device)
+            predicted.append(learner.predict(rows))
+            reports.append(learner.report())
+        assert len(rows) == 10_000 and np.count_nonzero(predicted[0] != predicted[1]) <= 2
+        assert 0 < reports[1]["residual"] <= 1.2e-7 and "residual" not in reports[0]
 
 
 @pytest.mark.parametrize("name", [name for name in methods.names() if methods.host_only(name)])
