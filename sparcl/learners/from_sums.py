@@ -46,7 +46,7 @@ def learn_sums(
         )
     try:
         arriving = sums.of(labels)
-        learner.begin(np.zeros((0, sums.d)))
+        learner.begin(np.zeros((0, sums.d)), len(labels))
         classes, total = old + len(labels), learner.total
         if learner.rule.relative:
             learner.rule.fix(learner.head.unit(arriving.mean_square))

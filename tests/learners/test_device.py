@@ -1,19 +1,23 @@
 """Learners on another device: the outcomes and states of the CPU, from the code that runs on a card."""
 
+import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from reference.streams import Session
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparcl import methods
-from sparcl.algebra import backend, tensors, tiles
+from sparcl.algebra import backend, memory, tensors, tiles
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.base.state import nodes
 from sparcl.features import store
+from sparcl.learners import composed
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.parts.catalogue import PARTS
@@ -254,3 +258,52 @@ def test_counts_on_real_features_are_those_of_the_cpu(monkeypatch: pytest.Monkey
 def stream_of(test: experiment.Split) -> list[np.ndarray]:
     """Return the classes of two sessions: two are enough to hold old columns."""
     return stream.split_sessions(stream.class_order(1993, int(test.labels.max()) + 1), 2)
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+class Peak(TorchDispatchMode):
+    """Bytes of all tensors that live at once, from the first operation on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.live: dict[int, int] = {}
+        self.most = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        result = function(*arguments, **(options or {}))
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(tensor, torch.Tensor):
+                storage = tensor.untyped_storage()
+                place = storage._cdata
+                if place not in self.live:
+                    self.live[place] = storage.nbytes()
+                    weakref.finalize(storage, self.live.pop, place, None)
+        self.most = max(self.most, sum(self.live.values()))
+        return result
+
+
+@pytest.mark.parametrize(
+    ("name", "hyper"),
+    [
+        ("ranpac", {"ridge": 1.0}),
+        ("ranpac", {"ridge": 1.0, "dtype": "float32"}),
+        ("ranpac", {"dtype": "float32"}),
+        ("flycl", {"grid": [1.0, 100.0], "dtype": "float32"}),
+    ],
+)
+def test_a_session_takes_no_second_matrix_and_no_more_than_was_asked_for(
+    name: str, hyper: dict[str, Any], stream: list[Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    M, tile, needs = 600, 32, []
+    monkeypatch.setattr(tiles.Tiles, "tile", tile)
+    monkeypatch.setattr(memory, "TILE", tile)
+    monkeypatch.setattr(composed, "check_fit", lambda on, need, width: needs.append(need(width)))
+    learner = methods.build(name, device="torch-cpu", width=M, **hyper)
+    peak = Peak()
+    with peak:
+        learner.fit_session(*stream[0])
+    size = 4 if "dtype" in hyper else 8
+    assert M**2 * size < peak.most <= needs[0]
+    assert needs[0] < 2 * M**2 * size  # an estimate that is generous would refuse what fits
