@@ -236,7 +236,9 @@ def test_what_does_not_fit_is_refused_before_work_starts(
         )
 
 
-def test_counts_on_real_features_are_those_of_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_and_weights_on_real_features_are_those_of_the_cpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tiles.Tiles, "tile", 512)
     folder = ROOT / "data/features/cub-50/efficientnet-lite0"
     read = [store.read(folder / f"{split}.h5") for split in ("train", "test")]
@@ -253,6 +255,12 @@ def test_counts_on_real_features_are_those_of_the_cpu(monkeypatch: pytest.Monkey
         assert found["correct"] == expected["correct"]
         assert found["hyper"] == expected["hyper"] and "device" not in found["hyper"]
         assert found["diagnostics"][-1] == pytest.approx(expected["diagnostics"][-1], rel=1e-6)
+        parts = [train.rows(classes) for classes in sessions]
+        rows = [(part.features, part.labels) for part in parts]
+        there, here = (fitted(name, hyper, rows, device) for device in ("torch-cpu", "cpu"))
+        assert isinstance(there, Composed) and isinstance(here, Composed)
+        scale = np.abs(here.weights).max()
+        np.testing.assert_allclose(there.weights, here.weights, rtol=0, atol=1e-8 * scale)
 
 
 def stream_of(test: experiment.Split) -> list[np.ndarray]:
