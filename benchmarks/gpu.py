@@ -30,10 +30,12 @@ import numpy as np
 import torch
 
 from sparcl.algebra import backend, tensors, tiles
+from sparcl.algebra.class_sums import ClassSums
 from sparcl.algebra.linalg import Gram, leading_eigh
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.methods import build
+from sparcl.protocol import stream, sweep
 
 REPEATS = 3
 WIDE, WIDE_SMALL = 50_000, 600
@@ -361,6 +363,40 @@ def stream_row(card: Card) -> str:
     return f"| {n:,} | {M:,} | {rates} | {overlap:.0%} |"
 
 
+def sweep_row(card: Card) -> str:
+    """Return the seconds of a sweep of class orders, ridges and taus from sums, on the card and on the CPUs."""
+    n, d, K = (1_000, 24, 10) if card.small else (50_000, 768, 100)
+    rng = np.random.default_rng(0)
+    centres, y = rng.standard_normal((K, d)), np.arange(n) % K
+    Phi = centres[y] + 4 * rng.standard_normal((n, d))
+    Phi /= np.linalg.norm(Phi, axis=1, keepdims=True)
+    sums, test = ClassSums(d, K), slice(0, n // 5)
+    sums.accumulate(Phi[n // 5 :], y[n // 5 :])
+    grid: dict[str, Any] = {"ridge": [0.1, 1.0, 10.0], "tau": [0.5, 0.95]}
+    orders = [stream.split_sessions(stream.class_order(1993 + i, K), 5) for i in range(3)]
+    taken, counts, sending = [], [], 0.0
+    for device in (card.device, "cpu"):
+
+        def swept(device: str = device) -> list[Any]:
+            nonlocal sending
+            start = time.perf_counter()
+            placed = sweep.placed(sums, Phi[test], device)
+            card.wait()
+            sending = time.perf_counter() - start if device == card.device else sending
+            learners = [sweep.learner("sparcl", grid, device) for _ in orders]
+            both = zip(orders, learners, strict=True)
+            return [sweep.correct(*placed, y[test], order, one) for order, one in both]
+
+        if device == card.device:
+            swept()  # of a card the first call is not timed
+        taken.append(card.seconds(lambda: counts.append(swept())))
+    for found, expected in zip(*counts, strict=True):
+        if any(not np.array_equal(found[point], expected[point]) for point in expected):
+            raise SystemExit("sweep: counts differ, no time is worth comparing")
+    settings = len(orders) * len(counts[0][0])
+    return f"| {n:,} | {d} | {settings} | {sending:.4f} | {taken[0]:.3f} | {taken[1]:.3f} |"
+
+
 def tables(card: Card) -> Iterator[tuple[str, list[Callable[[], Iterator[str]]]]]:
     """Yield the head of each table and what makes its rows, most wanted first."""
     head = "| method | rows | M | dtype | seconds | CPU | public form | times | aim | of the floor | aim | spare |"
@@ -396,6 +432,10 @@ def tables(card: Card) -> Iterator[tuple[str, list[Callable[[], Iterator[str]]]]
     yield (
         "| rows | M | reading, rows/s | summing, rows/s | both, rows/s | overlap |",
         [lambda: iter([stream_row(card)])],
+    )
+    yield (
+        "| rows | d | settings | sending, s | sweep, s | CPU, s |",
+        [lambda: iter([sweep_row(card)])],
     )
 
 

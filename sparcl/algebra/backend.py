@@ -86,6 +86,12 @@ class Backend(Protocol):
     def laid_out(self, A: Any) -> Any:
         """Return a matrix in the layout that :meth:`zeros` has, without what a view would keep alive."""
 
+    def in_place(self, R: Any) -> Any:
+        """Return R (d, d) as products and factors take it; R itself, where its layout is theirs."""
+
+    def take_rows(self, A: Any, numbers: NDArray[np.integer]) -> Any:
+        """Return a copy (k, d) of some rows."""
+
     def take_columns(self, A: Any, numbers: NDArray[np.integer]) -> Any:
         """Return a copy (d, k) of some columns."""
 
@@ -112,7 +118,10 @@ class Backend(Protocol):
     # --- products ----------------------------------------------------------------------------
 
     def product(self, A: Any, B: Any) -> Any:
-        """Return ``A B``."""
+        """Return ``A B``, by the routine that large products take."""
+
+    def matmul(self, A: Any, B: Any) -> Any:
+        """Return ``A B``, which may differ in precision, as the namespace's operator has it."""
 
     def rank_update(self, R: Any, X: Any, sign: float) -> None:
         """Add ``sign X^T X`` of X (n, d) to the lower triangle of R (d, d), in place: n d^2 flops."""
@@ -126,10 +135,19 @@ class Backend(Protocol):
     def mirror(self, R: Any) -> None:
         """Copy the lower triangle of R (d, d) onto its upper one, in place."""
 
+    def unpacked(self, triangle: Any, d: int) -> Any:
+        """Return the symmetric matrix (d, d) of a triangle in LAPACK's rectangular full packed form.
+
+        d (d + 1) / 2 numbers with the lower triangle, as TFTTR of LAPACK 3.2 reads them.
+        """
+
     def symmetric_times(self, R: Any, B: Any) -> Any:
         """Return the product with B (d,) or (d, n) of symmetric R, whole unless one triangle suffices."""
 
     # --- factors -----------------------------------------------------------------------------
+
+    def refines(self, dtype: np.dtype[Any]) -> bool:
+        """Return whether :meth:`Factor.solve` refines its solutions in this precision."""
 
     def factored(
         self, R: Any, shift: float, downdate: tuple[float, Any] | None

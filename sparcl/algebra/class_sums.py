@@ -1,14 +1,19 @@
 """Sufficient statistics of each class, or group of classes, apart: any set of them has its R and C without a sample."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.algebra.backend import Backend
+from sparcl.algebra.lapack import HOST
+from sparcl.algebra.memory import check_free
 from sparcl.algebra.moments import Moments, form, most_rows, summed
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
+from sparcl.base.types import Array
 
 
 class ClassSums:
@@ -111,15 +116,19 @@ class ClassSums:
             When a class is named twice, does not exist or has no sample, or comes without the others of
             its group.
         """
-        labels = np.asarray(labels, dtype=np.int64)
-        _check_summed(labels, self)
-        groups = self.groups[labels]
-        groups = groups[np.sort(np.unique(groups, return_index=True)[1])]  # as they come
-        result = Sums(self.d)
-        result.gram = summed(self.d, [self._moments[group] for group in groups])
-        result.C = np.asfortranarray(self.sums[labels].T)
-        result.counts = self.counts[labels]
-        return result
+        return self.placed(HOST).of(labels)
+
+    def placed(self, on: Backend) -> "PlacedSums":
+        """Return the same sums where learners compute, sent there once; on the host nothing is copied.
+
+        Raises
+        ------
+        InputError
+            When they do not fit into the memory that is free there; nothing is sent.
+        """
+        check_free(on, f"Sums of {self.classes} classes", self.nbytes)
+        moments = [group.placed(on) for group in self._moments]
+        return PlacedSums(on, self.counts, self.groups, on.array(self.sums), moments)
 
     def state(self) -> dict[str, Any]:
         """Return all arrays by name: ``triangle/<group>`` or ``rows/<group>`` of each group."""
@@ -139,6 +148,45 @@ class ClassSums:
             n = int(samples[group])
             content = state[f"{form(n, result.d)}/{group}"]
             result._moments[group] = Moments.of(result.d, n, content)
+        return result
+
+
+@dataclass(frozen=True)
+class PlacedSums:
+    """Sums of classes that lie where learners compute: all class orders of a sweep read them there.
+
+    Attributes
+    ----------
+    counts, groups : (classes,) as of :class:`ClassSums`, on the host; sums : (classes, d), on ``on``
+    moments : of each group, on ``on``
+    """
+
+    on: Backend
+    counts: NDArray[np.int64]
+    groups: NDArray[np.int64]
+    sums: Array
+    moments: list[Moments]
+
+    @property
+    def d(self) -> int:
+        """Features."""
+        return int(self.sums.shape[1])
+
+    @property
+    def classes(self) -> int:
+        """Classes, with samples or without."""
+        return len(self.counts)
+
+    def of(self, labels: Sequence[int] | NDArray[np.integer]) -> Sums:
+        """Return :meth:`ClassSums.of` the labels, where these sums lie."""
+        labels, on = np.asarray(labels, dtype=np.int64), self.on
+        _check_summed(labels, self)
+        groups = self.groups[labels]
+        groups = groups[np.sort(np.unique(groups, return_index=True)[1])]  # as they come
+        result = Sums(self.d, on=on)
+        result.gram = summed(self.d, [self.moments[group] for group in groups], on)
+        result.C = on.laid_out(on.take_rows(self.sums, labels).T)
+        result.counts = self.counts[labels]
         return result
 
 
@@ -176,7 +224,7 @@ def _check_alike(one: ClassSums, other: ClassSums) -> None:
         )
 
 
-def _check_summed(labels: NDArray[np.integer], sums: ClassSums) -> None:
+def _check_summed(labels: NDArray[np.integer], sums: PlacedSums) -> None:
     """Raise InputError unless each label is named once, has samples, and its whole group is named."""
     known = np.isin(labels, np.flatnonzero(sums.counts))
     if len(labels) == 0 or not known.all() or len(np.unique(labels)) != len(labels):

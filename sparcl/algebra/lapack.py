@@ -101,8 +101,14 @@ class Lapack:
         return None
 
     def laid_out(self, A: Array) -> Array:
-        """Return A in Fortran order."""
+        """Return A in Fortran order, copied only from another."""
         return np.asfortranarray(A)
+
+    in_place = laid_out
+
+    def take_rows(self, A: Array, numbers: NDArray[np.integer]) -> Array:
+        """Return a copy of some rows."""
+        return A[numbers]
 
     def take_columns(self, A: Array, numbers: NDArray[np.integer]) -> Array:
         """Return a copy of some columns."""
@@ -126,9 +132,7 @@ class Lapack:
         """Return the squared distances (n, m) between rows."""
         return cdist(X, Z, "sqeuclidean")
 
-    def normal_cdf(self, H: Array) -> Array:
-        """Return the normal distribution function of each entry."""
-        return ndtr(H)
+    normal_cdf = staticmethod(ndtr)
 
     def order_statistic(self, H: Array, k: int) -> Array:
         """Return the k-th smallest entry of each row, (n, 1)."""
@@ -148,6 +152,8 @@ class Lapack:
         left, turn_left = (B, 1) if B.flags.f_contiguous else (B.T, 0)
         right, turn_right = (A, 1) if A.flags.f_contiguous else (A.T, 0)
         return gemm(1.0, left, right, trans_a=turn_left, trans_b=turn_right).T
+
+    matmul = staticmethod(np.matmul)
 
     def rank_update(self, R: Array, X: Array, sign: float) -> None:
         """Add ``sign X^T X`` to the lower triangle."""
@@ -178,6 +184,12 @@ class Lapack:
                 end = min(column + MIRROR_BLOCK, d)
                 R[start:stop, column:end] = R[column:end, start:stop].T
 
+    def unpacked(self, triangle: Array, d: int) -> Array:
+        """Return the symmetric matrix of a packed triangle: d^2 moves."""
+        (tfttr,) = get_lapack_funcs(("tfttr",), (triangle,))
+        lower = np.tril(tfttr(d, triangle, uplo="L")[0])
+        return np.asfortranarray(lower + np.tril(lower, -1).T)
+
     def symmetric_times(self, R: Array, B: Array) -> Array:
         """Return the product from the lower triangle: 2 n d^2 flops."""
         name = "symv" if B.ndim == 1 else "symm"
@@ -185,6 +197,10 @@ class Lapack:
         return multiply(1.0, R, B, lower=1)
 
     # --- factors -----------------------------------------------------------------------------
+
+    def refines(self, dtype: np.dtype[Any]) -> bool:
+        """Return False: LAPACK's solutions stay as they are."""
+        return False
 
     @contextmanager
     def factored(

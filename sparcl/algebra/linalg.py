@@ -45,7 +45,8 @@ class Gram:
 
     Attributes
     ----------
-    residual : largest relative residual of the last solution that was refined, else None
+    residual : largest relative residual of the solutions that were refined since rows or sums were added
+        last; None where none was
     """
 
     def __init__(self, d: int, dtype: DTypeLike = np.float64, on: Backend = HOST) -> None:
@@ -59,7 +60,7 @@ class Gram:
     def wrap(cls, R: Array) -> "Gram":
         """Return symmetric R (d, d) as a Gram; R itself, where its layout is that of products."""
         gram = cls(0, on=of(R))
-        gram._array = np.asfortranarray(R) if isinstance(R, np.ndarray) else R
+        gram._array = gram.on.in_place(R)
         return gram
 
     @classmethod
@@ -80,6 +81,11 @@ class Gram:
         return self.on.dtype(self._array)
 
     @property
+    def refines(self) -> bool:
+        """Whether solutions by a factor are refined in this precision."""
+        return self.on.refines(self.dtype)
+
+    @property
     def diagonal(self) -> Array:
         """The diagonal (d,), on the host; do not write into it."""
         return self.on.diagonal(self._array)
@@ -95,12 +101,13 @@ class Gram:
     def add(self, Phi: Array, sign: float = 1.0) -> None:
         """Add ``sign Phi^T Phi`` for Phi (n, d): n d^2 flops (symmetric rank-n update)."""
         self.on.rank_update(self._array, Phi, sign)
-        self._whole = False
+        self._whole, self.residual = False, None
 
     def merge(self, other: "Gram") -> None:
         """Add another symmetric matrix of the same size, of any device, in place: d^2 flops."""
         R = self.full
         R += self.on.array(other.full, R.dtype)
+        self.residual = None
 
     def times(self, B: Array) -> Array:
         """Return the product with B (d,) or (d, n): 2 n d^2 flops."""
@@ -138,7 +145,8 @@ class Gram:
                     "dtype float64."
                 )
             yield factor
-            self.residual = factor.residual
+            if factor.residual is not None:
+                self.residual = max(self.residual or 0.0, factor.residual)
 
     def resolvents(self, B: Array, shifts: Array) -> Iterator[tuple[float, float]]:
         """Yield ``s tr (R + s I)^-1`` and ``|s (R + s I)^-1 B|_F^2`` of each shift s; R is used up."""

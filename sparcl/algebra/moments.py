@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
+from sparcl.algebra.backend import Backend
+from sparcl.algebra.lapack import HOST
 from sparcl.algebra.linalg import Gram
 from sparcl.base.types import Array
 
@@ -92,27 +94,28 @@ class Moments:
             total = sfrk(self.d, len(Phi), 1.0, Phi.T, 1.0, total, uplo="L", overwrite_c=1)
         self.rows, self.triangle = [], total
 
+    def placed(self, on: Backend) -> "Moments":
+        """Return the same moments for reading where a learner computes; on the host nothing is copied."""
+        result = Moments(self.d)
+        result.n = self.n
+        result.rows = [on.array(part) for part in self.rows]
+        result.triangle = None if self.triangle is None else on.array(self.triangle)
+        return result
 
-def summed(d: int, groups: Sequence[Moments]) -> Gram:
-    """Return ``Phi^T Phi`` (d, d) of all groups together.
+
+def summed(d: int, groups: Sequence[Moments], on: Backend = HOST) -> Gram:
+    """Return ``Phi^T Phi`` (d, d) of all groups together, which lie on ``on``.
 
     Cost: d^2 / 2 additions for a group that is a triangle, n d^2 flops for one that is rows.
     """
-    gram = Gram(d)
+    gram = Gram(d, on=on)
     triangles = [group.triangle for group in groups if group.triangle is not None]
     if triangles:
-        total = triangles[0].copy()
+        total = on.xp.asarray(triangles[0], copy=True)
         for triangle in triangles[1:]:
             total += triangle
-        gram = Gram.wrap(_whole(total, d))
+        gram = Gram.wrap(on.unpacked(total, d))
     rows = [part for group in groups for part in group.rows]
     if rows:
-        gram.add(np.concatenate(rows))
+        gram.add(on.xp.concat(rows))
     return gram
-
-
-def _whole(triangle: Array, d: int) -> Array:
-    """Return the symmetric matrix (d, d) of a triangle in LAPACK's rectangular full packed form."""
-    (tfttr,) = get_lapack_funcs(("tfttr",), (triangle,))
-    lower = np.tril(tfttr(d, triangle, uplo="L")[0])
-    return np.asfortranarray(lower + np.tril(lower, -1).T)

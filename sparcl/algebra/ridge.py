@@ -159,10 +159,9 @@ def predicted_accuracy(
     live = np.flatnonzero(counts)
     on, n = of(W), counts[live].astype(np.float64)
     W = on.take_columns(W, live)
-    means = host(
-        W.T @ (on.take_columns(C, live) / on.array(n))
-    )  # m_ji: row rival j, column class i
-    scatter = host(W.T @ (R @ W)) - (means * n) @ means.T
+    # m_ji: row rival j, column class i
+    means = host(on.matmul(W.T, on.take_columns(C, live) / on.array(n)))
+    scatter = host(on.matmul(W.T, on.matmul(R, W))) - (means * n) @ means.T
     S = scatter / max(n.sum() - len(live), 1)
     spread = np.diag(S)[:, None] + np.diag(S)[None] - 2 * S
     if b is not None:

@@ -81,24 +81,29 @@ class Tensors(Tiles):
 
     # --- in place ----------------------------------------------------------------------------
 
-    def _numbers(self, numbers: NDArray[np.integer]) -> Any:
+    def numbers(self, numbers: NDArray[np.integer]) -> Any:
+        """Return whole numbers as a tensor here."""
         return self.torch.as_tensor(np.asarray(numbers, dtype=np.int64), device=self.device)
 
     def laid_out(self, A: Any) -> Any:
         """Return A, copied to C order unless it has that."""
         return A.contiguous()
 
+    def take_rows(self, A: Any, numbers: NDArray[np.integer]) -> Any:
+        """Return a copy of some rows."""
+        return A.index_select(0, self.numbers(numbers))
+
     def take_columns(self, A: Any, numbers: NDArray[np.integer]) -> Any:
         """Return a copy of some columns."""
-        return A.index_select(1, self._numbers(numbers))
+        return A.index_select(1, self.numbers(numbers))
 
     def set_columns(self, A: Any, numbers: NDArray[np.integer], B: Any) -> None:
         """Replace some columns."""
-        A.index_copy_(1, self._numbers(numbers), B)
+        A.index_copy_(1, self.numbers(numbers), B)
 
     def add_columns(self, A: Any, numbers: NDArray[np.integer], B: Any) -> None:
         """Add to some columns."""
-        A.index_add_(1, self._numbers(numbers), B)
+        A.index_add_(1, self.numbers(numbers), B)
 
     def add_product(self, R: Any, rows: slice, columns: slice, A: Any, B: Any, sign: float) -> None:
         """Add ``sign A B`` to a part of R without a copy of it."""

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
+from sparcl.algebra.arrays import Arrays
+from sparcl.algebra.lapack import HOST
 from sparcl.base.arrays import host
-from sparcl.base.checks import check_memory
 from sparcl.base.errors import NumericalError
 from sparcl.base.types import Array
 
@@ -113,9 +113,9 @@ class Factor:
         NumericalError
             When refinement in float32 cannot bring the residual below RESIDUAL_LIMIT of B.
         """
-        if self.on.dtype(B) == np.float64 or 0 in B.shape:
-            return self._substituted(B)
-        return self._refined(B)
+        B = self.on.array(B, self.A.R.dtype)
+        refined = self.on.refines(self.on.dtype(B)) and 0 not in B.shape
+        return self._refined(B) if refined else self._substituted(B)
 
     def inverse(self) -> Any:
         """Return ``A^-1`` (d, d): 2 d^3 flops."""
@@ -162,88 +162,31 @@ class Factor:
         return xp.astype(X, narrow)
 
 
-class Tiles:
+class Tiles(Arrays):
     """The backend of a namespace of the standard (:class:`sparcl.algebra.backend.Backend`)."""
 
-    cached_rows = 4096
     reads_triangle = False
     tile = TILE
 
     def __init__(self, xp: Any, name: str) -> None:
-        self.xp, self.name = xp, name
+        super().__init__(xp, name)
+        self.packed: tuple[int, Any] = (0, None)
 
     def tiles(self, d: int) -> list[slice]:
         """Return the rows of each tile of d."""
         return [slice(i, min(i + self.tile, d)) for i in range(0, d, self.tile)]
 
-    # --- arrays ------------------------------------------------------------------------------
-
-    def array(self, values: Any, dtype: Any = None) -> Any:
-        """Return values as an array here; a NumPy array is always copied."""
-        dtype = getattr(self.xp, dtype) if isinstance(dtype, str) else dtype
-        if isinstance(values, np.ndarray):
-            values = self.xp.asarray(np.ascontiguousarray(values), copy=True)
-        return values if dtype in (None, values.dtype) else self.xp.astype(values, dtype)
-
-    def dtype(self, A: Any) -> np.dtype[Any]:
-        """Return the precision as NumPy calls it."""
-        return np.dtype("float32" if A.dtype == self.xp.float32 else "float64")
-
-    def zeros(self, shape: tuple[int, int], dtype: Any) -> Any:
-        """Return zeros in C order."""
-        return self.xp.zeros(shape, dtype=getattr(self.xp, np.dtype(dtype).name))
-
-    def check_room(self, what: str, shape: tuple[int, int], dtype: Any) -> None:
-        """Raise InputError where the machine has less memory in all."""
-        check_memory(what, shape, dtype)
-
-    def free(self) -> int | None:
-        """Return None: the system decides."""
-        return None
-
-    def laid_out(self, A: Any) -> Any:
-        """Return a copy."""
-        return self.xp.asarray(A, copy=True)
-
-    def take_columns(self, A: Any, numbers: NDArray[np.integer]) -> Any:
-        """Return a copy of some columns."""
-        return self.xp.take(A, self.xp.asarray(numbers), axis=1)
-
-    def set_columns(self, A: Any, numbers: NDArray[np.integer], B: Any) -> None:
-        """Replace some columns, one after the other."""
-        for j, number in enumerate(numbers.tolist()):
-            A[:, number] = B[:, j]
-
-    def add_columns(self, A: Any, numbers: NDArray[np.integer], B: Any) -> None:
-        """Add to some columns, one after the other."""
-        for j, number in enumerate(numbers.tolist()):
-            A[:, number] += B[:, j]
-
-    # --- rows --------------------------------------------------------------------------------
-
-    def squared_lengths(self, H: Any) -> Array:
-        """Return the squared length (n,) of each row, on the host."""
-        return host(self.xp.vecdot(H, H))
-
-    def squared_distances(self, X: Any, Z: Any) -> Any:
-        """Return the squared distances (n, m) by a product: rounding is that of the lengths."""
-        xp = self.xp
-        squares = xp.vecdot(X, X)[:, None] + xp.vecdot(Z, Z)[None, :] - 2 * (X @ Z.T)
-        return xp.maximum(squares, xp.zeros_like(squares))
-
-    def normal_cdf(self, H: Any) -> Any:
-        """Return the normal distribution function of each entry, by way of the host."""
-        return self.array(ndtr(host(H)), H.dtype)
-
-    def order_statistic(self, H: Any, k: int) -> Any:
-        """Return the k-th smallest entry of each row, (n, 1)."""
-        return self.xp.sort(H, axis=1)[:, k : k + 1]
-
     # --- products ----------------------------------------------------------------------------
 
     def product(self, A: Any, B: Any) -> Any:
-        """Return ``A B``."""
-        return A @ B
+        """Return ``A B``, in the wider of two precisions: of A a tile's rows at a time are widened."""
+        wider, n = self.xp.result_type(A, B), A.shape[0]
+        B = self.array(B, wider)
+        if A.dtype == wider or n <= self.tile:
+            return self.array(A, wider) @ B
+        return self.xp.concat([self.array(A[s, :], wider) @ B for s in self.tiles(n)])
+
+    matmul = product
 
     def add_product(self, R: Any, rows: slice, columns: slice, A: Any, B: Any, sign: float) -> None:
         """Add ``sign A B`` to a part of R, in place."""
@@ -271,11 +214,21 @@ class Tiles:
             if s.stop < R.shape[0]:
                 R[s, s.stop :] = R[s.stop :, s].T
 
+    def unpacked(self, triangle: Any, d: int) -> Any:
+        """Return the symmetric matrix of a packed triangle, gathered by :func:`packed_places`: d^2 moves."""
+        if self.packed[0] != d:  # sent once, and not for every session
+            self.packed = d, self.numbers(packed_places(d).ravel())
+        return self.xp.reshape(self.xp.take(triangle, self.packed[1], axis=0), (d, d))
+
     def symmetric_times(self, R: Any, B: Any) -> Any:
         """Return the product: 2 n d^2 flops."""
         return R @ self.array(B, R.dtype)
 
     # --- factors -----------------------------------------------------------------------------
+
+    def refines(self, dtype: np.dtype[Any]) -> bool:
+        """Return whether that is float32."""
+        return dtype == np.float32
 
     @contextmanager
     def factored(
@@ -361,6 +314,15 @@ class Tiles:
                 shift * float(self.squared_lengths(inverse).sum(dtype=np.float64)),
                 shift**2 * float(self.squared_lengths(solved).sum(dtype=np.float64)),
             )
+
+
+def packed_places(d: int) -> NDArray[np.int64]:
+    """Return where each entry (d, d) of a symmetric matrix lies in its rectangular full packed triangle.
+
+    LAPACK unpacks the numbers 0 to d (d + 1) / 2 - 1 on the host, exact in float64.
+    """
+    places = HOST.unpacked(np.arange(d * (d + 1) // 2, dtype=np.float64), d)
+    return places.astype(np.int64)
 
 
 def of(A: Any) -> Tiles:

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
 from sparcl.algebra.backend import host, of
-from sparcl.algebra.memory import check_fit
+from sparcl.algebra.memory import Session, check_fit
 from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_dtype
 from sparcl.base.errors import InputError
-from sparcl.base.state import Shape, renewed
+from sparcl.base.state import Shape, nodes, renewed
 from sparcl.base.types import Array
 from sparcl.learners.summed import Summed
 from sparcl.parts.batch import ROWS, Arrival, Batch
@@ -95,7 +95,7 @@ class Composed(Summed):
         self.head.check(counts)
         weights = self.head.row_weights(columns, old)
         order, cut = self.rule.arrange(columns, self.session)
-        Phi = self.prepare(Phi)
+        Phi = self.prepare(Phi, classes)
         batch = Batch(columns, old, classes, self.session, Phi, self._mapped, weights)
         if self.trust.whole_session:
             self._fix_unit(batch)
@@ -124,20 +124,23 @@ class Composed(Summed):
         solved = self.core.solve(asked)
         self._take(points, solved)
 
-    def prepare(self, Phi: Array) -> Array:
-        """Return transformed rows of Phi (n, d), which fix transform, map and sums in the first session."""
+    def prepare(self, Phi: Array, classes: int = 0) -> Array:
+        """Return transformed rows of Phi (n, d), which fix transform, map and sums in the first session.
+
+        ``classes`` of that session count for the memory that is asked for.
+        """
         Phi = np.asarray(Phi, dtype=self.dtype)
         if self.sums is None:
             self.transform.begin(Phi)
         Phi = self.transform(Phi)
-        self.begin(Phi)
+        self.begin(Phi, classes)
         return Phi
 
-    def begin(self, Phi: Array) -> None:
+    def begin(self, Phi: Array, classes: int = 0) -> None:
         """Fix for good what transformed rows of the first session decide: the map, and the size of all sums."""
         if self.sums is None:
             self.map.begin(Phi)
-            self._begin_sums(Phi.shape[1], len(Phi))
+            self._begin_sums(Phi.shape[1], len(Phi), classes)
 
     def twin(self, rule: Rule, d: int) -> Self:
         """Return a new learner of d features, of the same composition and map, with another rule."""
@@ -181,8 +184,9 @@ class Composed(Summed):
         if not self.points:
             return {}
         ridge = {"ridge": self.points[0][2]} if self.head.takes_ridge else {}
-        refined = None if self.sums is None else self.sums.gram.residual
-        ridge |= {} if refined is None else {"residual": refined}
+        solved = [node.gram for node in (self.sums, *nodes(self.head)) if isinstance(node, Sums)]
+        refined = [gram.residual for gram in solved if gram.residual is not None]
+        ridge |= {"residual": max(refined)} if refined else {}
         parts = (self.core, self.rule, self.head, self.transform, self.map, self.trust)
         return ridge | {k: v for part in parts for k, v in part.report().items()}
 
@@ -205,7 +209,7 @@ class Composed(Summed):
         return next((part.whole_session for part in parts if part.whole_session), "")
 
     def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
-        Phi = self.prepare(Phi)
+        Phi = self.prepare(Phi, classes)
         Batch(columns, len(self.classes), classes, self.session, Phi, self._mapped).add_to(
             self.total
         )
@@ -213,7 +217,7 @@ class Composed(Summed):
     def _add_sums(self, other: Self, columns: NDArray[np.integer], classes: int) -> None:
         if self.sums is None:
             self.transform, self.map = other.transform, other.map
-            self._begin_sums(other.d)
+            self._begin_sums(other.d, classes=classes)
         self.total.grow(classes)
         self.total.merge(other.total, columns)
 
@@ -257,14 +261,11 @@ class Composed(Summed):
         check_lengths(squared_lengths(H), self.total.mean_square)
         return H
 
-    def _begin_sums(self, d: int, rows: int = ROWS) -> None:
+    def _begin_sums(self, d: int, rows: int = ROWS, classes: int = 0) -> None:
         """Begin sums for features d, of which so many rows are mapped at once."""
-        D, size = self.map.output, np.dtype(self.dtype).itemsize
-        rows = rows if self.rule.whole_session else min(rows, ROWS)
-        # the sums, the map, and mapped rows with what makes them
-        check_fit(
-            self.on, lambda M: size * M * (self.rule.matrices * M + d + 2 * rows) + 8 * rows * d, D
-        )
+        D, size, rule = self.map.output, np.dtype(self.dtype).itemsize, self.rule
+        rows = rows if rule.whole_session else min(rows, ROWS)
+        check_fit(self.on, Session(d, rows, classes, size, rule.matrices, rule.squares), D)
         self.core.begin(d if self.map.keeps_features else D, self.dtype, self.on)
         self.sums = Sums(D, self.dtype, self.on)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.class_sums import ClassSums
+from sparcl.algebra.class_sums import ClassSums, PlacedSums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
 from sparcl.parts.batch import Arrival
@@ -14,7 +14,9 @@ from sparcl.parts.transforms import Identity
 
 
 def learn_sums(
-    learner: Composed, labels: Sequence[int] | NDArray[np.integer], sums: ClassSums
+    learner: Composed,
+    labels: Sequence[int] | NDArray[np.integer],
+    sums: ClassSums | PlacedSums,
 ) -> None:
     """Learn the next session: all samples of ``labels``, classes that are new.
 
@@ -44,7 +46,7 @@ def learn_sums(
         )
     try:
         arriving = sums.of(labels)
-        learner.begin(np.zeros((0, sums.d)))
+        learner.begin(np.zeros((0, sums.d)), len(labels))
         classes, total = old + len(labels), learner.total
         if learner.rule.relative:
             learner.rule.fix(learner.head.unit(arriving.mean_square))

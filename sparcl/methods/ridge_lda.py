@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
 from sparcl.algebra.backend import host, like
+from sparcl.algebra.memory import Session, check_fit
 from sparcl.algebra.paired import Paired, spread
 from sparcl.algebra.ridge import predicted_accuracy
 from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
@@ -121,6 +122,8 @@ class RidgeLda(Learner):
         X = self._transformed(Phi)
         if self.session == 0:
             self.map.begin(X)
+            need = Session(X.shape[1], ROWS, classes, size=8, matrices=3)
+            check_fit(self.on, need, self.map.output)
             self.total, self.fitted, self.held = (
                 Sums(self.map.output, on=self.on) for _ in range(3)
             )

@@ -103,6 +103,11 @@ def solver(config: Settings, name: str) -> Spec:
     return {} if device == "cpu" or host_only(learner) else {"device": device}
 
 
+def gpus(config: Settings, name: str) -> int | None:
+    """Return how many GPUs a method's job asks for: one where it may compute on a card, else nothing is asked."""
+    return 1 if solver(config, name).get("device") in ("cuda", "auto") else None
+
+
 def data(config: Settings, suite: str) -> Spec:
     """Return what happens to the features of a suite before a learner sees them."""
     block = config["suites"][suite]

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl import methods
-from sparcl.algebra.class_sums import ClassSums
+from sparcl.algebra import backend
+from sparcl.algebra.class_sums import ClassSums, PlacedSums
+from sparcl.algebra.memory import check_free
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
 from sparcl.learners.from_sums import learn_sums, needs_rows
@@ -35,8 +37,23 @@ def learner(method: str, hyper: dict[str, Any], device: str = "cpu") -> Composed
     return built
 
 
+def placed(sums: ClassSums, Phi: Array, device: str) -> tuple[PlacedSums, Array]:
+    """Send sums and test rows Phi (n, d) to a device once, for every order, ridge and threshold of a sweep.
+
+    Raises
+    ------
+    InputError
+        When there is no such device, or too little memory is free there for the sums, or for the rows and
+        a copy of them in an order's places.
+    """
+    on = backend.named(device)
+    there = sums.placed(on)
+    check_free(on, f"{len(Phi):,} test rows", 2 * Phi.size * np.dtype(np.float64).itemsize)
+    return there, on.array(Phi, "float64")
+
+
 def correct(
-    sums: ClassSums,
+    sums: ClassSums | PlacedSums,
     Phi: Array,
     y: NDArray[np.integer],
     sessions: Sequence[NDArray[np.integer]],
@@ -46,7 +63,8 @@ def correct(
 
     Parameters
     ----------
-    sums : of the training samples; Phi (n, d), y (n,) : test samples, prepared as those were
+    sums : of the training samples; Phi (n, d), y (n,) : test samples, prepared as those were.  Where several
+        orders are run, both are what :func:`placed` gave
     sessions : classes of each session
 
     Returns
@@ -61,7 +79,8 @@ def correct(
     # test samples by the class's place: those of the classes seen are the first
     rows = np.argsort(position, kind="stable")[np.count_nonzero(position < 0) :]
     position = position[rows]
-    H = fitted.place(np.asarray(Phi, dtype=np.float64)[rows])  # once for all sessions and points
+    on = fitted.on
+    H = on.take_rows(on.array(Phi, "float64"), rows)  # once for all sessions and points
     result: dict[tuple[int, int], NDArray[np.int64]] = {}
     for t, classes in enumerate(sessions):
         learn_sums(fitted, classes, sums)

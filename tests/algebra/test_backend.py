@@ -311,3 +311,35 @@ def test_a_missing_card_or_package_is_told(monkeypatch: pytest.MonkeyPatch) -> N
     assert backend.named("auto") is lapack.HOST
     with pytest.raises(InputError, match="needs torch and array_api_compat"):
         backend.named("cuda")
+
+
+def test_the_residual_is_the_largest_since_rows_were_added(on) -> None:
+    rng = np.random.default_rng(4)
+    H = rng.standard_normal((70, 60)).astype(np.float32)
+    R, B = Gram(60, "float32", on), on.array(rng.standard_normal((60, 5)).astype(np.float32))
+    R.add(on.array(H))
+    found = []
+    for shift in (0.01, 1e4):
+        with R.factored(shift) as factor:
+            factor.solve(B)
+            found.append(factor.residual)
+    assert R.refines == (on is not lapack.HOST)
+    if on is lapack.HOST:
+        assert found == [None, None] and R.residual is None
+    else:
+        assert R.residual == max(found) > min(found)
+        R.add(on.array(H[:3]))
+        assert R.residual is None
+    assert not Gram(3, "float64", on).refines
+
+
+def test_tf32_is_off_whatever_was_set_before() -> None:
+    import torch
+
+    before = torch.backends.cuda.matmul.allow_tf32
+    try:
+        torch.backends.cuda.matmul.allow_tf32 = True
+        tensors.Tensors("cpu")
+        assert not torch.backends.cuda.matmul.allow_tf32
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before

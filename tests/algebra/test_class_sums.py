@@ -1,12 +1,13 @@
 """Sums of each class: what they hold, how they merge, and that a sweep of them is the learner itself."""
 
+import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sparcl import methods
-from sparcl.algebra import linalg
+from sparcl.algebra import backend, lapack, linalg, tensors, tiles
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
@@ -338,3 +339,89 @@ def test_a_ridge_that_is_too_small_is_an_error(ridges: int) -> None:
         learn_sums(fitted, [0, 1, 2], summed(Phi, np.arange(3), 3))
     with pytest.raises(NumericalError, match="build a new learner"):
         learn_sums(fitted, [0, 1, 2], summed(Phi, np.arange(3), 3))
+
+
+# --- on a device ----------------------------------------------------------------------------------
+
+
+def test_placed_sums_are_those_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows alone, triangles alone, and both; torch and the strict namespace."""
+    monkeypatch.setattr(tiles.Tiles, "tile", 7)
+    strict = tiles.Tiles(array_api_strict, "array_api_strict")
+    for d in (24, 9):
+        Phi, y = drawn(11, 150, d, 9)
+        y[y == 5] = np.where(np.arange(np.sum(y == 5)) < 4, 5, 4)  # few enough to stay rows
+        sums = summed(Phi, y, 9)
+        expected = sums.of([5, 2, 7])
+        for on in (backend.named("torch-cpu"), strict):
+            there = sums.placed(on)
+            found = there.of([5, 2, 7])
+            assert (there.d, there.classes) == (d, 9) and found.gram.on.name == on.name
+            same(backend.host(found.R), expected.R)
+            same(backend.host(found.C), expected.C)
+            assert np.array_equal(found.counts, expected.counts)
+            same(backend.host(there.of([5, 2, 7]).R), expected.R)  # reading changed nothing
+            with pytest.raises(InputError, match="name each once"):
+                there.of([0, 0])
+    assert sums.placed(lapack.HOST).sums is sums.sums  # no copy
+
+
+@pytest.mark.parametrize("entry", [(0, 0), (3, 1), (1, 3), (6, 5)])
+@pytest.mark.parametrize("d", [7, 8])
+def test_a_packed_triangle_is_unpacked_entry_by_entry(d: int, entry: tuple[int, int]) -> None:
+    """Against LAPACK's description of the format: columns of a rectangle, the tail turned over."""
+    n1 = d - d // 2
+    i, j = max(entry), min(entry)
+    tall = d if d % 2 else d + 1
+    shift = 1 - d % 2
+    place = (i + shift) + j * tall if j < n1 else (j - n1) + (i - n1 + d % 2) * tall
+    assert tiles.packed_places(d)[entry] == place
+
+
+def test_a_sweep_sends_its_sums_and_test_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    d, classes = 24, 9
+    (Phi, y), (probe, labels) = drawn(5, 500, d, classes), drawn(6, 200, d, classes)
+    sums, sent = summed(Phi, y, classes), []
+    send = tensors.Tensors.array
+
+    def array(self, values, dtype=None):
+        if isinstance(values, np.ndarray):
+            sent.append(values.size)
+        return send(self, values, dtype)
+
+    monkeypatch.setattr(tensors.Tensors, "array", array)
+    numbered, numbers = [], tensors.Tensors.numbers
+    monkeypatch.setattr(
+        tensors.Tensors, "numbers", lambda self, v: numbered.append(v.size) or numbers(self, v)
+    )
+    monkeypatch.setattr(backend.named("torch-cpu"), "packed", (0, None))
+    data = sweep.placed(sums, probe, "torch-cpu")
+    assert sum(sent) * 8 == sums.nbytes - sums.counts.nbytes + probe.nbytes
+    sent.clear()
+    for number in (1993, 7, 8):
+        sessions = stream.split_sessions(stream.class_order(number, classes), 4)
+        there, here = (sweep.learner("sparcl", GRID, device) for device in ("torch-cpu", "cpu"))
+        found = sweep.correct(*data, labels, sessions, there)
+        expected = sweep.correct(sums, probe, labels, sessions, here)
+        assert all(np.array_equal(found[point], expected[point]) for point in expected)
+        same(there.weights, here.weights, 1e-8)
+    # no matrix of sums and no test row goes there again; how a triangle is packed goes once
+    assert max(sent, default=0) < d * d
+    assert numbered.count(d * d) == 1 and max(numbered) == d * d
+
+
+def test_a_sweep_that_does_not_fit_is_refused_before_anything_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Phi, y = drawn(5, 500, 24, 9)
+    sums = summed(Phi, y, 9)
+    monkeypatch.setattr(tensors.Tensors, "array", None)  # nothing may be sent
+    monkeypatch.setattr(tensors.Tensors, "free", lambda self: sums.nbytes - 1)
+    with pytest.raises(
+        InputError, match=r"Sums of 9 classes need .* GiB on torch-cpu, and .* free"
+    ):
+        sweep.placed(sums, Phi, "torch-cpu")
+    monkeypatch.undo()
+    monkeypatch.setattr(tensors.Tensors, "free", lambda self: 2 * Phi.nbytes - 1)
+    with pytest.raises(InputError, match=f"{len(Phi)} test rows need"):
+        sweep.placed(sums, Phi, "torch-cpu")

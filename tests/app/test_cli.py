@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 import pytest
 
+from sparcl.algebra.tensors import Tensors
 from sparcl.app.cli import main
 from sparcl.app.model import Model
 from sparcl.base.rows import prepared, unit
@@ -238,7 +239,7 @@ def test_every_command_of_the_guide_runs(
 def test_a_model_of_another_device_is_the_same_and_goes_on_here(
     written: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, second = written("first", 1), written("second", 2)
+    first, second = written("first.h5", 1), written("second.h5", 2)
     torch = ["--device", "torch-cpu"]
     assert main(["fit", *ACIL, "--features", first, "--out", "there.npz", *torch]) == 0
     assert main(["fit", *ACIL, "--features", first, "--out", "here.npz"]) == 0
@@ -254,9 +255,50 @@ def test_a_model_of_another_device_is_the_same_and_goes_on_here(
         if name == "there":
             expected = shown
     assert shown == expected
+    for name, device in (("there", torch), ("here", [])):
+        parts = ["a.npz", "b.npz"]
+        for path, part in zip((first, second), parts, strict=True):
+            assert main(["fit", *ACIL, "--features", path, "--out", part, *device]) == 0
+        assert main(["merge", *parts, "--out", f"{name}.npz", *device]) == 0
+        table = ["--features", second, "--out", f"{name}.csv"]
+        assert main(["predict", f"{name}.npz", *table, *device]) == 0
+    same(learner_of("there.npz"), learner_of("here.npz"))
+    tables = [Path(f"{name}.csv").read_text().splitlines() for name in ("there", "here")]
+    labels = [[row.split(",")[2] for row in table] for table in tables]
+    assert len(tables[0]) == 91 and labels[0] == labels[1]
     assert main(["fit", "--method", "ncm", "--features", first, "--out", "no.npz", *torch]) == 2
     assert "Method 'ncm': NearestClassMean cannot run on torch-cpu" in capsys.readouterr().err
     assert not Path("no.npz").exists()
+
+
+def test_a_block_goes_to_the_device_before_the_next_is_read(
+    written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A card takes what it is asked and works while the host reads on: rows travel once, in blocks."""
+    monkeypatch.setattr(store, "ROWS", 16)
+    path, events = written("train.h5", 1), []
+    blocks, array, update = store.blocks, Tensors.array, Tensors.rank_update
+
+    def read(*arguments, **options):
+        for Phi, y in blocks(*arguments, **options):
+            events.append(("read", len(Phi)))
+            yield Phi, y
+
+    def sent(self, values, dtype=None):
+        if isinstance(values, np.ndarray) and values.shape[1:] == (12,) and len(values) > 2:
+            events.append(("sent", len(values)))
+        return array(self, values, dtype)
+
+    def summed(self, R, X, sign):
+        events.append(("summed", X.shape[0]))
+        update(self, R, X, sign)
+
+    monkeypatch.setattr(store, "blocks", read)
+    monkeypatch.setattr(Tensors, "array", sent)
+    monkeypatch.setattr(Tensors, "rank_update", summed)
+    run("fit", *ACIL, "--features", path, "--out", "m.npz", "--device", "torch-cpu")
+    sizes = [16] * 5 + [10]
+    assert events == [(what, n) for n in sizes for what in ("read", "sent", "summed")]
 
 
 def test_as_a_program(written: Callable[..., str]) -> None:

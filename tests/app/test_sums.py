@@ -367,6 +367,24 @@ def test_the_commands_are_the_library(
     assert len({tuple(row["correct"]) for row in found}) > 1
 
 
+def test_a_sweep_on_a_device_is_that_of_the_cpu_and_sends_its_sums_once(
+    written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["sums", "--features", written("1.h5", 1), "--out", "c.npz"]) == 0
+    written("test.h5", 3, split="test")
+    grid = ["--method", "sparcl", "--ridge", "0.1", "1", "--tau", "0.5", "0.9"]
+    order = ["--orders", "4", "5", "6", "--sessions", "3"]
+    common = ["sweep", "c.npz", "--features", "test.h5", *grid, *order]
+    assert main([*common, "--out", "here.json"]) == 0
+    placed, places = ClassSums.placed, []
+    monkeypatch.setattr(
+        ClassSums, "placed", lambda self, on: places.append(on.name) or placed(self, on)
+    )
+    assert main([*common, "--out", "there.json", "--device", "torch-cpu"]) == 0
+    assert places == ["torch-cpu"]
+    assert Path("there.json").read_bytes() == Path("here.json").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -1,21 +1,27 @@
 """Learners on another device: the outcomes and states of the CPU, from the code that runs on a card."""
 
+import weakref
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from reference.streams import Session
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparcl import methods
-from sparcl.algebra import backend, tensors, tiles
+from sparcl.algebra import backend, memory, tensors, tiles
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.base.state import nodes
 from sparcl.features import store
+from sparcl.learners import composed
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
+from sparcl.parts.catalogue import PARTS
+from sparcl.parts.heads.ridge import MANY
 from sparcl.protocol import experiment, stream
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,6 +149,72 @@ def test_float32_reports_the_residual_of_its_refinement(
     assert "residual" not in wide.report()
 
 
+HEADS: dict[str, tuple[str, dict[str, Any]]] = {
+    head: ("compose", {"head": head, "ridge": 0.1, "map": {"random": {"width": 20}}})
+    for head in PARTS["head"]
+}
+IN_FLOAT32 = HEADS | {
+    case: (name, hyper)
+    for case, (name, hyper) in COMPOSITIONS.items()
+    if "dtype" in methods.hyperparameters(name)
+}
+
+
+@pytest.mark.parametrize("case", IN_FLOAT32)
+def test_float32_has_the_states_of_the_cpu_and_nearly_the_scores_of_float64(
+    case: str, stream: list[Session], probe: np.ndarray
+) -> None:
+    name, hyper = IN_FLOAT32[case]
+    ours, alike = (
+        fitted(name, hyper | {"dtype": "float32"}, stream, device)
+        for device in ("torch-cpu", "cpu")
+    )
+    wide = fitted(name, hyper, stream, "cpu")
+    a, b = ours.state(), alike.state()
+    assert a.keys() == b.keys()
+    for key in a:
+        if isinstance(a[key], np.ndarray):
+            assert (a[key].dtype, a[key].shape) == (b[key].dtype, b[key].shape), key
+    scores = wide.logits(probe)
+    np.testing.assert_allclose(ours.logits(probe), scores, rtol=0, atol=2e-3 * np.abs(scores).max())
+
+
+def test_many_ridges_in_float32_are_refined_each(stream: list[Session]) -> None:
+    """One decomposition for all would leave no residual to look at."""
+    ridges = np.geomspace(0.01, 1.0, MANY).tolist()
+    ours = fitted("acil", {"ridge": ridges, "dtype": "float32"}, stream, "torch-cpu")
+    wide = fitted("acil", {"ridge": ridges}, stream, "cpu")
+    assert 0 < ours.report()["residual"] <= 1.2e-7
+    for found, expected in zip(ours.solutions, wide.solutions, strict=True):
+        np.testing.assert_allclose(found.numpy(), expected, atol=1e-4 * np.abs(expected).max())
+
+
+def test_a_covariance_that_is_frozen_reports_its_residual(stream: list[Session]) -> None:
+    head = {"shrunk-covariance": {"covariance": "frozen"}}
+    hyper = {"head": head, "ridge": 1e-3, "dtype": "float32"}
+    assert 0 < fitted("compose", hyper, stream, "torch-cpu").report()["residual"] <= 1.2e-7
+
+
+def test_float32_changes_at_most_two_of_ten_thousand_predictions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tiles.Tiles, "tile", 512)
+    folder = ROOT / "data/features/cifar-100-150/efficientnet-lite0"
+    train, test = (store.read(folder / f"{split}.h5") for split in ("train", "test"))
+    Phi = unit(train.features)
+    rows = np.concatenate([unit(test.features), Phi[:5000]])
+    taken = np.arange(len(Phi)) % 3 == 0  # of every class
+    for name, hyper in (("ranpac", {"width": 500}), ("acil", {"ridge": 2e-4})):
+        predicted, reports = [], []
+        for device, dtype in (("cpu", "float64"), ("torch-cpu", "float32")):
+            sessions = [(Phi[taken], train.labels[taken])]
+            learner = fitted(name, hyper | {"dtype": dtype}, sessions, device)
+            predicted.append(learner.predict(rows))
+            reports.append(learner.report())
+        assert len(rows) == 10_000 and np.count_nonzero(predicted[0] != predicted[1]) <= 2
+        assert 0 < reports[1]["residual"] <= 1.2e-7 and "residual" not in reports[0]
+
+
 @pytest.mark.parametrize("name", [name for name in methods.names() if methods.host_only(name)])
 def test_a_method_that_cannot_says_why(name: str) -> None:
     with pytest.raises(InputError, match=f"Method {name!r}: .* cannot run on torch-cpu: its steps"):
@@ -165,7 +237,9 @@ def test_what_does_not_fit_is_refused_before_work_starts(
         )
 
 
-def test_counts_on_real_features_are_those_of_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_and_weights_on_real_features_are_those_of_the_cpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(tiles.Tiles, "tile", 512)
     folder = ROOT / "data/features/cub-50/efficientnet-lite0"
     read = [store.read(folder / f"{split}.h5") for split in ("train", "test")]
@@ -182,8 +256,63 @@ def test_counts_on_real_features_are_those_of_the_cpu(monkeypatch: pytest.Monkey
         assert found["correct"] == expected["correct"]
         assert found["hyper"] == expected["hyper"] and "device" not in found["hyper"]
         assert found["diagnostics"][-1] == pytest.approx(expected["diagnostics"][-1], rel=1e-6)
+        parts = [train.rows(classes) for classes in sessions]
+        rows = [(part.features, part.labels) for part in parts]
+        there, here = (fitted(name, hyper, rows, device) for device in ("torch-cpu", "cpu"))
+        assert isinstance(there, Composed) and isinstance(here, Composed)
+        scale = np.abs(here.weights).max()
+        np.testing.assert_allclose(there.weights, here.weights, rtol=0, atol=1e-8 * scale)
 
 
 def stream_of(test: experiment.Split) -> list[np.ndarray]:
     """Return the classes of two sessions: two are enough to hold old columns."""
     return stream.split_sessions(stream.class_order(1993, int(test.labels.max()) + 1), 2)
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+class Peak(TorchDispatchMode):
+    """Bytes of all tensors that live at once, from the first operation on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.live: dict[int, int] = {}
+        self.most = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        result = function(*arguments, **(options or {}))
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(tensor, torch.Tensor):
+                storage = tensor.untyped_storage()
+                place = storage._cdata
+                if place not in self.live:
+                    self.live[place] = storage.nbytes()
+                    weakref.finalize(storage, self.live.pop, place, None)
+        self.most = max(self.most, sum(self.live.values()))
+        return result
+
+
+@pytest.mark.parametrize(
+    ("name", "hyper"),
+    [
+        ("ranpac", {"ridge": 1.0}),
+        ("ranpac", {"ridge": 1.0, "dtype": "float32"}),
+        ("ranpac", {"dtype": "float32"}),
+        ("flycl", {"grid": [1.0, 100.0], "dtype": "float32"}),
+    ],
+)
+def test_a_session_takes_no_second_matrix_and_no_more_than_was_asked_for(
+    name: str, hyper: dict[str, Any], stream: list[Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    M, tile, needs = 600, 32, []
+    monkeypatch.setattr(tiles.Tiles, "tile", tile)
+    monkeypatch.setattr(memory, "TILE", tile)
+    monkeypatch.setattr(composed, "check_fit", lambda on, need, width: needs.append(need(width)))
+    learner = methods.build(name, device="torch-cpu", width=M, **hyper)
+    peak = Peak()
+    with peak:
+        learner.fit_session(*stream[0])
+    size = 4 if "dtype" in hyper else 8
+    assert M**2 * size < peak.most <= needs[0]
+    assert needs[0] < 2 * M**2 * size  # an estimate that is generous would refuse what fits

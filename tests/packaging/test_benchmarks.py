@@ -93,7 +93,7 @@ def gpu(methods, monkeypatch: pytest.MonkeyPatch):
 def test_every_table_of_the_gpu_is_made_at_small_sizes(gpu, capsys: pytest.CaptureFixture) -> None:
     gpu.main(["--small", "--device", "torch-cpu"])
     tables = [part.splitlines() for part in capsys.readouterr().out.split("\n\n")[1:-1]]
-    assert len(tables) == 7
+    assert len(tables) == 8
     for head, line, *rows in tables:
         assert rows and set(line) == {"|", "-"}
         assert {row.count("|") for row in rows} == {head.count("|")}

@@ -40,6 +40,17 @@ def test_a_device_is_told_where_it_is_not_the_cpu_and_the_method_can_use_it(
     assert specs.solver(config, "ncm") == {}
 
 
+@pytest.mark.parametrize(
+    ("device", "asked"), [("cpu", None), ("cuda", 1), ("auto", 1), ("torch-cpu", None)]
+)
+def test_a_gpu_is_asked_for_where_a_job_may_compute_on_one(
+    device: str, asked: int | None, config: Settings
+) -> None:
+    config["solver"]["device"] = device
+    assert specs.gpus(config, "ranpac") == asked
+    assert specs.gpus(config, "ncm") is None
+
+
 def test_names_of_grids_become_lists_in_parts_too(config: Settings) -> None:
     spec = specs.method(config, "flycl-official")
     assert spec["hyper"]["grid"] == config["grids"]["fly-cl"] == [1e6, 1e7, 1e8, 1e9]

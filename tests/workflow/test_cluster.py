@@ -147,6 +147,13 @@ def test_runs_on_a_gpu_ask_for_one_and_other_runs_do_not(clone: Path) -> None:
     on_gpu = {rule for rule, text in asked.items() if re.search(r"\bgpu=1\b", text)}
     assert on_gpu == {"run_method", "select_hyper"} & set(asked) and "run_method" in on_gpu
     assert all("slurm_partition=gpu" in asked[rule] for rule in on_gpu)
+    runs = re.findall(r"^ *rule run_method:\n(?: .*\n)*", plan.stdout, re.MULTILINE)
+    jobs_of = {
+        (re.search(r"method=([\w-]+)", run)[1], "gpu=" in run)  # type: ignore[index]
+        for run in runs
+    }
+    methods = {method for method, _ in jobs_of}
+    assert "ncm" in methods and jobs_of == {(m, m != "ncm") for m in methods}
 
 
 def test_a_shard_of_an_extraction_asks_for_a_gpu_too(clone: Path) -> None:

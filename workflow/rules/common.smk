@@ -63,10 +63,6 @@ SUMMED = [m for m, block in config["methods"].items() if "sums" in block]
 FITTED = [m for m in config["methods"] if m not in SUMMED]
 
 
-# What a job asks for that may compute on a GPU; the CPU needs no resource.
-ON_GPU = {"gpu": 1} if config["solver"]["device"] in ("cuda", "auto") else {}
-
-
 def method_code(script, method, *modules):
     """Return the code of one method's jobs: another method's file is not among it."""
     learner = methods.module_name(config["methods"][method]["learner"])

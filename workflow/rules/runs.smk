@@ -44,7 +44,7 @@ rule select_hyper:
         "../envs/core.yaml"
     threads: 1
     resources:
-        **ON_GPU,
+        gpu=lambda w: specs.gpus(config, w.method),
     params:
         spec=lambda w: specs.selection(config, w.method)
         | specs.data(config, w.suite)
@@ -75,7 +75,7 @@ rule run_method:
         "../envs/core.yaml"
     threads: 1
     resources:
-        **ON_GPU,
+        gpu=lambda w: specs.gpus(config, w.method),
     params:
         spec=lambda w: specs.method(config, w.method)
         | specs.data(config, w.suite)

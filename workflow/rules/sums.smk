@@ -71,7 +71,7 @@ rule run_from_sums:
         "../envs/core.yaml"
     threads: 1
     resources:
-        **ON_GPU,
+        gpu=lambda w: specs.gpus(config, w.method),
     params:
         spec=lambda w: specs.method(config, w.method)
         | specs.data(config, w.suite)

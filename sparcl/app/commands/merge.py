@@ -19,6 +19,7 @@ def add(commands: Any) -> None:
         "that of one fit on all of them. Only methods whose state is a sum can be merged.",
     )
     parser.add_argument("models", nargs="+", type=Path, metavar="MODEL.npz")
+    arguments.add_device(parser)
     arguments.add_out(parser)
     parser.set_defaults(run=run)
 
@@ -29,6 +30,7 @@ def run(chosen: argparse.Namespace) -> None:
         raise InputError("A sum needs two models or more.")
     check_once(chosen.models)
     (_, first), *others = [(str(path), Model.load(path)) for path in chosen.models]
+    first.move(chosen.device)
     first.merge(others)
     first.save(chosen.out)
     print(first.described(chosen.out))

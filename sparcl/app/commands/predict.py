@@ -25,11 +25,14 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="feature files (h5), or features (n, d) in npy, npz, pt, safetensors, csv or parquet files",
     )
+    arguments.add_device(parser)
     arguments.add_out(parser, "FILE.csv", "where labels and scores are written")
     parser.set_defaults(run=run)
 
 
 def run(chosen: argparse.Namespace) -> None:
     """Write labels and scores of feature files or arrays."""
-    samples = predicting.predict(Model.load(chosen.model), chosen.features, chosen.out)
+    model = Model.load(chosen.model)
+    model.move(chosen.device)
+    samples = predicting.predict(model, chosen.features, chosen.out)
     print(f"{chosen.out}: labels and scores of {samples} samples")

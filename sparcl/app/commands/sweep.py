@@ -55,6 +55,7 @@ def run(chosen: argparse.Namespace) -> None:
         )
     grid |= {"ridge": chosen.ridge}
     grid |= {} if chosen.tau is None else {"tau": chosen.tau}
+    placed = sweep.placed(summed.sums, Phi, chosen.device)
     records = []
     print(f"{'order':>6}  {'ridge':>8}  {'tau':>6}  {'A_bar':>7}  {'A_last':>7}")
     for number in chosen.orders:
@@ -64,7 +65,7 @@ def run(chosen: argparse.Namespace) -> None:
         core = fitted.core
         counts = np.bincount(y, minlength=len(order))[order]
         session = np.repeat(np.arange(len(sessions)), [len(classes) for classes in sessions])
-        for (i, j), correct in sweep.correct(summed.sums, Phi, y, sessions, fitted).items():
+        for (i, j), correct in sweep.correct(*placed, y, sessions, fitted).items():
             A_t = metrics.session_accuracy(correct, counts, session)
             ridge = fitted.rule.grid[i]
             tau = core.basis.rules()[j].tau if isinstance(core, Core) else None

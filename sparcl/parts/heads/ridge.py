@@ -31,8 +31,12 @@ class Ridge(Head):
             return A.solve(sums.C), None
 
     def solve_all(self, sums: Sums, values: list[float]) -> list[Solution]:
-        """Return the solution at every ridge; many of them from ``R = U diag(s) U^T``, O(D^3) once."""
-        if len(values) < MANY:
+        """Return the solution at every ridge; many of them from ``R = U diag(s) U^T``, O(D^3) once.
+
+        Where solutions by a factor are refined, every ridge has its own: one from eigenvectors in float32
+        has no residual that anybody looked at.
+        """
+        if len(values) < MANY or sums.gram.refines:
             return super().solve_all(sums, values)
         values = [self.effective(value, sums.counts) for value in values]
         s, U = descending_eigh(sums.R)

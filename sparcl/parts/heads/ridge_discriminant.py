@@ -45,7 +45,7 @@ class RidgeDiscriminant(Head):
         """Return W (D, c) and b (c,) at a ridge."""
         pair = Paired.of(sums, value)
         on = sums.gram.on
-        inner = host((sums.C / on.array(np.sqrt(sums.counts))).T @ pair.V)
+        inner = host(on.matmul((sums.C / on.array(np.sqrt(sums.counts))).T, pair.V))
         scatter = host(pair.V.T @ sums.gram.times(pair.V) + value * (pair.V.T @ pair.V))
         B, b = self._summed(pair, scatter - inner.T @ inner, sums.n)
         return on.laid_out(product(pair.V, on.array(B))), on.array(b)

@@ -36,6 +36,7 @@ class Folds(Rule):
     folds: int = 4
     relative: bool = False
     compares_cores: ClassVar[bool] = False
+    squares: ClassVar[int] = 1
     needs_targets = True  # scores are those of a ridge
     whole_session: ClassVar[str] = "its rule looks at each session (a number does not)"
     kept: ClassVar[dict[str, Shape | None]] = {"unit": None, "losses": None}

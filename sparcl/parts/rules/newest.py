@@ -60,6 +60,7 @@ class Newest(OfSession):
     grid: tuple[float, ...]
     holdout: HoldOut = field(default_factory=HoldOut)
     relative: bool = False
+    squares: ClassVar[int] = 1
     whole_session: ClassVar[str] = "the rule 'newest' looks at each session (a number does not)"
 
     def arrange(
@@ -80,6 +81,7 @@ class CrossValidated(OfSession):
 
     grid: tuple[float, ...]
     relative: bool = False
+    squares: ClassVar[int] = 5  # K, and of a candidate its shift, factor and inverse
     whole_session: ClassVar[str] = "the rule 'gcv' looks at each session (a number does not)"
 
     def _losses(self, H: Array, Y: Array, cut: int, values: Array) -> Array:

@@ -58,6 +58,7 @@ class Rule(Stateful):
     compares_cores : whether it can choose among several cores
     needs_targets : whether it judges scores by their distance to one-hot targets
     matrices : sums R that are kept, those of the learner among them
+    squares : matrices (n, n) of a session's n rows, or (D, D) of fewer coordinates, that a choice takes besides
     """
 
     grid: tuple[float, ...]
@@ -67,6 +68,7 @@ class Rule(Stateful):
     compares_cores: ClassVar[bool] = True
     needs_targets: bool = False
     matrices: ClassVar[int] = 1
+    squares: ClassVar[int] = 0
     kept: ClassVar[dict[str, Shape | None]] = {"unit": None}
 
     def __post_init__(self) -> None:
