@@ -115,7 +115,7 @@ def test_every_write_of_a_list_may_fail(tmp_path, monkeypatch):
     for fault in each(folder, disk.steps, map(len, expected.values())):
         for name in expected:
             (tmp_path / name).write_text("old")
-        with fault, pytest.raises(OutputError, match="list.txt"):
+        with fault, pytest.raises(OutputError, match=r"list\.txt"):
             splits.write(folder / "list.txt", split)
         left = tree(folder)
         assert left.keys() == expected.keys()
