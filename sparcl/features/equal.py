@@ -40,7 +40,7 @@ def _marks(features: np.ndarray) -> NDArray[np.uint64]:
     words = rows.view(f"u{next(word for word in (8, 4, 2, 1) if size % word == 0)}")
     weights = generator("marks of rows").integers(2**64, size=words.shape[1], dtype=np.uint64)
     weights |= np.uint64(1)
-    found = np.empty(len(rows), dtype=np.uint64)
+    found: NDArray[np.uint64] = np.empty(len(rows), dtype=np.uint64)
     step = max(1, BLOCK // words.shape[1])
     for first in range(0, len(rows), step):
         part = words[first : first + step].astype(np.uint64, copy=False)
