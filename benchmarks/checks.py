@@ -1,107 +1,156 @@
-"""What do the checks of numbers and seals cost?  A run with them and one without, by turns, in one process.
+"""What share of the default suite's jobs do its checks take?  Each job once, in this process, with a stopwatch a check.
 
-    python benchmarks/checks.py                      # CUB-50 and CIFAR-100, about two minutes
-    python benchmarks/checks.py --repeats 3 cub-50
+    python benchmarks/checks.py                      # all methods of the suite on its four data sets: minutes
+    python benchmarks/checks.py --methods ncm sparcl --datasets cub-50
 
-Processor time of what a job of the default suite does between its features and its record: the sessions, the scores,
-and the order and the record with their seals.  Reading the features and their hashes is not among it.
+Both sides are processor time of one pass: of a job's script from its first file to its record (a run, and the selection
+of the method that selects), and of the checks within it.  What the machine does meanwhile falls on both.  A job's
+interpreter and its imports, about 0.4 s more, are left out, which makes every share larger than it is.
 """
 
 import argparse
+import importlib.util
+import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-import numpy as np
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"  # as the workflow's jobs; before numpy is there
 
-from sparcl.base import sealed
-from sparcl.base.rows import unit
-from sparcl.features import store
-from sparcl.protocol import experiment, stream
+from sparcl.pipeline import configuration, paths, specs  # noqa: E402
 
-# Each check, where it is called from, and what stands for it.
-NOTHING: Callable[..., None] = lambda *_: None  # noqa: E731
-SCORES: Callable[[Any], Any] = lambda scores: scores  # noqa: E731
-CHECKS = {
-    "sparcl.learners.checks._check_range": NOTHING,
-    "sparcl.learners.learner.check_learned": NOTHING,
-    "sparcl.learners.learner.check_scores": SCORES,
-    "sparcl.learners.composed.check_lengths": NOTHING,
-    "sparcl.algebra.sums.check_lengths": NOTHING,
-    "sparcl.base.sealed.seal": lambda _: "",
-}
-METHODS = {"ncm": {}, "acil": {"ridge": 0.1}, "sparcl": {"ridge": 0.1, "tau": 0.95}}
-
-
-@contextmanager
-def without() -> Iterator[None]:
-    """Replace every check by nothing."""
-    patches = []
-    for name, stand_in in CHECKS.items():
-        module, _, function = name.rpartition(".")
-        patches.append(mock.patch.object(import_module(module), function, stand_in))
-    for patch in patches:
-        patch.start()
-    try:
-        yield
-    finally:
-        for patch in patches:
-            patch.stop()
+SCRIPTS = Path(__file__).parents[1] / "workflow/scripts"
+# Each check, by the name under which it is called; none is called by another.
+CHECKS = (
+    "sparcl.learners.checks._check_range",
+    "sparcl.learners.learner.check_learned",
+    "sparcl.learners.learner.check_scores",
+    "sparcl.learners.composed.check_lengths",
+    "sparcl.algebra.sums.check_lengths",
+    "sparcl.base.sealed.seal",
+    "sparcl.features.matching.check_path",
+    "sparcl.features.matching.check_pair",
+    "sparcl.features.equal.repeated",  # of files whose manifest counts duplicates
+)
 
 
-def job(
-    train: experiment.Split, test: experiment.Split, classes: int, method: str, folder: Path
-) -> float:
-    """Return the seconds of processor that a run takes, from its order to its record."""
-    order = {"suite": "s", "dataset": "d", "order": 1993, "backbone": "b", "seed": 0}
-    cut = stream.split_sessions(stream.class_order(1993, classes), 10)
-    order |= {"sessions": [[int(label) for label in part] for part in cut]}
-    path = folder / "s/d/1993.json"
-    run = folder / f"s/d/b/{method}/1993-0.json"
+class Watch:
+    """Seconds of processor by check, and how often each was called."""
+
+    def __init__(self) -> None:
+        self.seconds, self.calls = dict.fromkeys(CHECKS, 0.0), dict.fromkeys(CHECKS, 0)
+
+    def timed(self, name: str, check: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the check with a stopwatch."""
+
+        def stopped(*given: Any, **more: Any) -> Any:
+            start = time.process_time()
+            try:
+                return check(*given, **more)
+            finally:
+                self.seconds[name] += time.process_time() - start
+                self.calls[name] += 1
+
+        return stopped
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        """Time every check in this block."""
+        with ExitStack() as patches:
+            for name in CHECKS:
+                module, _, function = name.rpartition(".")
+                place = import_module(module)
+                stopped = self.timed(name, getattr(place, function))
+                patches.enter_context(mock.patch.object(place, function, stopped))
+            yield
+
+
+class Files(SimpleNamespace):
+    """What Snakemake hands to a script: attributes that are asked for by name too, or by their number."""
+
+    def keys(self) -> Any:
+        """Return the names."""
+        return vars(self).keys()
+
+    def __getitem__(self, key: int | str) -> Any:
+        return vars(self)[key] if isinstance(key, str) else list(vars(self).values())[key]
+
+
+def job(script: str, names: dict[str, str], inputs: dict[str, Any], out: Path, spec: Any) -> float:
+    """Return the seconds of processor that a script takes."""
+    found = importlib.util.spec_from_file_location(script, SCRIPTS / f"{script}.py")
+    module = importlib.util.module_from_spec(found)
+    found.loader.exec_module(module)
+    given = {"input": Files(**inputs), "wildcards": Files(**names), "output": [out]}
     start = time.process_time()
-    sealed.write_sealed(path, order)
-    sessions = sealed.read_sealed(path, sealed.ORDER)["sessions"]
-    record = experiment.run(train, test, sessions, method, METHODS[method])
-    sealed.write_sealed(run, order | record | {"method": method})
-    sealed.read_sealed(run, sealed.RUN)
+    module.main(SimpleNamespace(**given, params=SimpleNamespace(spec=spec), log=["log"]))
     return time.process_time() - start
 
 
-def compare(dataset: str, method: str, repeats: int) -> tuple[float, float]:
-    """Return the medians (s) of runs with the checks and without, by turns."""
-    splits = [
-        store.read(f"data/features/{dataset}/efficientnet-lite0/{split}.h5")
+def jobs(config: Any, dataset: str, method: str, results: Path) -> tuple[float, Watch]:
+    """Return what the jobs of a method on a data set take, for one order and seed, and how much of it the checks."""
+    suite = config["suites"][config["suite"]]
+    order, seed = (str(number) for number in suite["pairs"][0])
+    names = {"suite": config["suite"], "dataset": dataset, "order": order}
+    path = results / f"orders/{config['suite']}/{dataset}/{order}.json"
+    if not path.exists():
+        manifest = paths.feature_file(config, dataset, suite["backbones"][0], "train", "json")
+        job("make_order", names, {"manifest": manifest}, path, specs.order(config, config["suite"]))
+    names |= {"backbone": suite["backbones"][0], "method": method, "seed": seed}
+    files = {
+        split: paths.feature_file(config, dataset, names["backbone"], split)
         for split in ("train", "test")
-    ]
-    train, test = (experiment.Split(unit(data.features), data.labels) for data in splits)
-    classes = len(splits[0].class_names)
-    times: dict[bool, list[float]] = {True: [], False: []}
+    }
+    manifests = [Path(file).with_suffix(".json") for file in files.values()]
+    inputs = files | {"order": path, "manifests": manifests, "selection": []}
+    data, place = specs.data(config, config["suite"]), "/".join(str(path.parent).split("/")[-2:])
+    place = f"{place}/{names['backbone']}/{method}/{order}-{seed}.json"
+    watch, spent = Watch(), 0.0
+    with watch.on():
+        if "select" in specs.method(config, method):
+            inputs["selection"] = results / "selection" / place
+            spec = specs.selection(config, method) | data
+            spent += job("select_hyper", names, inputs, inputs["selection"], spec)
+        spec = specs.method(config, method) | data
+        spent += job("run_method", names, inputs, results / "runs" / place, spec)
+    return spent, watch
+
+
+def main() -> None:
+    """Print a row a method and data set, the sum, and what each check takes of it."""
+    config = configuration.load(Path.cwd())
+    suite = config["suites"][config["suite"]]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--datasets", nargs="+", default=suite["datasets"])
+    parser.add_argument("--methods", nargs="+", default=suite["methods"])
+    chosen = parser.parse_args()
+    total, checks = 0.0, dict.fromkeys(CHECKS, 0.0)
+    print("| set | method | jobs, s | checks, s | share, % |\n|---|---|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
-        job(train, test, classes, method, Path(folder))  # warm
-        for turn in range(2 * repeats):
-            checked = (turn + turn // 2) % 2 == 0  # with, without, without, with, ...
-            if checked:
-                times[checked].append(job(train, test, classes, method, Path(folder)))
-            else:
-                with without():
-                    times[checked].append(job(train, test, classes, method, Path(folder)))
-    return float(np.median(times[True])), float(np.median(times[False]))
+        jobs(
+            config, chosen.datasets[0], chosen.methods[0], Path(folder)
+        )  # imports, and pages of the files
+        for dataset in chosen.datasets:
+            for method in chosen.methods:
+                spent, watch = jobs(config, dataset, method, Path(folder))
+                own = sum(watch.seconds.values())
+                cells = f"{spent:.2f} | {own:.4f} | {100 * own / spent:.2f}"
+                print(f"| {dataset} | {method} | {cells} |", flush=True)
+                total += spent
+                for name, seconds in watch.seconds.items():
+                    checks[name] += seconds
+    own = sum(checks.values())
+    print(f"| all | all | {total:.2f} | {own:.4f} | {100 * own / total:.2f} |\n")
+    for name, seconds in checks.items():
+        print(f"{name}: {seconds:.4f} s, {100 * seconds / total:.3f}%")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("datasets", nargs="*", default=["cub-50", "cifar-100-150"])
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
-    parser.add_argument("--repeats", type=int, default=7)
-    chosen = parser.parse_args()
-    print("| set | method | with, s | without, s | checks, % |\n|---|---|--:|--:|--:|")
-    for dataset in chosen.datasets:
-        for method in chosen.methods:
-            on, off = compare(dataset, method, chosen.repeats)
-            cells = f"{on:.3f} | {off:.3f} | {100 * (on / off - 1):.1f}"
-            print(f"| {dataset} | {method} | {cells} |", flush=True)
+    main()

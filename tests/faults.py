@@ -4,8 +4,8 @@ import errno
 import os
 import resource
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +83,11 @@ def no_file_above(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def each(
+    folder: Path, steps: int, sizes: Iterable[int]
+) -> Iterator[AbstractContextManager[object]]:
+    """Yield every fault of work that takes so many steps below ``folder`` and writes files of these sizes."""
+    yield from (failing(folder, first) for first in range(steps))
+    yield from (no_file_above(limit) for limit in sorted({0, *(size - 1 for size in sizes)}))

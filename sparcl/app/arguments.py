@@ -20,7 +20,7 @@ def assignment(text: str) -> tuple[str, Any]:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     try:
         scalar = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name, value
     return name, value if isinstance(scalar, (dict, list)) else scalar
 

@@ -6,7 +6,9 @@ A file with several arrays or columns holds the wanted one under its name: ``fea
 from __future__ import annotations
 
 import pickle
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -20,14 +22,8 @@ from sparcl.features.layout import FEATURE_DTYPES, Stream
 BLOCK = 1 << 24  # bytes of a block
 # What readers raise for a file that is damaged or of another kind.
 UNREADABLE = (
-    OSError,
-    ValueError,
-    TypeError,
-    KeyError,
-    EOFError,
-    RuntimeError,
-    zipfile.BadZipFile,
-    pickle.UnpicklingError,
+    *(OSError, ValueError, TypeError, KeyError, EOFError, RuntimeError, SyntaxError),
+    *(zipfile.BadZipFile, zlib.error, tokenize.TokenError, pickle.UnpicklingError),
 )
 
 

@@ -72,7 +72,7 @@ class ImageSplit:
         return ""
 
     def _decode(self, index: int) -> Image.Image:
-        from PIL import Image
+        from PIL import Image, UnidentifiedImageError
 
         name = self.files[index]
         if isinstance(self.storage, ArrayStorage):
@@ -80,7 +80,12 @@ class ImageSplit:
         content = self.storage.read(name)
         if not content:
             raise ValueError("the file is empty")
-        image = Image.open(io.BytesIO(content), formats=FORMATS)
+        try:
+            image: Image.Image = Image.open(io.BytesIO(content), formats=FORMATS)
+        except (
+            UnidentifiedImageError
+        ) as error:  # whose text has an address, another one in each process
+            raise ValueError(f"the content is none of {', '.join(FORMATS)}") from error
         image.load()
         return upright(image) if self.upright else image
 

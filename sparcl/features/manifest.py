@@ -46,12 +46,11 @@ def row_hashes(features: np.ndarray | Stream) -> list[bytes]:
 
 
 def build(
-    meta: dict[str, Any], class_names: list[str], arrays: dict[str, Entry], rows: list[bytes] | None
+    meta: dict[str, Any], class_names: list[str], arrays: dict[str, Entry], duplicates: int | None
 ) -> dict[str, Any]:
     """Return the manifest of a file with these attributes, classes and array entries.
 
-    ``rows`` are the hashes of its rows: ``duplicates`` counts the samples whose features an earlier sample has.
-    Without them, where the features are not read, the count is left out.
+    ``duplicates`` counts the samples whose features an earlier sample has; None, where nobody asks, leaves it out.
     """
     n, d = arrays["features"]["shape"]
     return {
@@ -63,7 +62,7 @@ def build(
         "d": d,
         "dtype": str(np.dtype(arrays["features"]["dtype"])),
         "arrays": arrays,
-        **({} if rows is None else {"duplicates": len(rows) - len(set(rows))}),
+        **({} if duplicates is None else {"duplicates": duplicates}),
     }
 
 

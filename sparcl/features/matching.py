@@ -11,11 +11,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from sparcl.base.errors import FeatureFileError
+from sparcl.features import equal
 from sparcl.features.layout import ARRAYS, SOURCE, FeatureSet, Header, PathLike
-from sparcl.features.manifest import row_hashes
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +90,7 @@ def check_pair(
 
     They must agree in :func:`origin` and in their classes and their order, and share no id. Equal rows of features
     under different ids are logged up to a share of `TOLERATED` of the test samples, and refused beyond it.
-    Cost: one hash of every row.
+    Cost: one pass over all features.
     """
     pair = f"{train_path} and {test_path}"
     for path, data, split in ((train_path, train, "train"), (test_path, test, "test")):
@@ -109,10 +107,9 @@ def check_pair(
             "is of another data set or extraction: bring back the bundled ones (git checkout data/features), or delete "
             "both and extract them with the same settings."
         )
-    shared = np.intersect1d(train.ids, test.ids)
-    if len(shared):
+    if shared := set(train.ids.tolist()).intersection(test.ids.tolist()):
         raise FeatureFileError(
-            f"{pair} share {len(shared)} samples by id (first: {_text(shared[0])!r}). A test on what was learned "
+            f"{pair} share {len(shared)} samples by id (first: {_text(min(shared))!r}). A test on what was learned "
             "measures nothing: take them out of one of the splits and extract it again, or give other images other ids."
         )
     _check_copies(pair, train, test)
@@ -120,9 +117,8 @@ def check_pair(
 
 def copies(train: FeatureSet, test: FeatureSet) -> list[tuple[str, str]]:
     """Return the ids of the test samples whose features are, to the bit, those of a training sample, and its id."""
-    learned = dict(zip(row_hashes(train.features), train.ids, strict=True))
-    tested = zip(row_hashes(test.features), test.ids, strict=True)
-    return [(_text(own), _text(learned[row])) for row, own in tested if row in learned]
+    pairs = equal.shared(train.features, test.features)
+    return [(_text(test.ids[own]), _text(train.ids[learned])) for own, learned in pairs]
 
 
 def _check_copies(pair: str, train: FeatureSet, test: FeatureSet) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sparcl.base.errors import FeatureFileError
-from sparcl.features import hdf5, manifest
+from sparcl.features import equal, hdf5, manifest
 from sparcl.features.checks import (
     check_class_names,
     check_content,
@@ -73,8 +73,9 @@ def write(
     if not np.array_equal(labels, arrays["labels"]):
         raise FeatureFileError(f"{path}: labels must be whole numbers that fit int32; got {labels}")
     check_content(path, arrays, class_names, meta)
-    rows = manifest.row_hashes(arrays["features"])
-    stated = manifest.build(meta, class_names, manifest.entries(arrays), rows)
+    hashes = manifest.row_hashes(arrays["features"])
+    duplicates = len(hashes) - len(set(hashes))
+    stated = manifest.build(meta, class_names, manifest.entries(arrays), duplicates)
     hdf5.write(path, arrays, class_names, meta)
     manifest.write(path, stated)
     return stated
@@ -107,10 +108,11 @@ def read(path: PathLike, manifest_file: PathLike | None = None, verify: bool = T
         arrays = {name: file[name][()] for name in ARRAYS if name in file}
     check_meta(path, meta)
     check_content(path, arrays, class_names, meta)
-    rows = manifest.row_hashes(arrays["features"])
-    found = manifest.build(meta, class_names, manifest.entries(arrays), rows)
+    stated = _stated(path, manifest_file) if verify else {}
+    duplicates = equal.repeated(arrays["features"]) if "duplicates" in stated else None
+    found = manifest.build(meta, class_names, manifest.entries(arrays), duplicates)
     if verify:
-        manifest.compare(path, found, _stated(path, manifest_file))
+        manifest.compare(path, found, stated)
     return FeatureSet(class_names=class_names, meta=meta | _hashes(found), **arrays)
 
 

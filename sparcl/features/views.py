@@ -79,7 +79,8 @@ def write(path: PathLike, shards: Iterable[tuple[str, FeatureSet]]) -> dict[str,
     entries |= {
         kind: manifest.entry(view, hashes[kind].hexdigest()) for kind, view in views.items()
     }
-    stated = manifest.build(meta, class_names, entries, row_hashes)
+    duplicates = len(row_hashes) - len(set(row_hashes))
+    stated = manifest.build(meta, class_names, entries, duplicates)
     hdf5.write(path, arrays, class_names, meta, parts)
     manifest.write(path, stated)
     return stated

@@ -118,7 +118,8 @@ def _check_range(Phi: Array, dtype: str, where: str) -> None:
 
     Sums hold products of two features, and scores those of a third with them.
     """
-    largest, limits = float(np.abs(Phi).max(initial=0)), np.finfo(dtype)
+    largest = max(float(Phi.max(initial=0)), -float(Phi.min(initial=0)))  # |Phi| would be a copy
+    limits = np.finfo(dtype)
     least, most = float(np.cbrt(limits.tiny)), float(np.cbrt(limits.max))
     if largest and not least <= largest <= most:
         raise NumericalError(

@@ -1,13 +1,12 @@
 """Every write of every command may fail: the files that were there stay whole, and the same command then succeeds."""
 
 import shutil
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from copies import tree
-from faults import failing, no_file_above
+from faults import each, failing
 
 from sparcl.app.cli import COMMANDS, main
 from sparcl.features import store
@@ -83,11 +82,9 @@ def test_a_failed_write_costs_nothing(
         assert main(CALLS[name]) == 0
     expected, steps = tree(start), disk.steps
     made = {path for path, content in expected.items() if content != whole.get(path)}
-    sizes = sorted({len(expected[path]) for path in made})
-    faults: list[AbstractContextManager[object]] = [failing(start, n) for n in range(steps)]
-    faults += [no_file_above(limit) for limit in (0, *(size - 1 for size in sizes))]
+    sizes = {len(expected[path]) for path in made}
     assert steps >= 4 and sizes
-    for fault in faults:
+    for fault in each(start, steps, sizes):
         renew(before, start)
         capsys.readouterr()
         with fault:

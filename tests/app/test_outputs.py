@@ -196,6 +196,8 @@ def test_what_the_machine_cannot_do_is_a_message(
     Path("order.json").write_text("[" * 200_000)
     order = ["--order-file", "order.json", "--features", "1.h5", "--out", "c.npz"]
     assert "order.json" in refused(capsys, "fit", *ACIL, *order)
+    deep = ["--set", f"ridge={'[' * 100_000}", "--features", "1.h5", "--out", "c.npz"]
+    assert "ridge = '[[[" in refused(capsys, "fit", "--method", "acil", *deep)
     order = ["--order", "4294967296", "--sessions", "2", "--features", "1.h5", "--out", "c.npz"]
     with pytest.raises(SystemExit):
         main(["fit", *ACIL, *order])

@@ -66,15 +66,12 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("kind", ["model", "sums"])
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_saved_file_that_was_changed_is_refused(
-    kind: str,
-    change: Callable[[State], None],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+@pytest.fixture(params=["model", "sums"])
+def use(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[str]:
+    """Return the command that reads the file saved.npz, which is made."""
+    kind = request.param
     monkeypatch.chdir(tmp_path)
     for seed, split in enumerate(("train", "test")):
         Phi = np.random.default_rng(seed).standard_normal((40, 3)).astype(np.float32)
@@ -84,7 +81,7 @@ def test_a_saved_file_that_was_changed_is_refused(
         "model": ["fit", "--method", "acil", "--set", "ridge=0.1"],
         "sums": ["sums"],
     }[kind]
-    use = {
+    command = {
         "model": ["evaluate", "saved.npz", "--features", "test.h5"],
         "sums": [
             *("sweep", "saved.npz", "--features", "test.h5", "--method", "acil", "--ridge", "1"),
@@ -92,12 +89,41 @@ def test_a_saved_file_that_was_changed_is_refused(
         ],
     }[kind]
     assert main([*make, "--features", "train.h5", "--out", "saved.npz"]) == 0
+    np.savez("saved.npz", **saved())
+    assert main(command) == 0  # as it was
+    return command
+
+
+def saved() -> State:
     with np.load("saved.npz") as file:
-        state = dict(file)
-    np.savez("saved.npz", **state)
-    assert main(use) == 0  # as it was
+        return dict(file)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_saved_file_that_was_changed_is_refused(
+    change: Callable[[State], None], use: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = saved()
     change(state)
     np.savez("saved.npz", **state)
     capsys.readouterr()
     assert main(use) == 2
     assert "saved.npz: " in capsys.readouterr().err
+
+
+def test_every_member_has_its_shape(use: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    state, seen = saved(), 0
+    for name, array in state.items():
+        if (
+            not array.size or array.dtype.kind in "SU"
+        ):  # an empty core has no effect; of ids see above
+            continue
+        for other in (array[..., :-1], array[:1], array[None]) if array.ndim else (array[None],):
+            if other.shape == array.shape:
+                continue
+            np.savez("saved.npz", **state | {name: other})
+            capsys.readouterr()
+            assert main(use) == 2, (name, other.shape)
+            assert "saved.npz: " in capsys.readouterr().err
+            seen += 1
+    assert seen > 8

@@ -239,6 +239,21 @@ def test_damaged_image_names_the_file(folders):
         split.image(3)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\n",  # Pillow starts Ghostscript
+        b"P6\n1 1\n255\n\x00\x00\x00",
+    ],
+    ids=["PostScript", "PPM"],
+)
+def test_a_format_that_no_suffix_stands_for_is_not_opened(folders, content):
+    (folders / "set/train/ant/0.png").write_bytes(content)
+    train = both(block("folders", 2, 4, 2), folders)["train"]
+    with pytest.raises(DatasetError, match="the content is none of PNG, JPEG"):
+        train.image(0)
+
+
 @pytest.mark.parametrize("name", ["../evil.png", "/evil.png", "set/../../evil.png"])
 def test_archive_members_outside_their_folder(folders, name):
     pack(folders)

@@ -3,16 +3,21 @@
 import io
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
+from copies import tree
+from faults import each, failing
 
-from sparcl.base.errors import ConfigError, FeatureFileError
+from sparcl.base.errors import ConfigError, FeatureFileError, OutputError
 from sparcl.extraction import backbones, datasets, extract
 from sparcl.extraction.extract import extract_split
 from sparcl.extraction.preprocessing import preprocess
@@ -202,6 +207,49 @@ def test_killed_and_started_again_gives_the_same_bytes(tmp_path, uninterrupted, 
     assert path.read_bytes() == uninterrupted.read_bytes()
     assert path.with_suffix(".json").read_bytes() == uninterrupted.with_suffix(".json").read_bytes()
     assert sorted(p.name for p in path.parent.iterdir()) == ["train.h5", "train.json"]
+
+
+class Means(backbones.Backbone):
+    """A network that takes no time: the colours of the upper rows of pixels."""
+
+    def __call__(self, pixels):
+        return pixels[:, :2].reshape(len(pixels), -1).astype(np.float32), None
+
+
+def test_every_write_of_an_extraction_may_fail(tmp_path, images, job, monkeypatch):
+    """What was there stays or is replaced whole, and the same job then succeeds, from the batches that were done."""
+    root, folder = tmp_path / "images", tmp_path / "out"
+    shutil.copytree(images, root)
+    next((root / "digits-40/test/7").iterdir()).write_bytes(b"damaged")
+    job |= {"split": "test", "extraction": job["extraction"] | {"image_root": str(root)}}
+    job["dataset_block"] = job["dataset_block"] | {"on_bad_image": "skip"}
+
+    def build(block, preprocessing, *_):
+        return Means(None, "means", "0" * 64, preprocessing | {"size": 8}, [], "cpu", "float32")
+
+    monkeypatch.setattr(backbones, "build", build)
+    monkeypatch.setattr(sys, "__stderr__", io.StringIO())  # a terminal is no file
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    extract_split(folder / "test.h5", **job)
+    expected = tree(folder)
+    assert [Path(name).name for name in sorted(expected)] == [
+        "test.h5",
+        "test.json",
+        "test.skipped.txt",
+    ]
+    with failing(folder, None) as disk:
+        extract_split(folder / "test.h5", **job)
+    assert disk.steps > 4 * len(expected)  # and the work file
+    for fault in each(folder, disk.steps, map(len, expected.values())):
+        for name in expected:
+            (tmp_path / name).write_text("old")
+        with fault, pytest.raises(OutputError, match=re.escape(str(folder))):
+            extract_split(folder / "test.h5", **job)
+        left = tree(folder)
+        assert left.keys() - expected.keys() <= {"out/.test.work"}
+        assert all(left[name] in (content, b"old") for name, content in expected.items())
+        extract_split(folder / "test.h5", **job)
+        assert tree(folder) == expected
 
 
 def test_chunks_of_other_settings_are_not_used(tmp_path, job, monkeypatch, caplog):

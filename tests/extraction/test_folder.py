@@ -314,7 +314,7 @@ def wide():
 
 ODD = {
     "zero.jpg": (b"", "the file is empty"),
-    "text.jpg": (b"<html>not found</html>", "cannot identify image file"),
+    "text.jpg": (b"<html>not found</html>", "the content is none of PNG, JPEG"),
     "cut.jpg": (miniatures.jpeg(0, (300, 200))[:1500], "truncated"),
     "float.tif": (floating(), "floating-point pixels"),
     "wide.tif": (wide(), "more than 16 bits"),

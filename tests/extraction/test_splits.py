@@ -2,14 +2,17 @@
 
 import hashlib
 import itertools
+import os
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from copies import tree
+from faults import each, failing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparcl.base.errors import DatasetError
+from sparcl.base.errors import DatasetError, OutputError
 from sparcl.extraction import splits
 
 
@@ -99,6 +102,26 @@ def test_a_list_goes_to_a_file_and_back(tmp_path):
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert splits.sha256(split) == digest
     assert (tmp_path / "list.txt.sha256").read_text() == f"{digest}  list.txt\n"
+
+
+def test_every_write_of_a_list_may_fail(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    folder, split = tmp_path / "splits", {"b": "test", "a": "train"}
+    splits.write(folder / "list.txt", split)
+    expected = tree(folder)
+    with failing(folder, None) as disk:
+        splits.write(folder / "list.txt", split)
+    assert disk.steps >= 4 * len(expected) == 8  # opened, confirmed, renamed, confirmed
+    for fault in each(folder, disk.steps, map(len, expected.values())):
+        for name in expected:
+            (tmp_path / name).write_text("old")
+        with fault, pytest.raises(OutputError, match=r"list\.txt"):
+            splits.write(folder / "list.txt", split)
+        left = tree(folder)
+        assert left.keys() == expected.keys()
+        assert all(left[name] in (content, b"old") for name, content in expected.items())
+        splits.write(folder / "list.txt", split)
+        assert tree(folder) == expected
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ import threading
 import zipfile
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -527,7 +527,91 @@ def read_published(folder: Path) -> object:
     return published.read(folder / "published.csv", datasets=["mine"])
 
 
+# --- arrays of other tools, streams that a file states, logs ---------------------------------------
+
+
+def write_arrays(folder: Path) -> list[str]:
+    import pandas as pd
+    import torch
+    from safetensors.numpy import save_file
+
+    features = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+    labels = np.arange(6) % 3
+    np.save(folder / "X.npy", features)
+    np.savez(folder / "X.npz", features=features, labels=labels)
+    np.savez_compressed(folder / "packed.npz", features=features, labels=labels)
+    torch.save({"features": torch.tensor(features), "other": torch.zeros(1)}, folder / "X.pt")
+    save_file({"features": features, "labels": labels}, folder / "X.safetensors")
+    frame = pd.DataFrame(features, columns=list("abcd"))
+    frame.to_csv(folder / "X.csv", index=False)
+    frame.to_parquet(folder / "X.parquet")
+    return sorted(path.name for path in folder.glob("*.*"))
+
+
+def read_arrays(folder: Path) -> object:
+    from sparcl.extraction import arrays
+
+    paths = sorted(path for path in folder.glob("*.*") if path.suffix in arrays.READERS)
+    return [list(arrays.stream(path, float32=True).blocks()) for path in paths]
+
+
+def write_given(folder: Path) -> list[str]:
+    forms = {
+        "classes": {"sessions": [["cat", "ä"], ["eel"]]},
+        "numbers": {"sessions": [[2, 0], [1]]},
+    }
+    forms |= {"ids": {"ids": [["a", "b"], ["c", "d"]]}}
+    for name, content in forms.items():
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    (folder / "column.csv").write_text("id,other,session\na,x,1\nb,,1\nc,x,2\nd,x,2\n")
+    return [*(f"{name}.json" for name in forms), "column.csv"]
+
+
+def read_given(folder: Path) -> object:
+    from sparcl.protocol import given
+
+    found = []
+    for path in sorted(folder.glob("*.*")):
+        stated, labels = given.read(path), np.array([0, 1, 2, 1])
+        found.append(
+            stated.positions(["cat", "ä", "eel"])
+            if stated.classes
+            else stated.arrivals(list("abcd"), labels)
+        )
+    return found
+
+
+def write_logs(folder: Path) -> list[str]:
+    args = {"prefix": "reproduce", "dataset": "cifar224", "shuffle": True, "init_cls": 2}
+    args |= {"increment": 2, "model_name": "ranpac", "backbone_type": "vit", "seed": 1}
+    said = [f"[trainer.py] => {key}: {value}" for key, value in args.items()]
+    said += ["[data_manager.py] => [2, 0, 1, 3]"]
+    said += [f"[trainer.py] => CNN top1 curve: {curve}" for curve in ([90.5], [90.5, 80.25])]
+    lines = "".join(f"2024-05-02 10:11:12,345 {text}\n" for text in said)
+    (folder / "pilot.log").write_text(lines)
+    run = {"model": "ranpac", "dataset": "seq-cub200", "seed": 7, "lr": 1e-3, "forgetting": 2.5}
+    run |= {"accmean_task1": 90.0, "accmean_task2": 81.5}
+    (folder / "logs.pyd").write_text(f"{run}\n" * 2)
+    return ["pilot.log", "logs.pyd"]
+
+
+def read_logs(folder: Path) -> object:
+    from sparcl.app.cli import main as command
+
+    for tool, name in (("pilot", "pilot.log"), ("mammoth", "logs.pyd")):
+        (folder / "out.csv").unlink(missing_ok=True)
+        told = io.StringIO()
+        with redirect_stderr(told), redirect_stdout(io.StringIO()):
+            code = command(["import-log", name, "--from", tool, "--out", "out.csv"])
+        if code:
+            raise SparclError(told.getvalue())
+    return None
+
+
 TARGETS = {
+    "arrays": Target(write_arrays, read_arrays),
+    "given": Target(write_given, read_given),
+    "logs": Target(write_logs, read_logs),
     "features": Target(write_features, read_features_alone),
     "manifest": Target(lambda f: [*write_features(f), "train.json"][1:], read_features),
     "view": Target(write_view, read_features_alone),

@@ -29,8 +29,11 @@ TARGETS = (
     "formats",
     "download",
     "published",
+    "arrays",
+    "given",
+    "logs",
 )
-EACH = 84
+EACH = 48
 COUNTS = [
     pytest.param(EACH, id="1000"),
     pytest.param(20 * EACH, id="20000", marks=pytest.mark.slow),

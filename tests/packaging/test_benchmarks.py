@@ -4,6 +4,7 @@ import csv
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -306,3 +307,24 @@ def test_references_choose_on_training_samples_and_score_once(
     assert [row["reference"] for row in rows] == [*references.REFERENCES]
     assert all(float(row["A_last"]) > 80 for row in rows)
     assert scored == [30] * 4 + [120] + [30] * 4 + [120]
+
+
+# --- checks.py ------------------------------------------------------------------------------------
+
+
+def test_every_check_that_is_timed_is_called_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A check that has moved would count as nothing."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    monkeypatch.delitem(sys.modules, "checks", raising=False)
+    import checks
+
+    watch = checks.Watch()
+    with watch.on():
+        sealed, matching = import_module("sparcl.base.sealed"), "sparcl.features.matching"
+        sealed.write_sealed(tmp_path / "a.json", {"suite": "s"})
+        import_module(matching).check_path("x", {"split": "train"}, {}, "train")
+    assert watch.calls["sparcl.base.sealed.seal"] == 1
+    assert watch.calls[f"{matching}.check_path"] == 1
+    assert all(seconds >= 0 for seconds in watch.seconds.values())

@@ -15,7 +15,7 @@ from sparcl.extraction.backbones import PRECISIONS
 from sparcl.extraction.keymaps import KEYMAPS
 from sparcl.extraction.readers import READERS
 from sparcl.features.layout import KINDS
-from sparcl.pipeline.configuration import SCHEMAS, faults, load, merged
+from sparcl.pipeline.configuration import SCHEMAS, faults, load, merged, read_yaml
 from sparcl.protocol.stress import KINDS as STRESS
 from sparcl.protocol.stress import RATED
 
@@ -255,6 +255,14 @@ def test_a_damaged_file_is_named(project: Path, name: str, damage: Callable[[Pat
     damage(project / name)
     with pytest.raises(ConfigError, match=name):
         load(project)
+
+
+@pytest.mark.parametrize("tag", ["python/object/apply:os.getcwd []", "python/name:os.getcwd ''"])
+def test_a_tag_is_refused(tmp_path: Path, tag: str) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text(f"suite: !!{tag}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"params\.yaml: this is not YAML: .*could not determine"):
+        read_yaml(path)
 
 
 def test_a_suite_is_one_file(project: Path) -> None:

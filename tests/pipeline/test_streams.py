@@ -117,6 +117,8 @@ def test_classes_of_imported_features_are_counted(config: Settings, tmp_path: Pa
     (tmp_path / "mine/net").mkdir(parents=True)
     (tmp_path / "mine/net/train.json").write_text('{"classes": 7}')
     assert streams.known_classes(config, "mine", tmp_path) == 7
+    (tmp_path / "mine/net/train.json").write_text("[" * 200_000)
+    assert streams.known_classes(config, "mine", tmp_path) is None
 
 
 def test_hyperparameters_out_of_range(config: Settings) -> None:

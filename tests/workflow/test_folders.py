@@ -8,15 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from copies import ROOT, environment, snakemake
+from copies import ROOT, duplicate, environment, snakemake, tree
 
-ODD = ["a b", "a'b", "a {x}", "a\tb", "a`touch P`", "x $(touch P)", "a;touch P"]
+WORST = "a b's {x} ü"
+ODD = [WORST, "a b", "a'b", "a {x}", "a\tb", "a`touch P`", "x $(touch P)", "a;touch P"]
 TOUCHED = "P"
 
 
-@pytest.mark.parametrize("name", ["a b", "x $(touch P)"])  # test_interpreter.py has every character
-def test_snakemake_is_refused(clone: Path, tmp_path: Path, name: str) -> None:
-    folder = tmp_path / name
+def test_snakemake_is_refused(clone: Path, tmp_path: Path) -> None:
+    """For one character; test_interpreter.py has them all."""
+    folder = tmp_path / (name := "a b")
     folder.mkdir()
     (folder / ".venv").symlink_to(sys.prefix)
     run = subprocess.run(
@@ -40,6 +41,31 @@ def test_braces_are_refused_wherever_the_interpreter_lies(clone: Path) -> None:
     assert "Traceback" not in run.stdout and not (folder / "results").exists()
 
 
+@pytest.mark.parametrize("name", [WORST, "x $(touch P)"])
+def test_make_is_refused_where_the_environment_came_along(
+    pristine: Path, tmp_path: Path, name: str
+) -> None:
+    """A folder that was renamed once everything was installed in it: make itself finds nothing to do there."""
+    folder = duplicate(pristine, tmp_path / name)
+    bundle(folder / ".venv")
+    before = tree(folder)
+    run = made(folder, "results", "SUITE=toy")
+    assert run.returncode != 0 and "Nothing has run" in run.stdout + run.stderr
+    assert name in run.stdout + run.stderr and "Traceback" not in run.stdout + run.stderr
+    after = tree(folder)
+    assert {path: c for path, c in after.items() if "/.snakemake/" not in path} == before
+    assert not list(tmp_path.rglob(TOUCHED))
+
+
+def bundle(venv: Path) -> None:
+    """Make an environment of this one's packages, installed as the Makefile says by its stamps."""
+    venv.mkdir()
+    for name in ("bin", "lib", "pyvenv.cfg"):
+        (venv / name).symlink_to(Path(sys.prefix) / name)
+    for stamp in ("core", "all"):
+        (venv / stamp).touch()
+
+
 def targets() -> list[str]:
     """Return the Makefile's targets that need the environment, which is all but those that no job is started for."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -57,18 +83,22 @@ def refused(folder: Path, target: str, *more: str) -> str:
     for file in ("Makefile", "params.yaml", "pyproject.toml"):
         shutil.copy(ROOT / file, folder)
     before = set(folder.iterdir())
-    # as a person calls it, whose shell knows of no `make test` above
+    run = made(folder, target, f"PYTHON={sys.executable}", *more)
+    assert run.returncode != 0 and run.stdout == ""
+    assert set(folder.iterdir()) == before and "Nothing has run" in run.stderr
+    return run.stderr
+
+
+def made(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Call make as a person does, whose shell knows of no `make test` above."""
     outside = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
-    run = subprocess.run(
-        ["make", target, f"PYTHON={sys.executable}", *more],
+    return subprocess.run(
+        ["make", *arguments],
         cwd=folder,
         env=outside | {"PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
     )
-    assert run.returncode != 0 and run.stdout == ""
-    assert set(folder.iterdir()) == before and "Nothing has run" in run.stderr
-    return run.stderr
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -85,7 +115,7 @@ def test_every_target_is_refused(tmp_path: Path, target: str) -> None:
 
 def test_braces_are_refused_before_make_installs_elsewhere(tmp_path: Path) -> None:
     elsewhere = tmp_path / "environment"
-    said = refused(tmp_path / "a b's {x} ü", "results", f"VENV={elsewhere}")
+    said = refused(tmp_path / WORST, "results", "SUITE=toy", f"VENV={elsewhere}")
     assert "names to fill in" in said and not elsewhere.exists()
 
 
