@@ -60,7 +60,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     rows = rows[rows["order"] == rows["order"].min()]  # a spectrum is of one class order
     session = options.get("session", 2)
     later = sorted(rows.loc[rows["old_eigenvalue"].notna(), "session"].unique())
-    if session not in later:
+    if later and session not in later:
         raise InputError(
             f"figure dilution: session {session} has no old modes to shrink; set `session:` in its block of "
             f"params.yaml to one of {', '.join(map(str, later))}"
@@ -71,12 +71,16 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     for (above, below), dataset in zip(stacks, datasets, strict=True):
         of_set = rows[rows["dataset"] == dataset]
         _spectra(above, of_set)
-        _shrink(below, of_set[of_set["session"] == session])
         above.set_title(label(options, "datasets", dataset), loc="left")
+        if style.is_first_column(above):
+            above.set_ylabel("eigenvalue of $R$")
+        if of_set["session"].max() == 1:
+            style.undefined(below, style.ALONE)
+            continue
+        _shrink(below, of_set[of_set["session"] == session])
         below.set_xlim(above.get_xlim())
         below.set_xlabel("mode")
         if style.is_first_column(above):
-            above.set_ylabel("eigenvalue of $R$")
             below.set_ylabel(f"shrink in session {session}")
     figure.text(
         0.5,

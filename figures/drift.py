@@ -44,11 +44,15 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     figure, stacks = style.per_dataset(len(datasets), 1, 1.45, margins, (room + 0.2, 0.0))
     for (ax,), dataset in zip(stacks, datasets, strict=True):
         of_set = rows[rows["dataset"] == dataset]
+        ax.set_title(label(options, "datasets", dataset), loc="left")
+        if of_set.empty:
+            style.undefined(ax, style.ALONE)
+            continue
         ends = []
         for method in methods:
             by_session = of_set[of_set["method"] == method].groupby("session")["drift_scaled"]
             mean, deviation = 100 * by_session.mean(), 100 * by_session.std().fillna(0.0)
-            look = style.line(method)
+            look = style.line(method, len(mean))
             ax.fill_between(
                 mean.index,
                 mean - deviation,
@@ -60,7 +64,6 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             ax.plot(mean.index, mean, label=method, clip_on=False, **look)
             name = label(options, "methods", method, short=True)
             ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
-        ax.set_title(label(options, "datasets", dataset), loc="left")
         ax.set_ylim(bottom=0)
         style.session_axis(ax, of_set["session"])
         ax.yaxis.set_major_locator(MaxNLocator(5))

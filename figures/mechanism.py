@@ -113,6 +113,9 @@ def _eigenvalues(ax: Axes, rows: pd.DataFrame) -> None:
 
 def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str], options: Mapping[str, Any]) -> None:
     """Drift of each method, the core's share of its square solid."""
+    if rows.empty:
+        style.undefined(ax, style.ALONE)
+        return
     rows = rows.set_index("method")
     ax.set_xlim(0, 1.04 * rows["drift"].max())
     ax.set_ylim(len(methods) - 0.4, -0.6)

@@ -15,6 +15,7 @@ MEASURES = {"A_t": "accuracy", "forgetting": "forgetting"}
 # Inches: height of a panel; space above, between and below the rows of a group, and beside a panel.
 HEIGHT, ABOVE, BETWEEN, BELOW, LEFT, RIGHT = 0.6, 0.22, 0.1, 0.2, 0.34, 0.27
 TOP, BOTTOM, SAMPLE = 0.22, 0.18, 0.24
+NARROW = 2.0  # percent
 BEHIND = "#D8D8D8"
 
 
@@ -114,15 +115,22 @@ def _curves(ax: Axes, means: pd.Series, ids: list[str], methods: list[str]) -> N
     """Draw one panel: every method thin and grey, the group's over it, each with its last value."""
     if means.name == "forgetting":
         means = means[means.index.get_level_values("session") > 1]
+    if means.empty:
+        style.undefined(ax, style.ALONE)
+        return
     for method in (m for m in methods if m not in ids):
         curve = means.loc[method]
         ax.plot(curve.index, curve, color=BEHIND, lw=0.6, label=f"behind {method}", zorder=0)
     ends = []
     for method in ids:
-        curve, look = means.loc[method], style.line(method) | {"lw": 0.9, "markersize": 2.2}
+        curve = means.loc[method]
+        look = style.line(method, len(curve)) | {"lw": 0.9, "markersize": 2.2}
         ax.plot(curve.index, curve, label=method, clip_on=False, **look)
         ends.append((f"{curve.iloc[-1]:.1f}", curve.index[-1], curve.iloc[-1], look["color"]))
+    low, high = ax.get_ylim()
+    if high - low < NARROW:  # more decimals than a tick label has room for
+        ax.set_ylim((low + high - NARROW) / 2, (low + high + NARROW) / 2)
     ax.set_xlim(0.6, means.index.get_level_values("session").max() + 0.3)
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    ax.yaxis.set_major_locator(MaxNLocator(3))
+    ax.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
     style.label_ends(ax, ends)

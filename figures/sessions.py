@@ -60,10 +60,13 @@ def _curves(
     """Draw one panel: the mean over pairs of each method, named at its end."""
     first = 1 if measure == "A_t" else 2
     rows = rows[rows["session"] >= first]
+    if rows.empty:
+        style.undefined(ax, style.ALONE)
+        return
     ends = []
     for method in methods:
         mean = rows[rows["method"] == method].groupby("session")[measure].mean()
-        look = style.line(method)
+        look = style.line(method, len(mean))
         ax.plot(mean.index, mean, label=method, clip_on=False, **look)
         name = valued(options, method, mean.iloc[-1])
         ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))

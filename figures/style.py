@@ -4,7 +4,7 @@ Colours are those of Okabe and Ito (2008), which people with any common colour b
 apart. Markers and dashes repeat what colours say, so that a grey print can be read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
@@ -25,6 +25,7 @@ from sparcl.base.files import replacing
 COLUMN, PAGE = 3.25, 6.875  # inches: one column and both columns of the paper
 LABEL_SIZE = 6.5
 REACH = 7.5  # points from the end of a curve to its name
+ALONE = "one session:\nno class is old"  # where nothing can move or be forgotten
 INK, QUIET = "#222222", "#767676"
 
 SETTINGS: dict[str, Any] = {
@@ -104,19 +105,36 @@ PLAIN = Look(QUIET, "-.", "")
 SETTINGS_OF = ("-paper", "-newest", "-official", "-wide")
 
 
+def literal(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a figure is told, with dollars of labels and titles as letters: no label is a formula."""
+
+    def plain(text: str) -> str:
+        return text.replace("$", r"\$")
+
+    told = dict(options)
+    for kind in ("methods", "datasets", "backbones"):
+        told[kind] = {
+            name: {key: plain(text) for key, text in block.items()}
+            for name, block in options.get(kind, {}).items()
+        }
+    if "groups" in options:
+        told["groups"] = {plain(title): ids for title, ids in options["groups"].items()}
+    return told
+
+
 def family(method: str) -> str:
     """Return the method that an id names a setting of."""
     return next((method.removesuffix(end) for end in SETTINGS_OF if method.endswith(end)), method)
 
 
-def line(method: str) -> dict[str, Any]:
-    """Return the keyword arguments of ``Axes.plot`` for a method."""
+def line(method: str, points: int = 2) -> dict[str, Any]:
+    """Return the keyword arguments of ``Axes.plot`` for a method; a curve of one point has a marker."""
     fixed = family(method) != method
     look = LOOKS.get(family(method), PLAIN)
     return {
         "color": look.color,
         "linestyle": "--" if fixed else look.linestyle,
-        "marker": look.marker,
+        "marker": look.marker or ("o" if points == 1 else ""),
         "markerfacecolor": "white" if fixed else look.color,
         "markeredgecolor": look.color,
         "markeredgewidth": 0.7,
@@ -222,6 +240,14 @@ def per_dataset(
 def is_first_column(ax: Axes) -> bool:
     """Return whether a panel is at the left edge, where the axis of its row is named."""
     return all(ax.get_position().x0 <= other.get_position().x0 + 1e-9 for other in ax.figure.axes)
+
+
+def undefined(ax: Axes, why: str) -> None:
+    """Say in a panel why it has nothing to show."""
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(False)
+    ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=QUIET)
 
 
 def session_axis(ax: Axes, sessions: pd.Series, ticks: int = 5) -> None:
