@@ -12,11 +12,13 @@ from figures import (
     frontier,
     main_table,
     mechanism,
-    peers,
     ranks_table,
     sessions,
     sessions_table,
     style,
+)
+from figures import (
+    curves as curves_grid,
 )
 
 LEADING = ["session", "mode", "eigenvalue"]
@@ -25,7 +27,9 @@ LEADING = ["session", "mode", "eigenvalue"]
 @pytest.fixture
 def one(frames: dict) -> dict[str, pd.DataFrame]:
     """Return the summaries of streams that end with their first session."""
-    kept = {n: frames[n].query("session == 1").copy() for n in ("sessions", "spectrum")}
+    kept = {
+        n: frames[n].query("session == 1").copy() for n in ("sessions", "spectrum", "diagnostics")
+    }
     kept["sessions"]["forgetting"] = np.nan
     runs = frames["runs"].assign(sessions=1, forgetting=np.nan, drift_scaled=np.nan, tau=0.9)
     arrivals = kept["sessions"].rename(columns={"session": "arrival", "A_t": "A_last"})
@@ -40,7 +44,7 @@ def told(options: dict) -> dict:
 
 
 @pytest.mark.parametrize(
-    ("module", "empty"), [(drift, 2), (sessions, 2), (peers, 4), (frontier, 2), (dilution, 2)]
+    ("module", "empty"), [(drift, 2), (sessions, 2), (curves_grid, 4), (frontier, 2), (dilution, 4)]
 )
 def test_a_panel_without_old_classes_says_so(module, empty, one, told):
     figure = module.draw(one, told)
@@ -50,7 +54,7 @@ def test_a_panel_without_old_classes_says_so(module, empty, one, told):
     assert overlapping(figure) == []
 
 
-@pytest.mark.parametrize("module", [sessions, peers, ages])
+@pytest.mark.parametrize("module", [sessions, curves_grid, ages])
 def test_a_single_point_is_visible(module, one, told):
     figure = module.draw(one, told)
     drawn = curves(figure.axes[0])["ncm"]  # dotted and without a marker elsewhere
