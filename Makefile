@@ -67,13 +67,16 @@ verify: $(VENV)/core
 	  --config suite=$(SUITE)) && \
 	$(RUN) sparcl.report.verify $(if $(ACROSS),--across) "$$folder/committed" "$$folder/clone/paper/$(SUITE)/summary"
 
-# Twice: the second time for the numbers of tables and figures.
+# Twice: the second time for the numbers of tables and figures. The date is that of the last commit of recorded numbers.
 paper:
 	@command -v "$(PDFLATEX)" >/dev/null || { \
 	  echo "$(PDFLATEX) was not found. On Debian and Ubuntu: apt-get install texlive-latex-recommended" \
 	    "texlive-fonts-recommended; or name one: make paper PDFLATEX=path/to/pdflatex" >&2; exit 1; }
-	@for time in first second; do \
-	  (cd paper && "$(PDFLATEX)" -interaction=nonstopmode -halt-on-error report.tex) >paper/report.out.txt || { \
+	@day=$$(git log -1 --format=%cs -- 'paper/*/summary' 2>/dev/null); \
+	[ -z "$$day" ] || day="\\def\\datadate{$$day}"; \
+	for time in first second; do \
+	  (cd paper && "$(PDFLATEX)" -interaction=nonstopmode -halt-on-error -jobname=report \
+	  "$$day\\input{report.tex}") >paper/report.out.txt || { \
 	  grep -A5 '^!' paper/report.out.txt >&2; echo "paper/report.log says more." >&2; exit 1; }; done
 	@echo "Report: paper/report.pdf"
 

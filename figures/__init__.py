@@ -66,7 +66,7 @@ def render(
     data = frames.read(csv, options.get("frames"))
     options = {**options, "files": dict(zip(data, map(str, csv), strict=True))}
     if kind == "figure":
-        style.save(module.draw(data, options), *outputs)
+        style.save(module.draw(data, style.literal(options)), *outputs)
         return
     texts = module.texts(data, options)
     for path in map(Path, outputs):

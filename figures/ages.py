@@ -46,7 +46,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         ends = []
         for method in methods:
             mean = of_set[of_set["method"] == method].groupby("session")["A_last"].mean()
-            look = style.line(method)
+            look = style.line(method, len(mean))
             ax.plot(mean.index, mean, label=method, clip_on=False, **look)
             name = label(options, "methods", method, short=True)
             ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))

@@ -14,7 +14,7 @@ from figures.frames import require
 from sparcl.base.errors import InputError
 from sparcl.report.claims import FAILS, HOLDS, UNMEASURABLE
 
-COLUMNS = ["id", "judge", "verdict", "dataset", "mean", "std", "n"]
+COLUMNS = ["id", "judge", "verdict", "dataset", "mean", "std", "n", "satisfied"]
 # Colour, marker's face and word of each verdict; face and word tell them apart without colour.
 VERDICTS = {
     HOLDS: ("#009E73", "#009E73", "holds"),
@@ -23,8 +23,9 @@ VERDICTS = {
 }
 ALLOWED = "#E9E9E9"
 # Inches: the height of a strip, the space above the first and below the last; positions in a column.
-STRIP, TOP, BOTTOM = 0.2, 0.3, 0.06
-COLUMN, NAME, LEFT, RIGHT, RULE, WORD = 3.4, 0.06, 1.26, 2.42, 2.48, 3.34
+STRIP, TOP, BOTTOM = 0.2, 0.5, 0.06
+COLUMN, NAME, LEFT, RIGHT, RULE, WORD = 3.4, 0.06, 1.46, 2.46, 2.52, 3.34
+NUMBER = 0.24  # from the number of a claim to its name
 PAD = 0.06  # share of a strip left free at either end
 
 
@@ -44,7 +45,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Figure
         Each strip has a scale of its own. The range that the predicate allows is grey; a marker is
         the mean of a data set, and its bar extends one standard deviation over class orders to
-        each side.
+        each side, in the colour of its own verdict.
 
     Raises
     ------
@@ -76,10 +77,14 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             (RULE, "predicate", "left"),
             (WORD, "verdict", "right"),
         ):
-            ax.text(x + at, -0.14, text, ha=side, va="center", fontsize=7, color=style.QUIET)
+            ax.text(x + at, -0.36, text, ha=side, va="center", fontsize=7, color=style.QUIET)
+    counts = cells.drop_duplicates("id")["verdict"].value_counts()
+    tally = ", ".join(f"{verdict}: {counts.get(verdict, 0)}" for verdict in VERDICTS)
+    ax.text(NAME, -0.13, f"Of {len(claims)} claims, {tally}", va="center", fontweight="bold")
     for i, group in enumerate(claims):
         column, line = divmod(i, lines)
-        _strip(ax, column * (style.PAGE - COLUMN), -TOP - (line + 0.5) * STRIP, group)
+        x, y = column * (style.PAGE - COLUMN), -TOP - (line + 0.5) * STRIP
+        _strip(ax, x, y, group, f"C{i + 1}")
     return figure
 
 
@@ -106,15 +111,16 @@ def bounds(judge: str) -> tuple[float, float, str]:
     )
 
 
-def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame) -> None:
-    """Draw one claim at the height y of the column that starts at x."""
+def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame, number: str) -> None:
+    """Draw one claim, with its number, at the height y of the column that starts at x."""
     first = group.iloc[0]
-    color, face, word = VERDICTS[first["verdict"]]
+    color, _, word = VERDICTS[first["verdict"]]
     low, high, rule = bounds(first["judge"])
     text: dict[str, Any] = {"va": "center_baseline", "fontsize": style.LABEL_SIZE - 0.5}
-    ax.text(x + NAME, y, first["id"].replace("-", " "), **text)
+    ax.text(x + NAME, y, number, color=style.QUIET, **text)
+    ax.text(x + NAME + NUMBER, y, first["id"].replace("-", " "), **text)
     ax.text(x + RULE, y, rule.replace("-", "−"), color=style.QUIET, **text)
-    ax.text(x + WORD, y, word, ha="right", color=color, **text)
+    ax.text(x + WORD, y, word, ha="right", color=style.ink(color), **text)
     values = group[np.isfinite(group["mean"].astype(float))]
     if values.empty:
         why = "not measurable here" if first["verdict"] == UNMEASURABLE else "undefined"
@@ -141,14 +147,15 @@ def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame) -> None:
     offsets = np.linspace(1, -1, len(values)) * (0.3 * STRIP if len(values) > 1 else 0)
     for offset, (_, row), std in zip(offsets, values.iterrows(), spread, strict=True):
         place = y + offset
+        own, face, _ = VERDICTS[HOLDS if row["satisfied"] else FAILS]
         ends = [at(row["mean"] - std), at(row["mean"] + std)]
-        ax.plot(ends, [place] * 2, color=color, lw=0.7)
+        ax.plot(ends, [place] * 2, color=own, lw=0.7)
         ax.plot(
             [at(row["mean"])],
             [place],
-            color=color,
             marker="o",
             markersize=2.1,
+            color=own,
             markerfacecolor=face,
             markeredgewidth=0.6,
             label=f"{first['id']} {row['dataset']}",

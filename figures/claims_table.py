@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from figures.grid import Origin
-from figures.markup import escape, escape_numbers
+from figures.markup import escape, escape_numbers, markdown
 from sparcl.report.claims import FAILS, HOLDS, UNMEASURABLE, Judged, Measured
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNMEASURABLE: "–"}
@@ -128,7 +128,9 @@ def _markdown(cells: pd.DataFrame) -> str:
         first = group.iloc[0]
         mark = f"{MARKS[first['verdict']]} {first['verdict']}"
         parts = [mark, first["place"], first["says"], f"{first['measured']} ({first['suite']})"]
-        lines.append("| " + " | ".join([*parts, first["judge"], _values(group, "<br>")]) + " |")
+        values = [markdown(value) for value in _values(group, "\n").split("\n")]
+        written = [*map(markdown, [*parts, first["judge"]]), "<br>".join(values)]
+        lines.append("| " + " | ".join(written) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-r"""How the energy of a new session shrinks the weight of old directions.
+r"""How the energy of a new session shrinks the weight of old directions, and moves old logits.
 
 Along an old eigenvector u of R (eigenvalue :math:`\lambda`, :math:`a = \lambda + ridge`) the inverse
 that solves the ridge problem shrinks from 1/a to :math:`u^\top (A + dR)^{-1} u`: a relative loss of
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
 from figures.frames import label, require, select
@@ -23,23 +23,32 @@ NULL = 1e-10  # below this share of the largest an eigenvalue is zero up to roun
 DEPTH = 1e-5  # the panel ends at this share of the largest eigenvalue
 HEADROOM = 0.32  # above the curves, for their names
 EXACT, BOUND = "#0072B2", "#D55E00"
+CORE = "#FAF0E6"  # behind the modes of the core
+# Parts of the joint ridge's shift of old logits: column, name, colour and dashes.
+SHIFTS = (
+    ("joint_drift_core", "in the core", BOUND, "-"),
+    ("joint_drift_residual", "in the rest", style.QUIET, "--"),
+)
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw the spectrum of R after each session (above) and the shrink of old modes (below).
+    """Draw the spectrum of R after each session, the shrink of old modes, and the shift of old logits.
 
     Parameters
     ----------
     frames : mapping
-        ``spectrum``: one row per data set, class order, session and mode; the first order is drawn.
+        ``spectrum``: one row per data set, class order, session and mode; ``diagnostics``: one row per
+        run and session, with the rank of the core and how far the joint ridge moves old logits along
+        it and beside it. The first order is drawn.
     options : mapping
         ``datasets``; ``session``: the session whose arrival shrinks the old modes (default 2).
 
     Returns
     -------
     Figure
-        One column per data set.
+        One column per data set. The modes of the core are shaded: those of the previous sessions' R that
+        hold the share tau of its energy.
 
     Raises
     ------
@@ -60,24 +69,36 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     rows = rows[rows["order"] == rows["order"].min()]  # a spectrum is of one class order
     session = options.get("session", 2)
     later = sorted(rows.loc[rows["old_eigenvalue"].notna(), "session"].unique())
-    if session not in later:
+    if later and session not in later:
         raise InputError(
             f"figure dilution: session {session} has no old modes to shrink; set `session:` in its block of "
             f"params.yaml to one of {', '.join(map(str, later))}"
         )
+    shifts = _shifts(frames, options, rows["order"].min())
     datasets = list(options["datasets"])
     margins = (0.46, 0.1, 0.58, 0.24)
-    figure, stacks = style.per_dataset(len(datasets), 2, 1.4, margins, (0.36, 0.42))
-    for (above, below), dataset in zip(stacks, datasets, strict=True):
+    figure, stacks = style.per_dataset(len(datasets), 3, 1.15, margins, (0.36, 0.42))
+    for (above, below, shift), dataset in zip(stacks, datasets, strict=True):
         of_set = rows[rows["dataset"] == dataset]
         _spectra(above, of_set)
-        _shrink(below, of_set[of_set["session"] == session])
         above.set_title(label(options, "datasets", dataset), loc="left")
+        if style.is_first_column(above):
+            above.set_ylabel("eigenvalue of $R$")
+        if of_set["session"].max() == 1:
+            style.undefined(below, style.ALONE)
+            style.undefined(shift, style.ALONE)
+            continue
+        moved = shifts[shifts["dataset"] == dataset].set_index("session")
+        _shift(shift, moved)
+        rank = float(moved["core_rank"][session])
+        for ax in (above, below):
+            ax.axvspan(0.8, rank, color=CORE, lw=0, zorder=0, label="core")
+        _shrink(below, of_set[of_set["session"] == session])
         below.set_xlim(above.get_xlim())
         below.set_xlabel("mode")
         if style.is_first_column(above):
-            above.set_ylabel("eigenvalue of $R$")
             below.set_ylabel(f"shrink in session {session}")
+            shift.set_ylabel("logit shift (%)")
     figure.text(
         0.5,
         0.09 / figure.get_figheight(),
@@ -87,6 +108,45 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         fontsize=style.LABEL_SIZE + 0.5,
     )
     return figure
+
+
+def _shifts(
+    frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any], order: int
+) -> pd.DataFrame:
+    """Return, per data set and later session, the core's rank and the joint ridge's shift, in percent."""
+    columns = ["core_rank", *(column for column, *_ in SHIFTS)]
+    table = select(frames, "diagnostics", options, ["order", "session", *columns])
+    table = table[(table["order"] == order) & (table["session"] > 1)]
+    # Sums alone decide these: every method of a stream has the same.
+    table = table.groupby(["dataset", "session"], as_index=False)[columns].first()
+    require(table, "diagnostics", columns)
+    return table.assign(**{column: 100 * table[column] for column, *_ in SHIFTS})
+
+
+def _shift(ax: Axes, rows: pd.DataFrame) -> None:
+    """Joint ridge's shift of old logits by session, along the core and beside it."""
+    for column, name, color, dashes in SHIFTS:
+        ax.plot(rows.index, rows[column], color=color, ls=dashes, label=name, clip_on=False)
+    top = float(rows[[column for column, *_ in SHIFTS]].to_numpy().max())
+    ax.set_ylim(0, 1.45 * top)
+    for (_, name, color, _), y in zip(SHIFTS, (0.99, 0.85), strict=True):
+        _key(ax, name, color, y)
+    ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    style.session_axis(ax, rows.index.to_series())
+
+
+def _key(ax: Axes, text: str, color: Any, y: float) -> None:
+    """Name a curve in its colour at the upper right of a panel."""
+    ax.text(
+        0.98,
+        y,
+        text,
+        color=style.ink(color),
+        fontsize=style.LABEL_SIZE,
+        transform=ax.transAxes,
+        ha="right",
+        va="top",
+    )
 
 
 def _spectra(ax: Axes, rows: pd.DataFrame) -> None:
@@ -122,7 +182,7 @@ def _name(ax: Axes, text: str, curve: pd.DataFrame, color: Any, share: float, be
         ha="right" if below else "left",
         va="top" if below else "bottom",
         fontsize=style.LABEL_SIZE,
-        color=color,
+        color=style.ink(color),
     )
 
 
@@ -143,15 +203,6 @@ def _shrink(ax: Axes, rows: pd.DataFrame) -> None:
     ax.semilogx(rows["mode"], rows["shrink_exact"], color=EXACT, label="exact")
     ax.set_ylim(0, max(1.0, rows["shrink_bound"].max() + HEADROOM))
     ax.set_yticks([0, 0.5, 1])
-    for text, color, y in (("shared basis (bound)", BOUND, 0.99), ("exact", EXACT, 0.87)):
-        ax.text(
-            0.98,
-            y,
-            text,
-            color=color,
-            fontsize=style.LABEL_SIZE,
-            transform=ax.transAxes,
-            ha="right",
-            va="top",
-        )
+    for text, color, y in (("shared basis (bound)", BOUND, 0.99), ("exact", EXACT, 0.85)):
+        _key(ax, text, color, y)
     _mode_axis(ax)

@@ -1,8 +1,10 @@
 """What accuracy costs: time after extraction, and memory kept between sessions."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,7 +21,9 @@ COSTS = {
     "methods": ("tau_post", 1.0, "seconds a session, after extraction"),
     "memory": ("state_bytes", 1e-6, "megabytes kept after the last session"),
 }
-NEXT = 2.2  # an axis of costs extends by this factor beyond its points
+NEXT = 2.6  # an axis of costs extends by this factor beyond its points
+PAD = 0.1  # and one of accuracies by this share of theirs
+FRONT = "#0072B2"
 
 
 @style.styled
@@ -37,7 +41,9 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Returns
     -------
     Figure
-        Accuracies are means over (order, seed) pairs; costs are of one class order.
+        Accuracies are means over (order, seed) pairs; costs are of one class order. Filled and joined:
+        the front, whose methods nothing cheaper beats. A method far below the others is an arrow at
+        the lower edge, with its accuracy.
 
     Raises
     ------
@@ -59,9 +65,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     rows = select(frames, "runs", {**options, "datasets": datasets}, [VALUE], methods)
     require(rows, "runs", [VALUE])
     accuracy = rows.groupby(["dataset", "method"])[VALUE].mean()
-    room = style.room([label(options, "methods", m, short=True) for m in methods])
-    margins = (0.42, room, 0.36, 0.24)
-    figure, stacks = style.per_dataset(len(datasets), len(costs), 1.6, margins, (room + 0.3, 0.44))
+    margins = (0.42, 0.12, 0.36, 0.24)
+    figure, stacks = style.per_dataset(len(datasets), len(costs), 1.75, margins, (0.42, 0.44))
     for stack, dataset in zip(stacks, datasets, strict=True):
         stack[0].set_title(label(options, "datasets", dataset), loc="left")
         for ax, (name, frame) in zip(stack, costs.items(), strict=True):
@@ -77,21 +82,30 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
 
 
 def _points(ax: Axes, points: pd.DataFrame, options: Mapping[str, Any], mark: float | None) -> None:
-    """Draw each method at its cost and name it at the right edge."""
+    """Draw each method at its cost, those that nothing beats joined by a line, and name it beside."""
     ax.set_xscale("log")
-    ends = []
-    for method, x, y in zip(points.index, points["cost"], points[VALUE], strict=True):
-        style.point(ax, method, x, y)
-        name = label(options, "methods", method, short=True)
-        ends.append((name, x, y, style.line(method)["color"]))
     lowest, highest = points["cost"].min(), max(points["cost"].max(), mark or 0)
     ax.set_xlim(lowest / NEXT, highest * NEXT)
-    ax.margins(y=0.1)
+    near = style.near(points[VALUE])
+    low, high = float(points[VALUE][near].min()), float(points[VALUE][near].max())
+    pad = PAD * max(high - low, 1.0)
+    ax.set_ylim(low - 2 * pad, high + pad)
     ax.xaxis.set_major_locator(LogLocator(numticks=8))
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_locator(MaxNLocator(5))
-    style.label_at_edge(ax, ends)
+    ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    best = front(points)
+    ax.step(best["cost"], best[VALUE], where="post", color=FRONT, lw=0.8, label="front", zorder=1)
+    named = []
+    for method, x, y in zip(points.index, points["cost"], points[VALUE], strict=True):
+        color = FRONT if method in best.index else style.QUIET
+        name, shown = label(options, "methods", method, short=True), max(y, low - 1.4 * pad)
+        look: dict[str, Any] = {"marker": "o", "markersize": 3.6, "markeredgewidth": 0.8, "ls": ""}
+        if shown > y:  # far below: an arrow with its value, instead of a squeezed panel
+            look["marker"], name = "v", f"{name} {y:.1f}"
+        face = FRONT if method in best.index else "white"
+        ax.plot([x], [shown], color=color, markerfacecolor=face, label=method, **look)
+        named.append((name, x, shown, style.INK if method in best.index else style.QUIET))
     if mark:
         ax.axvline(mark, color=style.QUIET, lw=0.6, ls=":", label="exemplars")
         ax.text(
@@ -104,3 +118,15 @@ def _points(ax: Axes, points: pd.DataFrame, options: Mapping[str, Any], mark: fl
             fontsize=style.LABEL_SIZE,
             color=style.QUIET,
         )
+    corners = [*zip(best["cost"], best[VALUE], strict=True), (highest * NEXT, best[VALUE].max())]
+    lines = [(x, y, after, y) for (x, y), (after, _) in pairwise(corners)][:-1]
+    lines += [(after, y, after, up) for (_, y), (after, up) in pairwise(corners[:-1])]
+    style.label_points(
+        ax, named, [*lines, *([(mark, low - pad, mark, high + pad)] if mark else [])]
+    )
+
+
+def front(points: pd.DataFrame) -> pd.DataFrame:
+    """Return the methods that no other beats in accuracy at the same cost or less, cheapest first."""
+    ordered = points.sort_values(["cost", VALUE], ascending=[True, False])
+    return ordered[ordered[VALUE] > ordered[VALUE].cummax().shift(fill_value=-np.inf)]

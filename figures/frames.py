@@ -236,12 +236,19 @@ def label(options: Mapping[str, Any], kind: str, identifier: str, short: bool = 
 
 def valued(options: Mapping[str, Any], method: str, value: float) -> str:
     """Return a method's short name after a value: what stands at the end of a curve or bar."""
-    return f"{value:.1f} {label(options, 'methods', method, short=True)}"
+    number = f"{value:.1f}".replace("-", "−")
+    return f"{number} {label(options, 'methods', method, short=True)}"
 
 
 def measured(options: Mapping[str, Any]) -> list[str]:
     """Return the methods of the suite but those ``absent``, which the backbone has no features for."""
     return [method for method in options["methods"] if method not in options.get("absent", ())]
+
+
+def first(options: Mapping[str, Any], key: str) -> str | None:
+    """Return the first method of an entry ``a | b`` that the suite ran, or None."""
+    ran = measured(options)
+    return next((m for m in options.get(key, "").split(" | ") if m in ran), None)
 
 
 def shown(options: Mapping[str, Any]) -> list[str]:

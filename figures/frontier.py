@@ -41,15 +41,20 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     """
     points = shown(options)
     curve = [method for method in options["curve"] if method in measured(options)]
-    rows = select(frames, "runs", options, [*MEASURES, "tau"], [*points, *curve])
-    require(rows, "runs", MEASURES)
+    rows = select(frames, "runs", options, ["sessions", *MEASURES, "tau"], [*points, *curve])
+    require(rows[rows["sessions"] > 1], "runs", MEASURES)
     datasets = list(options["datasets"])
     room = style.room([label(options, "methods", m, short=True) for m in points])
     figure, stacks = style.per_dataset(
         len(datasets), 1, 2.1, (0.42, room, 0.36, 0.24), (room + 0.3, 0.0)
     )
     for (ax,), dataset in zip(stacks, datasets, strict=True):
-        means = rows[rows["dataset"] == dataset].groupby("method")[[*MEASURES, "tau"]].mean()
+        ax.set_title(label(options, "datasets", dataset), loc="left")
+        of_set = rows[rows["dataset"] == dataset]
+        if (of_set["sessions"] == 1).all():
+            style.undefined(ax, style.ALONE)
+            continue
+        means = of_set.groupby("method")[[*MEASURES, "tau"]].mean()
         _curve(ax, means.loc[curve])
         ends = []
         for method in points:
@@ -57,7 +62,6 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             style.point(ax, method, x, y)
             name = label(options, "methods", method, short=True)
             ends.append((name, x, y, style.line(method)["color"]))
-        ax.set_title(label(options, "datasets", dataset), loc="left")
         ax.set_xlabel("forgetting (points)")
         ax.xaxis.set_major_locator(MaxNLocator(5))
         ax.yaxis.set_major_locator(MaxNLocator(5))

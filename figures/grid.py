@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from figures.markup import escape, latex_table, markdown_table
+from figures.markup import markdown as marked
 from sparcl.base.errors import InputError
 
 NOTHING = "–"  # a cell that cannot have a number
@@ -99,13 +100,16 @@ def markdown(cells: Sequence[Cell], caption: str) -> str:
     tables = []
     for title, part in _parts(cells):
         columns = _columns(part)
-        head = [title, *(f"{head} ({over})" if over else head for over, head in columns)]
+        names = [f"{head} ({over})" if over else head for over, head in columns]
+        head = [marked(name) for name in (title, *names)]
         rows: list[list[str]] = []
         for group, members in groupby(_rows(part), key=lambda row: row[0]):
-            rows += [[f"*{group}*"]] if group else []
-            rows += [[label, *(_plain(row.get(c)) for c in columns)] for _, label, row in members]
+            rows += [[f"*{marked(group)}*"]] if group else []
+            rows += [
+                [marked(label), *(_plain(row.get(c)) for c in columns)] for _, label, row in members
+            ]
         tables.append(markdown_table(head, rows))
-    return "\n\n".join([caption, *tables]) + "\n"
+    return "\n\n".join([marked(caption), *tables]) + "\n"
 
 
 def latex(

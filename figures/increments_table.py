@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from figures.frames import fill, label, origin, require, select
-from figures.markup import escape_numbers, latex_table, markdown_table
+from figures.grid import NOTHING
+from figures.markup import escape_numbers, latex_table, markdown, markdown_table
 
 SHOWN = {"A_bar": "average accuracy", "A_last": "last accuracy", "forgetting": "forgetting"}
 HEADS = ["against", "data set", *SHOWN.values(), "last accuracy, over test samples"]
@@ -33,6 +34,9 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     method, orders = cells["method_label"].iloc[0], cells["orders"].max()
     caption = fill(options, cells, method=method, orders=orders)
     lines = [_line(row) for _, row in cells.groupby(["against_label", "dataset_label"], sort=False)]
+    written = [
+        [markdown(opponent), markdown(dataset), *shown] for opponent, dataset, *shown in lines
+    ]
     latex = [" & ".join(HEADS) + r" \\"]
     for opponent, of_opponent in groupby(lines, key=lambda line: line[0]):
         latex.append(r"\midrule")
@@ -41,7 +45,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
             latex.append(" & ".join(map(escape_numbers, names)) + r" \\")
     return {
         ".tex": latex_table(latex, "llrrrr", caption, options["id"], size="scriptsize"),
-        ".md": f"{caption}\n\n{markdown_table(HEADS, lines, names=2)}\n",
+        ".md": f"{markdown(caption)}\n\n{markdown_table(HEADS, written, names=2)}\n",
         ".csv": cells.to_csv(index=False, float_format="%.6g", lineterminator="\n"),
     }
 
@@ -55,7 +59,9 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     """
     name = "comparisons"
     table = select(frames, name, options, ["method", "against", "measure", "difference"])
-    require(table, name, ["difference"])
+    # In a stream of one session nothing is old, and no forgetting is defined.
+    alone = (table["measure"] == "forgetting") & (options["sessions"] == 1)
+    require(table[~alone], name, ["difference"])
     places = {kind: list(options[kind]).index for kind in ("methods", "datasets")}
     found = []
     for row in table.to_dict("records"):
@@ -82,5 +88,7 @@ def _line(group: pd.DataFrame) -> list[str]:
 
 
 def _interval(row: Mapping[Any, Any], low: str, high: str) -> str:
+    if pd.isna(row["difference"]):
+        return NOTHING
     mean = f"{row['difference']:+.2f}"
     return mean if pd.isna(row[low]) else f"{mean} [{row[low]:+.2f}, {row[high]:+.2f}]"

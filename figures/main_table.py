@@ -21,12 +21,13 @@ from sparcl.report.reading import read_csv
 
 
 class Measure(NamedTuple):
-    """What a table of runs shows: how it is named and printed."""
+    """What a table of runs shows: how it is named and printed, and whether it is of old classes."""
 
     title: str  # over its columns in LaTeX
     plain: str
     higher_is_better: bool
     scale: float = 1.0  # printed = stored * scale
+    of_old: bool = False  # undefined in a stream of one session
 
 
 MEASURES = {
@@ -44,16 +45,19 @@ MEASURES = {
         "forgetting (points) ↓",
         "forgetting, points (lower is better)",
         higher_is_better=False,
+        of_old=True,
     ),
     "drift_scaled": Measure(
         "old-logit drift (% of the logits' s.d.) ↓",
         "old-logit drift, % of the logits' s.d. (lower is better)",
         higher_is_better=False,
         scale=100,
+        of_old=True,
     ),
 }
 REST = "Other methods"
 MARKS = ["best", "tied", "underlined"]
+COMPARED = ["n", "mean", "std", "gap", "gap_low", "gap_high", "best", "tied"]  # `against_best`
 NO_ORIGIN = Origin("", "", "")
 CELL = ["measure", "label", "dataset_label"]
 PRINTED = [*CELL, "best", "tied", "printed"]
@@ -156,7 +160,8 @@ def _rows(
     """Return the rows of one frame."""
     ran = measured(options)
     runs = select(frames, name, options, ["sessions", *MEASURES], ran)
-    require(runs, name, list(MEASURES))
+    require(runs, name, [measure for measure, told in MEASURES.items() if not told.of_old])
+    require(runs[runs["sessions"] > 1], name, list(MEASURES))
     group_of = _ordered(list(options["methods"]), options.get("groups", {}))
     common = {"suite": runs["suite"].iloc[0], "backbone": runs["backbone"].iloc[0]}
     found = []
@@ -169,6 +174,8 @@ def _rows(
             "measure": measure,
         }
         values = of_set.pivot(index=PAIR, columns="method", values=measure)
+        if MEASURES[measure].of_old and (of_set["sessions"] == 1).all():
+            values = values.iloc[:, :0]  # nothing is old
         for method, compared in _compared(values, measure, list(group_of), options).items():
             names = {
                 "group": group_of[method],
@@ -187,7 +194,9 @@ def _compared(
 ) -> dict[str, dict[str, Any]]:
     """Return the numbers, marks and text of each method's cell, in the order of ``methods``."""
     higher = MEASURES[measure].higher_is_better
-    compared = against_best(values[[m for m in methods if m in values]], higher)
+    nothing = grid.ABSENT if len(values.columns) else grid.NOTHING
+    ran = [m for m in methods if m in values]
+    compared = against_best(values[ran], higher) if ran else pd.DataFrame(columns=COMPARED)
     among = [m for m in compared.index if m in options.get("underline", ())]
     underlined: set[str] = set()
     if among:
@@ -198,15 +207,14 @@ def _compared(
     found: dict[str, dict[str, Any]] = {}
     for method in methods:
         row: dict[Any, Any] = numbers.get(method, absent)
-        printed = _printed(row["n"], row["mean"], row["std"], MEASURES[measure].scale)
+        scale = MEASURES[measure].scale
+        printed = _printed(row["mean"], row["std"], scale) if row["n"] else nothing
         found[method] = row | {"underlined": method in underlined, "printed": printed}
     return found
 
 
-def _printed(n: int, mean: float, std: float, scale: float) -> str:
-    """Return mean and deviation of n repetitions; a single one has no deviation."""
-    if n == 0:
-        return grid.ABSENT
+def _printed(mean: float, std: float, scale: float) -> str:
+    """Return mean and deviation of repetitions; a single one has no deviation."""
     return " ± ".join(f"{scale * value:.1f}" for value in (mean, std) if not np.isnan(value))
 
 

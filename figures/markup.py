@@ -3,25 +3,34 @@
 import re
 from collections.abc import Iterable, Sequence
 
-SPECIAL = {c: "\\" + c for c in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\^{}",
-    "±": r"$\pm$",
-    "τ": r"$\tau$",
-    "λ": r"$\lambda$",
-    "κ": r"$\kappa$",
-    "Ā": r"$\bar A$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    "–": "--",
-    "†": r"$^{\dagger}$",
-}
+from sparcl.base.errors import InputError
+from sparcl.report.letters import LATEX, named, unprintable
+
+# What Markdown takes for a mark: an underscore only at the edge of a word, & only before a name.
+MARKS = re.compile(r"[\\|*\[\]~$`]|(?<![^\W_])_|_(?![^\W_])")
+ENTITY = re.compile(r"&(?=#?\w+;)")
 
 
 def escape(plain: str) -> str:
-    """Return plain text as LaTeX text."""
-    return "".join(SPECIAL.get(c, c) for c in plain)
+    """Return plain text as LaTeX text, which is ASCII.
+
+    Raises
+    ------
+    InputError
+        A character is none that LaTeX prints; the message names it.
+    """
+    if foreign := unprintable(plain):
+        raise InputError(
+            f"the text '{plain}' holds {', '.join(map(named, foreign))}, which tables and figures cannot "
+            "print; write it in words"
+        )
+    return "".join(LATEX.get(c, c) for c in plain)
+
+
+def markdown(plain: str) -> str:
+    """Return plain text as Markdown that shows it, in a cell of a table too."""
+    text = MARKS.sub(lambda mark: "\\" + mark[0], plain)
+    return ENTITY.sub("&amp;", text).replace("<", "&lt;")
 
 
 def escape_numbers(plain: str) -> str:

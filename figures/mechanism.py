@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
-from figures.frames import label, measured, require, select, shown, valued
+from figures.frames import label, measured, require, select, shown
 
 JOINT = "acil-paper"  # joint ridge with the ridge of the traces, which hold its split
 BEFORE, AFTER = "prototype_cosine", "expanded_prototype_cosine"
@@ -54,10 +55,10 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     require(cosines, "diagnostics", [BEFORE])
     require(cosines[cosines["method"].isin(expanding)], "diagnostics", [AFTER])
     datasets = list(options["datasets"])
-    names = [valued(options, method, 99.9) for method in [*methods, *expanding]]
-    room = style.room([*names, "features"])
-    margins = (0.42, room, 0.36, 0.24)
-    figure, stacks = style.per_dataset(len(datasets), 3, 1.05, margins, (room + 0.2, 0.46))
+    left = style.room([label(options, "methods", method, short=True) for method in methods]) + 0.05
+    room = style.room(["mode"])
+    margins = (max(left, 0.42), room, 0.6, 0.24)
+    figure, stacks = style.per_dataset(len(datasets), 3, 1.1, margins, (room + 0.26, 0.58))
     for (spectra, bars, prototypes), dataset in zip(stacks, datasets, strict=True):
         _eigenvalues(spectra, spectrum[spectrum["dataset"] == dataset])
         _bars(bars, drifts[drifts["dataset"] == dataset], methods, options)
@@ -67,13 +68,20 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         if style.is_first_column(spectra):
             spectra.set_ylabel("eigenvalue of $R$")
             prototypes.set_ylabel("prototype cosine")
+            bars.set_yticks(
+                range(len(methods)),
+                [label(options, "methods", method, short=True) for method in methods],
+            )
+            bars.tick_params(axis="y", length=0, labelsize=style.LABEL_SIZE)
+            _key_of_bars(bars)
+            _key_of_curves(prototypes, expanding, options)
     return figure
 
 
 def _drifts(
     frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any], methods: list[str]
 ) -> pd.DataFrame:
-    """Return, per data set and method, the mean drift and the core's share of its square."""
+    """Return, per data set and method, mean and deviation of the drift and the core's share of its square."""
     of_session = select(frames, "sessions", options, ["session", "drift_scaled"], methods)
     of_session = of_session[of_session["session"] > 1]
     require(of_session, "sessions", ["drift_scaled"])
@@ -90,7 +98,11 @@ def _drifts(
         parts.loc[~traced & ~(parts["k"] > 0), "share"] = np.nan
     rows = of_session.merge(parts[[*KEYS, "share"]], on=KEYS)
     rows["drift"] = 100 * rows["drift_scaled"]
-    return rows.groupby(["dataset", "method"], as_index=False)[["drift", "share"]].mean()
+    by_run = rows.groupby(["dataset", "method", "order", "seed"], as_index=False)
+    runs = by_run[["drift", "share"]].mean()
+    table = runs.groupby(["dataset", "method"])[["drift", "share"]].mean()
+    table["spread"] = runs.groupby(["dataset", "method"])["drift"].std().fillna(0.0)
+    return table.reset_index()
 
 
 def _eigenvalues(ax: Axes, rows: pd.DataFrame) -> None:
@@ -104,17 +116,28 @@ def _eigenvalues(ax: Axes, rows: pd.DataFrame) -> None:
     for mode, color in zip(modes, style.ramp(len(modes))[::-1], strict=True):
         curve = table.loc[mode]
         ax.semilogy(curve.index, curve, color=color, lw=1.1, label=f"mode {mode}", clip_on=False)
-        ends.append((f"mode {mode}", curve.index[-1], curve.iloc[-1], color))
+        ends.append((f"{mode}", curve.index[-1], curve.iloc[-1], color))
     ax.yaxis.set_major_locator(LogLocator(numticks=6))
     ax.yaxis.set_minor_locator(NullLocator())
     style.session_axis(ax, rows["session"])
     style.label_ends(ax, ends)
+    ax.text(
+        1 + style.REACH / 72 / (ax.get_position().width * style.PAGE),
+        1.02,
+        "mode",
+        transform=ax.transAxes,
+        fontsize=style.LABEL_SIZE,
+        color=style.QUIET,
+    )
 
 
 def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str], options: Mapping[str, Any]) -> None:
     """Drift of each method, the core's share of its square solid."""
+    if rows.empty:
+        style.undefined(ax, style.ALONE)
+        return
     rows = rows.set_index("method")
-    ax.set_xlim(0, 1.04 * rows["drift"].max())
+    ax.set_xlim(0, 1.25 * (rows["drift"] + rows["spread"]).max())
     ax.set_ylim(len(methods) - 0.4, -0.6)
     for place, method in enumerate(methods):
         drift, share = float(rows["drift"][method]), float(rows["share"][method])
@@ -131,14 +154,16 @@ def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str], options: Mapping[str
         )
         if split:
             ax.barh(place, share * drift, height=0.62, color=color, lw=0, label=f"{method} core")
-        ax.text(
-            1 + style.REACH / 72 / (ax.get_position().width * style.PAGE),
-            place,
-            valued(options, method, drift),
-            transform=ax.get_yaxis_transform(),
+        spread = float(rows["spread"][method])
+        ax.plot([drift - spread, drift + spread], [place, place], color=style.INK, lw=0.7)
+        ax.annotate(
+            f"{drift:.1f}",
+            (drift + spread, place),
+            xytext=(3, 0),
+            textcoords="offset points",
             va="center",
             fontsize=style.LABEL_SIZE,
-            color=color,
+            color=style.ink(color),
         )
     ax.set_yticks([])
     ax.xaxis.set_major_locator(MaxNLocator(4))
@@ -151,14 +176,50 @@ def _prototypes(
     """Mean cosine between class prototypes: of the features, and after each method's expansion."""
     before = rows.groupby("session")[BEFORE].mean()
     ax.plot(before.index, before, color=style.INK, lw=1.2, ls=":", label="features", clip_on=False)
-    ends = [("features", before.index[-1], before.iloc[-1], style.INK)]
     for method in methods:
         after = rows[rows["method"] == method].groupby("session")[AFTER].mean()
-        look = style.line(method)
-        ax.plot(after.index, after, label=method, clip_on=False, **look)
-        name = label(options, "methods", method, short=True)
-        ends.append((name, after.index[-1], after.iloc[-1], look["color"]))
+        ax.plot(after.index, after, label=method, clip_on=False, **style.line(method))
     ax.margins(y=0.15)
     ax.yaxis.set_major_locator(MaxNLocator(4))
     style.session_axis(ax, rows["session"])
-    style.label_ends(ax, ends)
+
+
+def _below(ax: Axes) -> Axes:
+    """Return a field below a panel as wide as the page, in inches; its keys stand in one line."""
+    figure = ax.figure
+    height = figure.bbox.height / figure.dpi
+    y = ax.get_position().y0 - 0.56 / height
+    field = figure.add_axes((0.0, y, 1.0, 0.14 / height))
+    field.set_xlim(0, style.PAGE)
+    field.set_ylim(-0.07, 0.07)
+    field.set_axis_off()
+    return field
+
+
+def _key_of_bars(ax: Axes) -> None:
+    """Say below the bars what solid, pale and hollow mean."""
+    field, x = _below(ax), ax.get_position().x0 * style.PAGE
+    color = style.INK
+    for face, text in (
+        (color, "along the core (share of the squared change)"),
+        ((color, 0.22), "beside the core"),
+        ("none", "a method without a core"),
+    ):
+        field.add_patch(Rectangle((x, -0.04), 0.16, 0.08, fc=face, ec=color, lw=0.6, label=text))
+        field.text(x + 0.22, 0, text, va="center", fontsize=style.LABEL_SIZE)
+        x += 0.22 + style.room([text]) + 0.1
+    field.plot([x, x + 0.16], [0, 0], color=color, lw=0.7)
+    field.text(x + 0.22, 0, "one s.d. over orders", va="center", fontsize=style.LABEL_SIZE)
+
+
+def _key_of_curves(ax: Axes, methods: list[str], options: Mapping[str, Any]) -> None:
+    """Name the curves of the cosines below their row."""
+    field, x = _below(ax), ax.get_position().x0 * style.PAGE
+    looks: list[tuple[str, dict[str, Any]]] = [("features", {"color": style.INK, "ls": ":"})]
+    looks += [(label(options, "methods", m, short=True), style.line(m)) for m in methods]
+    for name, look in looks:
+        field.plot([x, x + 0.12, x + 0.24], [0] * 3, markevery=[1], label=name, **look)
+        field.text(
+            x + 0.3, 0, name, va="center", fontsize=style.LABEL_SIZE, color=style.ink(look["color"])
+        )
+        x += 0.3 + style.room([name]) + 0.12

@@ -1,128 +1,153 @@
-"""Accuracy and forgetting by session for many methods: one row per group, the others in grey."""
+"""Accuracy of many methods after the last session: a row per method, its mean with an interval."""
 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import label, measured, require, select
+from figures.frames import PAIR, first, label, measured, require, select
+from sparcl.report.paired import interval
 
-MEASURES = {"A_t": "accuracy", "forgetting": "forgetting"}
-# Inches: height of a panel; space above, between and below the rows of a group, and beside a panel.
-HEIGHT, ABOVE, BETWEEN, BELOW, LEFT, RIGHT = 0.6, 0.22, 0.1, 0.2, 0.34, 0.27
-TOP, BOTTOM, SAMPLE = 0.22, 0.18, 0.24
-BEHIND = "#D8D8D8"
+VALUE = "A_last"
+# Inches: the height of a row, the space above and below the panels and between them.
+ROW, TOP, BOTTOM, GAP = 0.138, 0.26, 0.4, 0.14
+BAND = "#F1F1F1"
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw accuracy and, below it, forgetting of each group, in one column per data set.
+    """Draw last accuracy as a dot with its interval, in one column per data set.
 
     Parameters
     ----------
     frames : mapping
-        ``sessions``: one row per run and session, in percent and points; ``forgetting`` is defined from
-        session 2 on.
+        ``runs``: one row per run, in percent.
     options : mapping
-        ``datasets``, ``methods``; ``groups``: title -> methods; those outside the suite are skipped.
+        ``datasets``, ``methods``; ``groups``: title -> methods; those outside the suite are skipped;
+        ``against``: the method whose mean is a line through all rows.
 
     Returns
     -------
     Figure
-        Curves are means over (order, seed) pairs; the number at the end of one is its value after
-        the last session. The names at the right are sorted by last accuracy, mean over data sets.
+        Means over (order, seed) pairs with their 95% t-intervals, a row per method, best group
+        member first; the highest mean of a data set is filled. A mean far below all others is an
+        arrow at the left edge, with its value.
 
     Raises
     ------
     InputError
-        A method, session or pair is missing, or a cell that is drawn is empty.
+        A method or pair is missing, or a cell that is drawn is empty.
     """
     ran = measured(options)
     groups = {title: [m for m in ids if m in ran] for title, ids in options["groups"].items()}
     groups = {title: ids for title, ids in groups.items() if ids}
     methods = [method for ids in groups.values() for method in ids]
-    rows = select(frames, "sessions", options, ["session", *MEASURES], methods)
-    require(rows, "sessions", ["A_t"])
-    require(rows[rows["session"] > 1], "sessions", ["forgetting"])
-    means = rows.groupby(["dataset", "method", "session"])[list(MEASURES)].mean()
-    datasets = list(options["datasets"])
-    names = [label(options, "methods", m, short=True) for m in methods]
-    figure, panels, keys = _layout(len(groups), len(datasets), SAMPLE + style.room(names))
-    last = means["A_t"].groupby(["dataset", "method"]).last().groupby("method").mean()
-    for place, (title, ids) in enumerate(groups.items()):
-        for line, measure in enumerate(MEASURES):
-            for ax, dataset in zip(panels[2 * place + line], datasets, strict=True):
-                _curves(ax, means.loc[dataset][measure], ids, methods)
-                ax.tick_params(labelbottom=line == 1)
-            panels[2 * place + line][0].set_ylabel(MEASURES[measure])
-        panels[2 * place][0].set_title(title, loc="left", fontweight="bold")
-        _key(keys[place], sorted(ids, key=lambda m: -last[m]), options)
-    for ax, dataset in zip(panels[0], datasets, strict=True):
-        x, y = ax.get_position().x0, 1 - 0.09 / figure.get_figheight()
-        figure.text(x, y, label(options, "datasets", dataset), va="center", fontsize=9)
-    for ax in panels[-1]:
-        ax.set_xlabel("session")
+    runs = select(frames, "runs", options, [VALUE], methods)
+    require(runs, "runs", [VALUE])
+    overall = runs.groupby("method")[VALUE].mean()
+    lines: list[tuple[str, str | None]] = []  # what stands at the left, and the method of the row
+    for title, ids in groups.items():
+        lines.append((title, None))
+        ranked = sorted(ids, key=lambda m: -overall[m])
+        lines += [(label(options, "methods", m, short=True), m) for m in ranked]
+    figure, axes = _layout(lines, len(options["datasets"]))
+    reference = first(options, "against")
+    for ax, dataset in zip(axes, options["datasets"], strict=True):
+        rows = runs[runs["dataset"] == dataset].pivot(index=PAIR, columns="method", values=VALUE)
+        _dots(ax, rows, lines, None if reference is None else float(rows[reference].mean()))
+        ax.set_title(label(options, "datasets", dataset), loc="left")
+        ax.set_xlabel("last accuracy (%)")
+    if reference is not None:
+        name = label(options, "methods", reference, short=True)
+        figure.text(
+            0.02 / style.PAGE,
+            0.08 / figure.get_figheight(),
+            f"dotted: {name}",
+            va="center",
+            fontsize=style.LABEL_SIZE,
+            color=style.QUIET,
+        )
     return figure
 
 
-def _layout(groups: int, columns: int, room: float) -> tuple[Figure, list[list[Axes]], list[Axes]]:
-    """Return the figure, two rows of panels a group, and a field for its names at the right."""
-    block = ABOVE + 2 * HEIGHT + BETWEEN + BELOW
-    total = TOP + groups * block + BOTTOM
-    width = (style.PAGE - room) / columns - LEFT - RIGHT
-    figure = Figure(figsize=(style.PAGE, total))
-
-    def field(x: float, y: float, wide: float, tall: float) -> Axes:
-        return figure.add_axes((x / style.PAGE, y / total, wide / style.PAGE, tall / total))
-
-    panels, keys = [], []
-    for group in range(groups):
-        upper = total - TOP - group * block - ABOVE - HEIGHT
-        lower = upper - BETWEEN - HEIGHT
-        for y in (upper, lower):
-            lefts = [LEFT + i * (LEFT + width + RIGHT) for i in range(columns)]
-            panels.append([field(x, y, width, HEIGHT) for x in lefts])
-        keys.append(field(style.PAGE - room, lower, room, 2 * HEIGHT + BETWEEN))
-    return figure, panels, keys
-
-
-def _key(ax: Axes, ids: list[str], options: Mapping[str, Any]) -> None:
-    """Write the names of a group beside a piece of their curves."""
-    ax.set_axis_off()
-    box = ax.get_position()
-    ax.set_xlim(0, box.width * style.PAGE)
-    ax.set_ylim(-(2 * HEIGHT + BETWEEN), 0)
-    for i, method in enumerate(ids):
-        y = -0.06 - i * (style.LABEL_SIZE + 3) / 72
-        look = style.line(method)
-        ax.plot([0, SAMPLE / 2, SAMPLE], [y] * 3, label=method, **look, markevery=[1])
-        ax.text(
-            SAMPLE + 0.07,
+def _layout(lines: list[tuple[str, str | None]], columns: int) -> tuple[Figure, list[Axes]]:
+    """Return the figure and a panel per data set; the first has the names of the rows at its left."""
+    names = max(style.room([text]) for text, method in lines if method)
+    left = names + 0.02
+    height = TOP + ROW * len(lines) + BOTTOM
+    wide = (style.PAGE - left - 0.08 - (columns - 1) * GAP) / columns
+    figure = Figure(figsize=(style.PAGE, height))
+    axes = []
+    for column in range(columns):
+        x = left + column * (wide + GAP)
+        box = (x / style.PAGE, BOTTOM / height, wide / style.PAGE, ROW * len(lines) / height)
+        axes.append(figure.add_axes(box))
+        axes[-1].set_ylim(len(lines) - 0.5, -0.5)
+        axes[-1].set_yticks([])
+        axes[-1].spines["left"].set_visible(False)
+    start = -left / wide
+    for y, (text, method) in enumerate(lines):
+        axes[0].text(
+            start + (0.02 + (0.06 if method else 0.0)) / wide,
             y,
-            label(options, "methods", method, short=True),
-            color=look["color"],
-            fontsize=style.LABEL_SIZE,
-            va="center_baseline",
+            text,
+            transform=axes[0].get_yaxis_transform(),
+            ha="left",
+            va="center",
+            fontsize=style.LABEL_SIZE if method else style.LABEL_SIZE + 0.3,
+            fontstyle="normal" if method else "italic",
+            color=style.INK,
+            # a title may run on over the panel, where its row is empty
+            clip_on=False,
         )
+    return figure, axes
 
 
-def _curves(ax: Axes, means: pd.Series, ids: list[str], methods: list[str]) -> None:
-    """Draw one panel: every method thin and grey, the group's over it, each with its last value."""
-    if means.name == "forgetting":
-        means = means[means.index.get_level_values("session") > 1]
-    for method in (m for m in methods if m not in ids):
-        curve = means.loc[method]
-        ax.plot(curve.index, curve, color=BEHIND, lw=0.6, label=f"behind {method}", zorder=0)
-    ends = []
-    for method in ids:
-        curve, look = means.loc[method], style.line(method) | {"lw": 0.9, "markersize": 2.2}
-        ax.plot(curve.index, curve, label=method, clip_on=False, **look)
-        ends.append((f"{curve.iloc[-1]:.1f}", curve.index[-1], curve.iloc[-1], look["color"]))
-    ax.set_xlim(0.6, means.index.get_level_values("session").max() + 0.3)
-    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    ax.yaxis.set_major_locator(MaxNLocator(3))
-    style.label_ends(ax, ends)
+def _dots(
+    ax: Axes, rows: pd.DataFrame, lines: list[tuple[str, str | None]], reference: float | None
+) -> None:
+    """Draw the rows of one data set."""
+    means = rows.mean()
+    near = means[style.near(means)]
+    limits = {m: interval(rows[m].to_numpy()) for m in means.index}
+    low = min(float(np.nan_to_num(limits[m][1], nan=means[m])) for m in near.index)
+    high = max(float(np.nan_to_num(limits[m][2], nan=means[m])) for m in near.index)
+    pad = 0.06 * max(high - low, 1.0)
+    ax.set_xlim(low - pad, high + pad)
+    for y, (_, method) in enumerate(lines):
+        if method is None:
+            continue
+        if y % 2:
+            ax.axhspan(y - 0.5, y + 0.5, color=BAND, lw=0, zorder=0)
+        mean, at_low, at_high = (float(v) for v in limits[method])
+        color = style.LOOKS["ranpac"].color
+        if method not in near.index:
+            ax.text(
+                low - pad,
+                y,
+                f" ◂ {mean:.1f}",
+                va="center",
+                fontsize=style.LABEL_SIZE,
+                color=style.ink(color),
+            )
+            continue
+        ax.plot([at_low, at_high], [y, y], color=color, lw=0.8, solid_capstyle="butt")
+        ax.plot(
+            [mean],
+            [y],
+            label=method,
+            color=color,
+            marker="o",
+            markersize=3.2,
+            markeredgewidth=0.8,
+            markerfacecolor=color if mean == means.max() else "white",
+            clip_on=False,
+        )
+    if reference is not None:
+        ax.axvline(reference, color=style.QUIET, lw=0.7, ls=":", zorder=0.5, label="reference")
+    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))

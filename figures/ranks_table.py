@@ -38,10 +38,14 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     """
     of = options["of"]
     methods = shown(options)
-    table = select(frames, "runs", options, list(SHOWN), methods)
+    table = select(frames, "runs", options, ["sessions", *SHOWN], methods)
     ranks, difference = across.mean_ranks(table, "A_last")
     cells = []
     for measure, (title, higher) in SHOWN.items():
+        if measure == "forgetting" and (table["sessions"] == 1).all():  # nothing is old
+            names = [label(options, "methods", method) for method in ranks.index]
+            cells += [grid.Cell(grid.NOTHING, label=name, head=title) for name in names]
+            continue
         tests = across.paired_tests(table, of, measure, higher)
         won = across.wins(tests)
         of_measure, _ = across.mean_ranks(table, measure, higher)

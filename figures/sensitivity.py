@@ -12,12 +12,14 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
 from figures.frames import label, require, select
+from sparcl.base.errors import InputError
 
 VALUE = "A_bar"
+SETTINGS = ["ridge", "tau", "m", "refresh"]
 LOOK = {"linear": "sparcl", "ReLU": "sparcl-plus", "refresh": "sparcl"}
 CONDITIONS = {"condition": "all modes", "kappa": "effective"}
-# Inches: left edges and widths of the four panels, their height, and what stands above and below.
-PANELS = ((0.5, 1.62), (2.62, 1.2), (4.26, 0.86), (5.62, 0.72))
+# Inches: left edges and widths of the panels and of the colour bar, their height, and what stands above and below.
+PANELS = ((0.4, 1.5), (2.0, 0.07), (2.66, 1.16), (4.3, 0.86), (5.66, 0.68))
 TALL, ABOVE, BELOW = 1.1, 0.26, 0.42
 
 
@@ -36,20 +38,22 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Returns
     -------
     Figure
-        Means over (order, seed) pairs.
+        Means over (order, seed) pairs with one standard deviation: below the number of a cell, as a
+        whisker of a curve.
 
     Raises
     ------
     InputError
-        A method or pair is missing, or a drawn cell is empty.
+        A method or pair is missing, a drawn cell is empty, or the grid has not every ridge at every tau.
     """
     groups = options["groups"]
     methods = list(dict.fromkeys(method for ids in groups.values() for method in ids))
-    settings = ["ridge", "tau", "m", "refresh"]
-    runs = select(frames, "runs", options, [VALUE, *settings, "width"], methods)
+    runs = select(frames, "runs", options, [VALUE, *SETTINGS, "width"], methods)
     runs["m"] = runs["m"].fillna(runs["width"])  # SPARCL+'s name of the same setting
-    require(runs, "runs", [VALUE, *settings])
-    means = runs.groupby(["dataset", "method"])[[VALUE, *settings]].mean()
+    require(runs, "runs", [VALUE, *SETTINGS])
+    by_method = runs.groupby(["dataset", "method"])
+    means = by_method[[VALUE, *SETTINGS]].mean()
+    means["spread"] = by_method[VALUE].std().fillna(0.0)
     traced = select(frames, "diagnostics", options, ["session", *CONDITIONS])
     traced = traced.dropna(subset=list(CONDITIONS))
     datasets = list(options["datasets"])
@@ -57,12 +61,12 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     figure = Figure(figsize=(style.PAGE, row * len(datasets)))
     for line, dataset in enumerate(datasets):
         bottom = (row * (len(datasets) - line) - ABOVE - TALL) / figure.get_figheight()
-        grid, width, refresh, condition = (
+        grid, bar, width, refresh, condition = (
             figure.add_axes((x / style.PAGE, bottom, w / style.PAGE, TALL / figure.get_figheight()))
             for x, w in PANELS
         )
         of_set = means.loc[dataset]
-        _grid(grid, of_set.loc[groups["grid"]])
+        _grid(grid, bar, of_set.loc[groups["grid"]])
         _widths(width, {name: of_set.loc[groups[name]] for name in ("linear", "ReLU")})
         _refresh(refresh, of_set.loc[groups["refresh"]], int(runs["sessions"].max()))
         _conditions(condition, traced[traced["dataset"] == dataset])
@@ -74,33 +78,47 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     return figure
 
 
-def _grid(ax: Axes, rows: pd.DataFrame) -> None:
-    """Heat map: darker is more accurate, and each cell states its accuracy."""
+def _grid(ax: Axes, bar: Axes, rows: pd.DataFrame) -> None:
+    """Heat map with its key: lighter is more accurate, and each cell states accuracy and spread."""
     table = rows.pivot(index="ridge", columns="tau", values=VALUE)
-    low, high = float(np.nanmin(table)), float(np.nanmax(table))
-    image = ax.imshow(
-        table, cmap=matplotlib.colormaps["viridis_r"], aspect="auto", vmin=low, vmax=high
-    )
-    for (i, j), value in np.ndenumerate(table.to_numpy()):
-        if np.isnan(value):
-            continue
-        dark = value > low + 0.45 * (high - low)
-        ax.text(
-            j,
-            i,
-            f"{value:.1f}",
-            ha="center",
-            va="center",
-            fontsize=style.LABEL_SIZE - 0.5,
-            color="white" if dark else style.INK,
+    spread = rows.pivot(index="ridge", columns="tau", values="spread")
+    values = table.to_numpy(dtype=float)
+    if np.isnan(values).any():
+        i, j = np.argwhere(np.isnan(values))[0]
+        raise InputError(
+            f"figure sensitivity: the grid has no method with ridge {table.index[i]:g} and tau "
+            f"{table.columns[j]:g}; add it to `groups: grid` in params.yaml, or take out its row or column"
         )
+    low, high = float(values.min()), float(values.max())
+    colors = matplotlib.colormaps["viridis"]
+    image = ax.imshow(table, cmap=colors, aspect="auto", vmin=low, vmax=high)
+    for (i, j), value in np.ndenumerate(values):
+        ground = colors((value - low) / (high - low) if high > low else 0.5)
+        dark = style.contrast(ground[:3]) >= style.READABLE
+        for text, up, size in (
+            (f"{value:.1f}", 0.06, style.LABEL_SIZE - 0.5),
+            (f"± {spread.iloc[i, j]:.1f}", -0.26, style.LABEL_SIZE - 1.5),
+        ):
+            color = "white" if dark else "black"
+            ax.text(j, i - up, text, ha="center", va="center", fontsize=size, color=color)
     image.set_label(VALUE)
+    ax.figure.colorbar(image, cax=bar)
+    bar.yaxis.set_major_locator(MaxNLocator(4))
+    bar.tick_params(length=1.5, labelsize=style.LABEL_SIZE - 0.5)
+    bar.spines[:].set_visible(False)
     ax.set_xticks(range(table.shape[1]), [f"{tau:.2f}".lstrip("0") for tau in table.columns])
     ax.set_yticks(range(table.shape[0]), [f"{ridge:g}" for ridge in table.index])
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
     ax.set_xlabel(r"$\tau$")
     ax.set_ylabel("ridge")
+
+
+def _whiskers(ax: Axes, x: Any, rows: pd.DataFrame, color: Any) -> None:
+    """Draw one standard deviation to each side of the points of a curve."""
+    ax.errorbar(
+        x, rows[VALUE], yerr=rows["spread"], fmt="none", ecolor=color, elinewidth=0.7, capsize=1.5
+    )
 
 
 def _widths(ax: Axes, curves: Mapping[str, pd.DataFrame]) -> None:
@@ -110,11 +128,12 @@ def _widths(ax: Axes, curves: Mapping[str, pd.DataFrame]) -> None:
         rows = rows.sort_values("m")
         look = style.line(LOOK[name])
         ax.semilogx(rows["m"], rows[VALUE], label=name, clip_on=False, **look)
+        _whiskers(ax, rows["m"], rows, look["color"])
         ends.append((name, rows["m"].iloc[-1], rows[VALUE].iloc[-1], look["color"]))
     widths = sorted({m for rows in curves.values() for m in rows["m"]})
     ax.set_xticks(widths, [f"{m:.0f}" for m in widths])
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.yaxis.set_major_locator(MaxNLocator(4))
+    ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     ax.margins(y=0.12)
     ax.set_xlabel("width $m$")
     style.label_ends(ax, ends)
@@ -124,12 +143,13 @@ def _refresh(ax: Axes, rows: pd.DataFrame, sessions: int) -> None:
     """Accuracy by number of sessions between two partitions; 0 in the settings means never."""
     rows = rows.assign(place=rows["refresh"].where(rows["refresh"] > 0, sessions))
     rows = rows.sort_values("place")
-    places = range(len(rows))
-    ax.plot(places, rows[VALUE], label="refresh", clip_on=False, **style.line(LOOK["refresh"]))
+    places, look = range(len(rows)), style.line(LOOK["refresh"])
+    ax.plot(places, rows[VALUE], label="refresh", clip_on=False, **look)
+    _whiskers(ax, places, rows, look["color"])
     names = [f"{period:.0f}" if period else "never" for period in rows["refresh"]]
     ax.set_xticks(places, names)
     ax.set_xlim(-0.3, len(rows) - 0.7)
-    ax.yaxis.set_major_locator(MaxNLocator(4))
+    ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     ax.margins(y=0.12)
     ax.set_xlabel("refresh (sessions)")
 
@@ -138,10 +158,15 @@ def _conditions(ax: Axes, rows: pd.DataFrame) -> None:
     """Condition number of R + ridge I, and that of its effective modes, by session."""
     ends = []
     for (column, name), dashes in zip(CONDITIONS.items(), ("-", "--"), strict=True):
-        mean = rows.groupby("session")[column].mean()
+        by_session = rows.groupby("session")[column]
+        mean = by_session.mean()
         ax.semilogy(mean.index, mean, color=style.INK, ls=dashes, label=column, clip_on=False)
+        ax.fill_between(
+            mean.index, by_session.min(), by_session.max(), color=style.INK, alpha=0.12, lw=0
+        )
         ends.append((name, mean.index[-1], mean.iloc[-1], style.INK))
-    ax.yaxis.set_major_locator(LogLocator(numticks=5))
+    ax.yaxis.set_major_locator(LogLocator(subs=[1, 2, 5], numticks=8))
+    ax.yaxis.set_major_formatter("{x:g}")
     ax.yaxis.set_minor_locator(NullLocator())
     style.session_axis(ax, rows["session"], ticks=4)
     style.label_ends(ax, ends)

@@ -1,4 +1,4 @@
-"""Accuracy and forgetting while classes arrive."""
+"""Accuracy while classes arrive, and what each method gains and forgets against one of them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,14 +9,16 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import label, require, select, shown, valued
+from figures.frames import PAIR, first, label, require, select, shown, valued
 
-MEASURES = {"A_t": "accuracy on classes seen (%)", "forgetting": "forgetting (points)"}
+ACCURACY, FORGETTING = "A_t", "forgetting"
+# A row of panels: its measure, and whether the other method's is taken from it.
+ROWS = ((ACCURACY, False), (ACCURACY, True), (FORGETTING, True))
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw accuracy (above) and forgetting (below) by session, in one column per data set.
+    """Draw accuracy, and below it both differences to one method, in one column per data set.
 
     Parameters
     ----------
@@ -24,13 +26,15 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         ``sessions``: one row per run and session, in percent and points; ``forgetting`` is defined from
         session 2 on.
     options : mapping
-        ``datasets``, ``methods``; ``show``: ids of the methods to draw (default: all).
+        ``datasets``, ``methods``; ``show``: ids of the methods to draw (default: all); ``against``:
+        the method that the others are compared with (default: the first of those).
 
     Returns
     -------
     Figure
         One curve per method, the mean over (order, seed) pairs; the number before its name is the
-        value after the last session.
+        value after the last session. Bands extend one standard deviation of the paired differences to
+        each side.
 
     Raises
     ------
@@ -38,40 +42,65 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         A method, session or pair is missing, or a cell that is drawn is empty.
     """
     methods = shown(options)
-    rows = select(frames, "sessions", options, ["session", *MEASURES], methods)
-    require(rows, "sessions", ["A_t"])
-    require(rows[rows["session"] > 1], "sessions", ["forgetting"])
-    datasets = list(options["datasets"])
-    room = style.room([valued(options, method, 99.9) for method in methods])
-    margins = (0.42, room, 0.36, 0.24)
-    figure, stacks = style.per_dataset(len(datasets), 2, 1.5, margins, (room + 0.2, 0.34))
+    reference = first(options, "against") or methods[0]
+    methods = [*methods, *({reference} - {*methods})]
+    rows = select(frames, "sessions", options, ["session", ACCURACY, FORGETTING], methods)
+    require(rows, "sessions", [ACCURACY])
+    require(rows[rows["session"] > 1], "sessions", [FORGETTING])
+    datasets, name = list(options["datasets"]), label(options, "methods", reference, short=True)
+    titles = ("accuracy on seen (%)", f"accuracy − {name}", f"forgetting − {name}")
+    room = style.room([valued(options, method, -99.9) for method in methods])
+    margins = (0.46, room, 0.36, 0.24)
+    figure, stacks = style.per_dataset(len(datasets), len(ROWS), 1.25, margins, (room + 0.3, 0.3))
     for stack, dataset in zip(stacks, datasets, strict=True):
         of_set = rows[rows["dataset"] == dataset]
-        for ax, measure in zip(stack, MEASURES, strict=True):
-            _curves(ax, of_set, measure, methods, options)
+        for ax, (measure, differs), title in zip(stack, ROWS, titles, strict=True):
+            kept = of_set if measure == ACCURACY else of_set[of_set["session"] > 1]
+            tables = {
+                method: kept[kept["method"] == method].pivot(
+                    index="session", columns=PAIR, values=measure
+                )
+                for method in methods
+            }
+            if differs:
+                base = tables.pop(reference)
+                tables = {method: table - base for method, table in tables.items()}
+            if kept.empty:
+                style.undefined(ax, style.ALONE)
+                continue
+            _curves(ax, tables, differs, options)
+            if style.is_first_column(ax):
+                ax.set_ylabel(title)
         stack[0].set_title(label(options, "datasets", dataset), loc="left")
-        stack[1].set_xlabel("session")
+        stack[-1].set_xlabel("session")
     return figure
 
 
 def _curves(
-    ax: Axes, rows: pd.DataFrame, measure: str, methods: list[str], options: Mapping[str, Any]
+    ax: Axes, tables: Mapping[str, pd.DataFrame], differs: bool, options: Mapping[str, Any]
 ) -> None:
     """Draw one panel: the mean over pairs of each method, named at its end."""
-    first = 1 if measure == "A_t" else 2
-    rows = rows[rows["session"] >= first]
-    ends = []
-    for method in methods:
-        mean = rows[rows["method"] == method].groupby("session")[measure].mean()
-        look = style.line(method)
+    ends, last = [], 1
+    if differs:
+        ax.axhline(0, color=style.QUIET, lw=0.6, label="equal")
+    for method, table in tables.items():
+        mean = table.mean(axis=1)
+        look = style.line(method, len(mean))
+        if differs and len(mean) > 1:
+            deviation = table.std(axis=1).fillna(0.0)
+            ax.fill_between(
+                mean.index,
+                mean - deviation,
+                mean + deviation,
+                color=look["color"],
+                alpha=0.13,
+                lw=0,
+            )
         ax.plot(mean.index, mean, label=method, clip_on=False, **look)
         name = valued(options, method, mean.iloc[-1])
         ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
-    ax.set_xlim(0.6, rows["session"].max() + 0.3)
+        last = max(last, mean.index[-1])
+    ax.set_xlim(0.6, last + 0.3)
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    ax.yaxis.set_major_locator(MaxNLocator(5))
-    if measure == "forgetting":
-        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    if style.is_first_column(ax):
-        ax.set_ylabel(MEASURES[measure])
+    ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     style.label_ends(ax, ends)

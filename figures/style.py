@@ -4,9 +4,10 @@ Colours are those of Okabe and Ito (2008), which people with any common colour b
 apart. Markers and dashes repeat what colours say, so that a grey print can be read.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -14,6 +15,7 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
@@ -24,7 +26,10 @@ from sparcl.base.files import replacing
 
 COLUMN, PAGE = 3.25, 6.875  # inches: one column and both columns of the paper
 LABEL_SIZE = 6.5
+FAR = 3.0  # quartile distances: a value farther below the others would squeeze their panel
+READABLE = 5.0  # contrast of text with white; 4.5 is the least, also on a pale ground
 REACH = 7.5  # points from the end of a curve to its name
+ALONE = "one session:\nno class is old"  # where nothing can move or be forgotten
 INK, QUIET = "#222222", "#767676"
 
 SETTINGS: dict[str, Any] = {
@@ -90,18 +95,46 @@ LOOKS = {
     "air": Look("#B22222", "--", "X"),
     "real-ffb": Look("#004488", "-", "<"),
     "foal": Look("#997700", "-", ">"),
-    "foal-last": Look("#997700", ":", ">"),
+    "foal-last": Look("#4B3A99", ":", ">"),
     "ranpac": Look("#0072B2", "-", "D"),
     "flycl": Look("#56B4E9", "-", "P"),
-    "loranpac": Look("#56B4E9", "-.", "X"),
+    "loranpac": Look("#7A3B00", "-.", "X"),
     "sparcl": Look("#D55E00", "-", "s"),
     "sparcl-alg1": Look("#CC79A7", "-.", "v"),
     "sparcl-plus": Look("#009E73", "-", "^"),
 }
+# For methods of one panel that have no look of their own, or one that another has.
+SPARE = (
+    Look("#0072B2", "-", "o"),
+    Look("#D55E00", "--", "s"),
+    Look("#009E73", "-.", "^"),
+    Look("#CC79A7", ":", "v"),
+    Look("#000000", "-", "D"),
+    Look("#E69F00", "--", "P"),
+    Look("#56B4E9", "-.", "X"),
+    Look("#882255", ":", "p"),
+)
 # A method without an entry of its own is grey; its label tells it apart.
 PLAIN = Look(QUIET, "-.", "")
 # Endings of ids that name other settings of a method: drawn in its colour, dashed, with hollow markers.
 SETTINGS_OF = ("-paper", "-newest", "-official", "-wide")
+
+
+def literal(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a figure is told, with dollars of labels and titles as letters: no label is a formula."""
+
+    def plain(text: str) -> str:
+        return text.replace("$", r"\$")
+
+    told = dict(options)
+    for kind in ("methods", "datasets", "backbones"):
+        told[kind] = {
+            name: {key: plain(text) for key, text in block.items()}
+            for name, block in options.get(kind, {}).items()
+        }
+    if "groups" in options:
+        told["groups"] = {plain(title): ids for title, ids in options["groups"].items()}
+    return told
 
 
 def family(method: str) -> str:
@@ -109,18 +142,62 @@ def family(method: str) -> str:
     return next((method.removesuffix(end) for end in SETTINGS_OF if method.endswith(end)), method)
 
 
-def line(method: str) -> dict[str, Any]:
-    """Return the keyword arguments of ``Axes.plot`` for a method."""
+def line(method: str, points: int = 2) -> dict[str, Any]:
+    """Return the keyword arguments of ``Axes.plot`` for a method; a curve of one point has a marker."""
     fixed = family(method) != method
     look = LOOKS.get(family(method), PLAIN)
     return {
         "color": look.color,
         "linestyle": "--" if fixed else look.linestyle,
-        "marker": look.marker,
+        "marker": look.marker or ("o" if points == 1 else ""),
         "markerfacecolor": "white" if fixed else look.color,
         "markeredgecolor": look.color,
         "markeredgewidth": 0.7,
     }
+
+
+def distinct(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the look of each method of one panel as `line` does, no colour twice.
+
+    Raises
+    ------
+    ConfigError
+        There are more methods without a look of their own than colours.
+    """
+    looks = {method: line(method) for method in methods}
+    owners: dict[str, str] = {}
+    for method in methods:
+        if family(method) in LOOKS:
+            owners.setdefault(looks[method]["color"], method)
+    spare = [look for look in SPARE if look.color not in owners]
+    for method in methods:
+        if owners.get(looks[method]["color"]) == method:
+            continue
+        if not spare:
+            raise ConfigError(
+                f"no colour is left for {method} beside {', '.join(m for m in methods if m != method)}; "
+                "split their group in params.yaml"
+            )
+        look = spare.pop(0)
+        told = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}
+        looks[method] |= told | {"markerfacecolor": "white", "markeredgecolor": look.color}
+    return looks
+
+
+def contrast(color: Any) -> float:
+    """Return the contrast of a colour with white, from 1 to 21 (WCAG 2)."""
+    rgb = np.array(to_rgb(color))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return 1.05 / (float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05)
+
+
+def ink(color: Any) -> Any:
+    """Return a colour for text, darkened as little as makes it readable on white."""
+    rgb = np.array(to_rgb(color))
+    for share in np.linspace(1, 0, 101):
+        if contrast(share * rgb) >= READABLE:
+            break
+    return color if share == 1 else tuple(share * rgb)
 
 
 def ramp(count: int) -> list[tuple[float, float, float, float]]:
@@ -224,6 +301,14 @@ def is_first_column(ax: Axes) -> bool:
     return all(ax.get_position().x0 <= other.get_position().x0 + 1e-9 for other in ax.figure.axes)
 
 
+def undefined(ax: Axes, why: str) -> None:
+    """Say in a panel why it has nothing to show."""
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.spines[:].set_visible(False)
+    ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=QUIET)
+
+
 def session_axis(ax: Axes, sessions: pd.Series, ticks: int = 5) -> None:
     """Set limits, ticks and name of an axis of sessions."""
     ax.set_xlim(sessions.min() - 0.4, sessions.max() + 0.3)
@@ -273,6 +358,82 @@ def spread(positions: Sequence[float], gap: float, low: float, high: float) -> n
     return result
 
 
+def near(values: pd.Series) -> pd.Series:
+    """Return which values are not far below the others: at most `FAR` quartile distances under the lower quartile."""
+    lower, upper = np.percentile(values, [25, 75])
+    return values >= lower - FAR * max(upper - lower, 1.0)
+
+
+def label_points(
+    ax: Axes,
+    points: Sequence[tuple[str, float, float, Any]],
+    avoid: Sequence[tuple[float, float, float, float]] = (),
+) -> None:
+    """Write the name of each point beside it, where it covers no other name or point.
+
+    Of the places around a point the nearest free one is taken; a thin line joins a name that is
+    farther away. Limits and scales of ``ax`` must be final.
+
+    Parameters
+    ----------
+    points : sequence of (text, x, y, colour)
+        In data coordinates.
+    avoid : sequence of (x, y, x, y)
+        Horizontal and vertical lines that no name may cross, in data coordinates.
+    """
+    scale = 72 / ax.figure.dpi
+    at = [ax.transData.transform((x, y)) * scale for _, x, y, _ in points]
+    font = FontProperties(family=SETTINGS["font.family"], size=LABEL_SIZE)
+    frame = ax.get_window_extent()
+    inside = (frame.x0 * scale, frame.y0 * scale, frame.x1 * scale + 8, frame.y1 * scale)
+    taken = [(x - 2.2, y - 2.2, x + 2.2, y + 2.2) for x, y in at]
+    for x0, y0, x1, y1 in avoid:
+        ends = np.sort(ax.transData.transform([(x0, y0), (x1, y1)]) * scale, axis=0)
+        taken.append((*(ends[0] - 1.0), *(ends[1] + 1.0)))
+    for (text, x, y, color), (px, py) in zip(points, at, strict=True):
+        width = TextPath((0, 0), text, prop=font).get_extents().width + 1.5
+        half = 0.55 * LABEL_SIZE
+        best = None
+        for radius, angle in product((4.0, 9.0, 15.0, 22.0, 30.0, 40.0), range(0, 360, 15)):
+            dx, dy = radius * np.cos(np.radians(angle)), radius * np.sin(np.radians(angle))
+            left = px + dx - (width / 2) * (1 - np.cos(np.radians(angle)))
+            box = (left, py + dy - half, left + width, py + dy + half)
+            outside = sum(
+                max(0.0, gap)
+                for gap in (
+                    inside[0] - box[0],
+                    inside[1] - box[1],
+                    box[2] - inside[2],
+                    box[3] - inside[3],
+                )
+            )
+            covered = sum(
+                max(0.0, min(box[2], b[2]) - max(box[0], b[0]))
+                * max(0.0, min(box[3], b[3]) - max(box[1], b[1]))
+                for b in taken
+            )
+            cost = (covered + 50 * outside, radius, abs(angle - 180) < 90)
+            if best is None or cost < best[0]:
+                best = (cost, box, radius)
+        if best is None:
+            raise AssertionError("there is always a place")
+        _, box, radius = best
+        taken.append(box)
+        arrow = {"arrowstyle": "-", "lw": 0.4, "color": color, "shrinkA": 0, "shrinkB": 2.0}
+        ax.annotate(
+            text,
+            (x, y),
+            xytext=((box[0] + box[2]) / 2 - px, (box[1] + box[3]) / 2 - py),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=LABEL_SIZE,
+            color=ink(color),
+            annotation_clip=False,
+            arrowprops=arrow if radius > 4 else None,
+        )
+
+
 def label_at_edge(ax: Axes, points: Sequence[tuple[str, float, float, Any]]) -> None:
     """Name points at the right edge, each joined to its name by a thin line.
 
@@ -317,7 +478,7 @@ def label_ends(
             va="center",
             ha="left",
             fontsize=LABEL_SIZE,
-            color=color,
+            color=ink(color),
             annotation_clip=False,
             arrowprops={
                 "arrowstyle": "-",

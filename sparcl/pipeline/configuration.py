@@ -6,13 +6,14 @@ from pathlib import Path, PurePath
 from typing import Any
 
 import yaml
-from jsonschema import Draft202012Validator, ValidationError
+from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 from jsonschema.exceptions import relevance
 from referencing import Registry, Resource
 
 from sparcl.base.errors import ConfigError
 from sparcl.pipeline import displays, locations, streams
 from sparcl.pipeline.checks import contradictions, exponent, unbuildable
+from sparcl.report.letters import named, unprintable
 
 Settings = dict[str, Any]
 
@@ -20,6 +21,9 @@ CATALOGUES = ("methods", "datasets", "backbones", "figures", "tables", "timings"
 SCHEMAS = "workflow/schemas"
 # libyaml reads all settings in a tenth of the time; both loaders give the same values.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# `format: printable` of the schemas.
+FORMATS = FormatChecker([])
+FORMATS.checks("printable")(lambda text: not isinstance(text, str) or not unprintable(text))
 SHOWN = 10  # lines of an error
 WIDE = 120  # characters of a value that an error quotes
 # The suite whose protocol runs on somebody's own data set, if `suite` names one.
@@ -136,7 +140,7 @@ def faults(settings: Any, schemas: Registry) -> Iterator[str]:
         file = f"config/suites/{suite}.yaml"
         parts += [(file, "common.schema.yaml#/$defs/id", suite), (file, "suite.schema.yaml", block)]
     for file, schema, content in parts:
-        validator = Draft202012Validator({"$ref": schema}, registry=schemas)
+        validator = Draft202012Validator({"$ref": schema}, registry=schemas, format_checker=FORMATS)
         for error in validator.iter_errors(content):
             yield f"{file}: {_described(error)}"
 
@@ -152,6 +156,11 @@ def _described(error: ValidationError) -> str:
         known = f"; known are {', '.join(schema['properties'])}"
     elif error.validator == "pattern" and "description" in schema:
         message = f"{value} is not {schema['description']}"
+    elif error.validator == "format":
+        foreign = ", ".join(map(named, unprintable(error.instance)))
+        message = (
+            f"{value} holds {foreign}, which tables and figures cannot print; write it in words"
+        )
     elif error.validator == "not" and "description" in schema:
         message = f"{value} {schema['description']}"
     if len(value) > WIDE:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from sparcl.base.errors import ConfigError
 from sparcl.pipeline.plan import TRACES, readers, session_count
 from sparcl.pipeline.specs import candidates
 
@@ -54,6 +55,7 @@ def listed(block: Settings) -> list[str]:
     """Return every method that a figure or table names; each of ``a | b``."""
     lists = [
         entries(block.get("show", [])),
+        entries([block["against"]]) if "against" in block else [],
         *(block.get(key, []) for key in ("curve", "underline", "expanding")),
         list(block.get("quoted_as", [])),
         [block["of"]] if "of" in block else [],
@@ -61,6 +63,34 @@ def listed(block: Settings) -> list[str]:
         *block.get("groups", {}).values(),
     ]
     return [method for names in lists for method in names]
+
+
+def caption(config: Settings, name: str, suite: str) -> str:
+    """Return the caption of a figure: one text for the PDF, the report in HTML and the README.
+
+    A finding stands first, in the suites that show it.
+
+    Raises
+    ------
+    ConfigError
+        It has a field that is not known.
+    """
+    block, protocol = config["figures"][name], config["suites"][suite]
+    backbone = block.get("backbone", protocol["backbones"][0])
+    known = {
+        "suite": suite,
+        "backbone": config["backbones"][backbone]["label"],
+        "sessions": session_count(protocol),
+        "orders": len({order for order, _ in protocol["pairs"]}),
+    }
+    try:
+        text = str(block.get("caption", "")).format(**known)
+    except (KeyError, IndexError, ValueError) as error:
+        raise ConfigError(
+            f"config/figures.yaml: {name}.caption has the field {error}; there are {', '.join(known)}"
+        ) from error
+    finding = block.get("finding", {"suites": ()})
+    return f"{finding['says']} {text}" if suite in finding["suites"] else text
 
 
 def display(config: Settings, kind: str, name: str, suite: str) -> dict[str, Any]:
@@ -75,6 +105,8 @@ def display(config: Settings, kind: str, name: str, suite: str) -> dict[str, Any
     }
     # Where a summary has several backbones, the block names the one that is shown.
     run = readers(config, suite, block.get("backbone", protocol["backbones"][0]))
+    if kind == "figures":
+        block = {**block, "caption": caption(config, name, suite)}
     return {
         **block,
         **labels,

@@ -31,8 +31,8 @@ def options() -> dict[str, Any]:
 
 @pytest.fixture
 def frames() -> dict[str, pd.DataFrame]:
-    """Runs, sessions and spectrum of two data sets, four methods, three pairs, four sessions."""
-    runs, sessions, spectrum = [], [], []
+    """Runs, sessions, diagnostics and spectrum of two data sets, four methods, three pairs, four sessions."""
+    runs, sessions, spectrum, diagnostics = [], [], [], []
     for dataset in DATASETS:
         for rank, method in enumerate(METHODS):
             for repeat, (order, seed) in enumerate(PAIRS):
@@ -46,6 +46,8 @@ def frames() -> dict[str, pd.DataFrame]:
                         "forgetting": forgetting,
                     }
                     sessions.append(keys | row | {"drift_scaled": drift})
+                    shift = {"core_rank": 5, "joint_drift_core": 0.2, "joint_drift_residual": 0.1}
+                    diagnostics.append(keys | {"session": t} | (shift if t > 1 else {}))
                 row = {"A_bar": 80.0 + rank, "A_last": 70.0 + rank, "forgetting": 12.0 - rank}
                 runs.append(keys | {"sessions": SESSIONS} | row | {"drift_scaled": 0.01 * rank})
         for t in range(1, SESSIONS + 1):
@@ -66,5 +68,10 @@ def frames() -> dict[str, pd.DataFrame]:
                 )
     return {
         name: pd.DataFrame(rows)
-        for name, rows in (("runs", runs), ("sessions", sessions), ("spectrum", spectrum))
+        for name, rows in (
+            ("runs", runs),
+            ("sessions", sessions),
+            ("spectrum", spectrum),
+            ("diagnostics", diagnostics),
+        )
     }

@@ -13,7 +13,8 @@ def row(
     claim: str, judge: str, verdict: str, mean: float, std: float, dataset: str = "one"
 ) -> dict:
     keys = {"id": claim, "judge": judge, "verdict": verdict, "dataset": dataset}
-    return keys | {"mean": mean, "std": std, "n": 0 if np.isnan(mean) else 3}
+    measured = {"mean": mean, "std": std, "n": 0 if np.isnan(mean) else 3}
+    return keys | measured | {"satisfied": int(verdict == "holds")}
 
 
 @pytest.fixture
@@ -54,6 +55,8 @@ def test_strips(ledger: pd.DataFrame) -> None:
     assert np.ptp(bar.get_xdata()) == pytest.approx(2 / 7 * (1 - 2 * claims.PAD) * wide)
     assert points["is-small one"].get_markerfacecolor() == "white"
     written = [text.get_text() for text in ax.texts]
+    assert [text for text in written if text[0] == "C"] == ["C1", "C2", "C3", "C4"]
+    assert "Of 4 claims, holds: 2, does not hold: 1, not measurable here: 1" in written
     for text in ("is large", "> 1", "< −2", "−1 … 1", "not measurable here"):
         assert text in written
     assert [written.count(word) for word in ("holds", "fails", "–")] == [2, 1, 1]

@@ -50,6 +50,27 @@ def test_points_of_both_costs(given: tuple) -> None:
     assert overlapping(figure) == []
 
 
+def test_the_front_and_what_lies_far_below() -> None:
+    points = pd.DataFrame(
+        {"cost": [1.0, 2.0, 2.0, 3.0, 4.0], "A_bar": [70.0, 75.0, 74.0, 75.0, 76.0]},
+        index=list("abcde"),
+    )
+    assert list(efficiency.front(points).index) == ["a", "b", "e"]
+    values = pd.Series([20.0, 70.0, 71.0, 72.0, 73.0])
+    assert list(style.near(values)) == [False, True, True, True, True]
+
+
+def test_names_cover_nothing(given: tuple) -> None:
+    frames, options = given
+    crowded = [
+        {"dataset": "one", "method": m, "tau_post": 0.1, "state_bytes": 10**6}
+        for m in options["methods"]
+    ]
+    costs = pd.DataFrame(crowded)
+    figure = efficiency.draw(frames | {"methods": costs, "memory": costs}, options)
+    assert overlapping(figure) == []
+
+
 def test_seconds_alone(given: tuple) -> None:
     frames, options = given
     figure = efficiency.draw({name: frames[name] for name in ("runs", "methods")}, options)

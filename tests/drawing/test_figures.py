@@ -50,19 +50,25 @@ def overlapping(figure: Figure) -> list[tuple[str, str]]:
 
 def test_sessions_draws_the_mean_of_every_method(frames, options):
     figure = sessions.draw(frames, options)
-    assert len(figure.axes) == 4
-    accuracy, forgetting = figure.axes[0], figure.axes[1]
+    assert len(figure.axes) == 6
+    accuracy, gain, forgetting = figure.axes[:3]
     assert list(curves(accuracy)) == list(options["methods"])
     # rank 1, mean over repeats 0, 1, 2 is 1
     np.testing.assert_allclose(curves(accuracy)["acil"].get_ydata(), [87, 82, 77, 72])
     np.testing.assert_array_equal(curves(accuracy)["acil"].get_xdata(), [1, 2, 3, 4])
-    np.testing.assert_allclose(curves(forgetting)["sparcl"].get_ydata(), [4, 7, 10])
+    # without `against` the first method, NCM, is what the others are compared with
+    assert list(curves(gain)) == ["equal", "acil", "sparcl", "sparcl-paper"]
+    np.testing.assert_allclose(curves(gain)["sparcl"].get_ydata(), 2)
+    np.testing.assert_allclose(curves(forgetting)["sparcl"].get_ydata(), -2)
+    np.testing.assert_array_equal(curves(forgetting)["sparcl"].get_xdata(), [2, 3, 4])
+    band = gain.collections[1].get_paths()[0].vertices
+    np.testing.assert_allclose(band[:, 1], 2)  # pairs differ by the same: no deviation
     assert accuracy.get_title(loc="left") == "Set One"
-    assert accuracy.get_ylabel() == "accuracy on classes seen (%)"
-    assert forgetting.get_ylabel() == "forgetting (points)"
+    assert accuracy.get_ylabel() == "accuracy on seen (%)"
+    assert gain.get_ylabel() == "accuracy − NCM"
+    assert forgetting.get_ylabel() == "forgetting − NCM"
     assert forgetting.get_xlabel() == "session"
-    assert figure.axes[2].get_ylabel() == ""
-    assert forgetting.get_ylim()[0] == 0
+    assert figure.axes[3].get_ylabel() == ""
     assert accuracy.get_xlim()[0] < 1 and accuracy.get_xlim()[1] > 4
     assert {t.get_text() for t in accuracy.texts} == {
         "71.0 NCM",
@@ -75,13 +81,19 @@ def test_sessions_draws_the_mean_of_every_method(frames, options):
 
 def test_sessions_shows_only_what_is_asked_in_its_order(frames, options):
     figure = sessions.draw(frames, options | {"show": ["sparcl", "not-in-suite", "ncm"]})
-    assert [list(curves(ax)) for ax in figure.axes] == [["sparcl", "ncm"]] * 4
+    assert [list(curves(ax)) for ax in figure.axes] == [
+        ["sparcl", "ncm"],
+        *[["equal", "ncm"]] * 2,
+    ] * 2
 
 
-def test_negative_forgetting_stays_in_view(frames, options):
-    frames["sessions"].loc[frames["sessions"]["session"] == 2, "forgetting"] = -3.0
-    figure = sessions.draw(frames, options)
-    assert figure.axes[1].get_ylim()[0] < -3
+def test_sessions_compares_with_the_method_that_is_asked_for(frames, options):
+    told = options | {"show": ["ncm", "sparcl"], "against": "elsewhere | acil"}
+    figure = sessions.draw(frames, told)
+    assert list(curves(figure.axes[0])) == ["ncm", "sparcl", "acil"]
+    np.testing.assert_allclose(curves(figure.axes[1])["ncm"].get_ydata(), -1)
+    assert figure.axes[2].get_ylabel() == "forgetting − ACIL"
+    assert [t.get_text() for t in figure.axes[1].texts] == ["−1.0 NCM", "1.0 SPARCL"]
 
 
 def test_drift_draws_mean_and_deviation_in_percent(frames, options):
@@ -90,17 +102,19 @@ def test_drift_draws_mean_and_deviation_in_percent(frames, options):
     ax = figure.axes[1]
     np.testing.assert_allclose(curves(ax)["sparcl"].get_ydata(), [10, 20 / 3, 5])
     np.testing.assert_array_equal(curves(ax)["sparcl"].get_xdata(), [2, 3, 4])
-    band = ax.collections[2].get_paths()[0].vertices
-    np.testing.assert_allclose([band[:, 1].min(), band[:, 1].max()], [4, 11])  # one s.d. is 1 point
-    assert ax.get_ylim()[0] == 0
-    assert len(ax.collections) == len(options["methods"])
+    band = ax.collections[1].get_paths()[0].vertices
+    np.testing.assert_allclose([band[:, 1].min(), band[:, 1].max()], [4, 11])  # 1 point each way
+    assert ax.get_yscale() == "log"
+    # NCM stands still in some session of one order, and a logarithm has no place for that
+    assert "ncm" not in curves(ax) and "no drift: NCM" in [t.get_text() for t in ax.texts]
+    assert len(ax.collections) == len(options["methods"]) - 1
     assert figure.axes[0].get_ylabel() == "old-logit drift (% of logits' s.d.)"
 
 
 def test_one_order_has_no_band(frames, options):
     frames["sessions"] = frames["sessions"].query("order == 1993")
     ax = drift.draw(frames, options).axes[0]
-    band = ax.collections[2].get_paths()[0].vertices
+    band = ax.collections[1].get_paths()[0].vertices
     assert set(np.round(band[:, 1], 6)) == set(np.round(curves(ax)["sparcl"].get_ydata(), 6))
 
 
@@ -108,9 +122,15 @@ def test_a_method_looks_the_same_in_every_figure(frames, options):
     for figure in (drift.draw(frames, options), sessions.draw(frames, options)):
         for ax in figure.axes:
             for method, line in curves(ax).items():
+                if method == "equal":
+                    continue
                 assert line.get_color() == style.line(method)["color"]
-                named = [t for t in ax.texts if t.get_text().split()[-1] == method.upper()]
-                assert [t.get_color() for t in named] == [line.get_color()]
+                named = [
+                    t
+                    for t in ax.texts
+                    if t.get_text().split()[-1] == method.upper() and "no drift" not in t.get_text()
+                ]
+                assert [t.get_color() for t in named] == [style.ink(line.get_color())]
 
 
 def test_the_paper_s_settings_are_dashed_and_hollow_in_the_method_s_colour():
@@ -123,8 +143,7 @@ def test_the_paper_s_settings_are_dashed_and_hollow_in_the_method_s_colour():
 def test_looks_differ_even_without_colour():
     marks = [(look.linestyle, look.marker) for look in style.LOOKS.values()]
     assert len(set(marks)) == len(marks)
-    # Two pairs share a colour: F-OAL with and without fusion, Fly-CL and LoRanPAC.
-    assert len({look.color for look in style.LOOKS.values()}) == len(marks) - 2
+    assert len({look.color for look in style.LOOKS.values()}) == len(marks)
 
 
 def test_session_colours_darken():
@@ -135,8 +154,13 @@ def test_session_colours_darken():
 
 def test_dilution_draws_spectra_and_both_shrinks(frames, options):
     figure = dilution.draw(frames, options)
-    assert len(figure.axes) == 4
-    above, below = figure.axes[0], figure.axes[1]
+    assert len(figure.axes) == 6
+    above, below, shift = figure.axes[:3]
+    np.testing.assert_allclose(curves(shift)["in the core"].get_ydata(), 20)
+    np.testing.assert_array_equal(curves(shift)["in the rest"].get_xdata(), [2, 3, 4])
+    for ax in (above, below):  # the core's five modes are shaded
+        (core,) = [patch for patch in ax.patches if patch.get_label() == "core"]
+        assert core.get_x() + core.get_width() == 5
     assert list(curves(above)) == ["session 1", "session 2", "session 3", "session 4"]
     assert above.get_xscale() == above.get_yscale() == below.get_xscale() == "log"
     np.testing.assert_allclose(curves(above)["session 4"].get_ydata(), [400, 200, 80, 40, 8])
@@ -179,7 +203,7 @@ def test_no_text_covers_another_or_leaves_the_page(module, count, frames, option
     options["datasets"] = {f"s{i}": {"label": f"Grocery-{i}"} for i in range(count)}
     options["methods"] = {m: {"label": m, "short": m[:8]} for m in options["methods"]}
     figure = module.draw(frames, options)
-    assert len(figure.axes) == count * (1 if module is drift else 2)
+    assert len(figure.axes) == count * (1 if module is drift else 3)
     assert all(ax.get_lines() for ax in figure.axes)
     assert overlapping(figure) == []
     assert figure.get_figwidth() == 6.875

@@ -39,7 +39,10 @@ def bars(ax: Any) -> dict[str, float]:
 
 def test_panels(given: tuple) -> None:
     figure = mechanism.draw(*given)
-    assert len(figure.axes) == 6
+    assert len(figure.axes) == 6 + 2  # and a key below the bars and the curves
+    bar_key, curve_key = figure.axes[6:]
+    assert [t.get_text() for t in curve_key.texts] == ["features", "RANPAC"]
+    assert "a method without a core" in [t.get_text() for t in bar_key.texts]
     spectra, drift, cosines = figure.axes[:3]
     assert list(curves(spectra)) == ["mode 1", "mode 5"]
     np.testing.assert_allclose(curves(spectra)["mode 5"].get_ydata(), [20, 40, 60, 80])
@@ -52,8 +55,12 @@ def test_panels(given: tuple) -> None:
     expected = total | {"acil-paper core": 0.36 * total["acil-paper"], "sparcl-paper core": 0}
     assert bars(drift) == pytest.approx(expected)
     assert drift.get_xlim()[0] == 0 and drift.get_xlim()[1] > max(total.values())
-    assert drift.texts[1].get_text() == f"{total['sparcl-paper']:.1f} SPARCL-PAPER"
-    assert drift.texts[1].get_color() == style.line("sparcl-paper")["color"]
+    assert drift.texts[1].get_text() == f"{total['sparcl-paper']:.1f}"
+    assert drift.texts[1].get_color() == style.ink(style.line("sparcl-paper")["color"])
+    assert [t.get_text() for t in drift.get_yticklabels()] == [m.upper() for m in METHODS]
+    # orders differ by one point each way: a whisker of one deviation
+    whisker = drift.lines[1].get_xdata()
+    np.testing.assert_allclose(np.ptp(whisker), 2)
 
 
 def test_no_text_covers_another(given: tuple) -> None:

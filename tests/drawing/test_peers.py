@@ -1,52 +1,65 @@
-"""Many methods: a row of panels a group, every other method behind it."""
+"""A row per method: its mean after the last session, with an interval."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from drawing.test_figures import curves, overlapping
 from figures import peers, style
-from sparcl.base.errors import InputError
+from sparcl.base.errors import ConfigError, InputError
+from sparcl.report.paired import interval
 
 GROUPS = {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "elsewhere"], "None": ["elsewhere"]}
 
 
-def test_groups_stand_before_the_rest(frames: dict, options: dict) -> None:
-    figure = peers.draw(frames, options | {"groups": GROUPS})
-    # two groups with methods of the suite, two data sets, two measures, and a field of names each
-    assert len(figure.axes) == 2 * 2 * 2 + 2
-    accuracy, forgetting = figure.axes[0], figure.axes[2]
-    assert list(curves(accuracy)) == ["behind acil", "behind sparcl", "ncm"]
-    np.testing.assert_allclose(curves(accuracy)["ncm"].get_ydata(), [86, 81, 76, 71])
-    np.testing.assert_array_equal(curves(forgetting)["ncm"].get_xdata(), [2, 3, 4])
-    assert [t.get_text() for t in accuracy.texts] == ["71.0"]
-    assert accuracy.get_title(loc="left") == "Means" and forgetting.get_ylabel() == "forgetting"
-    names = figure.axes[-1]
-    assert [t.get_text() for t in names.texts] == ["SPARCL", "ACIL"]  # 73 before 72
-    for method, line in curves(names).items():
-        assert line.get_color() == style.line(method)["color"]
-    assert [text.get_text() for text in figure.texts] == ["Set One", "Set Two"]
-    assert figure.get_figwidth() == style.PAGE
+@pytest.fixture
+def told(frames: dict, options: dict) -> dict:
+    spread = frames["runs"].groupby(["dataset", "method"]).cumcount()
+    frames["runs"]["A_last"] += spread
+    return options | {"groups": GROUPS, "against": "elsewhere | acil"}
 
 
-@pytest.mark.parametrize("count", [1, 2, 4])
-def test_no_text_covers_another(count: int, frames: dict, options: dict) -> None:
-    one = frames["sessions"].query("dataset == 'one'")
-    many = one.loc[one.index.repeat(count)].copy()
-    many["dataset"] = [f"s{i}" for _ in range(len(one)) for i in range(count)]
-    options["datasets"] = {f"s{i}": {"label": f"Grocery-{i}"} for i in range(count)}
-    groups = {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "sparcl-paper"]}
-    figure = peers.draw({"sessions": many}, options | {"groups": groups})
+def test_dots_and_intervals(frames: dict, told: dict) -> None:
+    figure = peers.draw(frames, told)
+    first, second = figure.axes
+    drawn = curves(first)
+    for rank, method in enumerate(["ncm", "acil", "sparcl"]):
+        assert drawn[method].get_xdata()[0] == pytest.approx(71 + rank)
+    _, low, high = interval(np.array([70.0, 71.0, 72.0]))
+    ends = [line.get_xdata() for line in first.lines if len(line.get_xdata()) == 2]
+    assert any(np.allclose(x, [low, high]) for x in ends)
+    assert drawn["sparcl"].get_markerfacecolor() == drawn["sparcl"].get_color()  # the highest
+    assert drawn["acil"].get_markerfacecolor() == "white"
+    assert drawn["reference"].get_xdata()[0] == pytest.approx(72)
+    names = [t.get_text() for t in first.texts]
+    assert names == ["Means", "NCM", "Ridge", "SPARCL", "ACIL"]
+    assert [t.get_text() for t in figure.texts] == ["dotted: ACIL"]
+    assert [ax.get_title(loc="left") for ax in (first, second)] == ["Set One", "Set Two"]
     assert overlapping(figure) == []
 
 
-def test_an_incomplete_suite_is_refused(frames: dict, options: dict) -> None:
-    frames["sessions"] = frames["sessions"].query("method != 'acil'")
+def test_a_mean_far_below_is_an_arrow(frames: dict, told: dict) -> None:
+    runs = frames["runs"]
+    twin = runs.query("method == 'acil'").assign(method="twin")
+    runs.loc[runs["method"] == "ncm", "A_last"] = 10.0
+    told["methods"]["twin"] = {"label": "Twin", "short": "TWIN"}
+    told["groups"] = {"All": list(told["methods"])}
+    figure = peers.draw({"runs": pd.concat([runs, twin])}, told)
+    assert "ncm" not in curves(figure.axes[0])
+    assert " ◂ 10.0" in [t.get_text() for t in figure.axes[0].texts]
+    assert figure.axes[0].get_xlim()[0] > 50
+    assert overlapping(figure) == []
+
+
+def test_an_incomplete_suite_is_refused(frames: dict, told: dict) -> None:
+    frames["runs"] = frames["runs"].query("method != 'acil'")
     with pytest.raises(InputError, match="method acil"):
-        peers.draw(frames, options | {"groups": GROUPS})
+        peers.draw(frames, told)
 
 
-def test_settings_of_a_method_have_its_colour() -> None:
-    for setting in ("acil-newest", "acil-official", "acil-paper"):
-        assert style.line(setting)["color"] == style.line("acil")["color"]
-        assert style.line(setting)["markerfacecolor"] == "white"
-    assert style.line("acil-rhl-wide")["color"] == style.line("acil-rhl")["color"]
+def test_no_colour_twice_in_a_panel() -> None:
+    looks = style.distinct(["sparcl-plus", "sparcl-plus-newest", "lda-plain", "lda-oas", "flycl"])
+    assert len({look["color"] for look in looks.values()}) == 5
+    assert looks["sparcl-plus"]["color"] == style.LOOKS["sparcl-plus"].color
+    with pytest.raises(ConfigError, match="no colour is left"):
+        style.distinct([f"unknown-{i}" for i in range(9)])

@@ -12,7 +12,7 @@ from figures import sensitivity, style
 from sparcl.base.errors import InputError
 
 GROUPS = {
-    "grid": ["a", "b", "c"],
+    "grid": ["a", "b", "c", "i"],
     "linear": ["a", "d"],
     "ReLU": ["e", "f"],
     "refresh": ["g", "a", "h"],
@@ -27,6 +27,7 @@ SETTINGS = {
     "f": (0.1, 0.5, np.nan, 64, 1),
     "g": (1.0, 0.9, 0, np.nan, 0),
     "h": (1.0, 0.9, 0, np.nan, 1),
+    "i": (0.1, 0.5, 0, np.nan, 2),
 }
 
 
@@ -51,14 +52,18 @@ def given(options: dict) -> tuple[dict[str, pd.DataFrame], dict[str, Any]]:
 
 def test_panels(given: tuple) -> None:
     figure = sensitivity.draw(*given)
-    assert len(figure.axes) == 8 and figure.get_figwidth() == style.PAGE
-    grid, width, refresh, condition = figure.axes[:4]
-    np.testing.assert_allclose(
-        np.ma.filled(grid.images[0].get_array(), np.nan), [[np.nan, 72], [73, 71]]
-    )
+    assert len(figure.axes) == 10 and figure.get_figwidth() == style.PAGE
+    grid, bar, width, refresh, condition = figure.axes[:5]
+    np.testing.assert_allclose(grid.images[0].get_array(), [[79, 72], [73, 71]])
+    assert bar.get_ylim() == (71, 79)
+    light = [style.contrast(grid.images[0].cmap(share)[:3]) for share in (0.0, 1.0)]
+    assert light[0] > 10 and light[1] < 2  # lighter is better
     assert [t.get_text() for t in grid.get_xticklabels()] == [".50", ".90"]
     assert [t.get_text() for t in grid.get_yticklabels()] == ["0.1", "1"]
-    assert [t.get_text() for t in grid.texts] == ["72.0", "73.0", "71.0"]
+    assert [t.get_text() for t in grid.texts] == [
+        *("79.0", "± 1.0", "72.0", "± 1.0"),
+        *("73.0", "± 1.0", "71.0", "± 1.0"),
+    ]
     assert grid.get_title(loc="left") == "Set One, average accuracy (%)"
     np.testing.assert_allclose(curves(width)["linear"].get_xydata(), [[64, 74], [128, 71]])
     np.testing.assert_allclose(curves(width)["ReLU"].get_xydata(), [[64, 76], [2000, 75]])
@@ -71,6 +76,13 @@ def test_panels(given: tuple) -> None:
 
 def test_no_text_covers_another(given: tuple) -> None:
     assert overlapping(sensitivity.draw(*given)) == []
+
+
+def test_an_empty_cell_is_refused(given: tuple) -> None:
+    frames, options = given
+    groups = GROUPS | {"grid": ["a", "b", "c"]}
+    with pytest.raises(InputError, match=r"no method with ridge 0\.1 and tau 0\.5"):
+        sensitivity.draw(frames, options | {"groups": groups})
 
 
 def test_a_setting_that_was_not_run_is_refused(given: tuple) -> None:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from sparcl.pipeline import captions
 from sparcl.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,20 +39,33 @@ def test_all_that_its_suites_draw_is_included_once() -> None:
         assert item in drawn(item[1]), item
 
 
-def test_captions_of_figures_state_suite_orders_and_backbone() -> None:
-    captions = re.findall(
-        r"^\\suitefigure\{([a-z-]+)\}\{[a-z-]+\}\{([^}]*)\}", REPORT, re.MULTILINE
+def test_captions_and_findings_are_those_of_the_settings() -> None:
+    """`python -m sparcl.pipeline.captions` writes both files."""
+    written = (ROOT / "paper/captions.tex").read_text(encoding="utf-8")
+    assert captions.latex(PARAMS) == written
+    for kind, suite, name in included():
+        if kind == "figure":
+            assert rf"\csname caption:{suite}:{name}\endcsname" in written
+            assert f"fig:{suite}:{name}" in re.sub(r"#1:#2", f"{suite}:{name}", REPORT)
+    assert written.isascii() and written.count(r"\item ") >= 5
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert captions.readme(PARAMS, page) == page
+    assert captions.readme(PARAMS, "![x](paper/long/figures/drift.png)").startswith(
+        "![Old logits move most in the first sessions. "
     )
-    figures = [item for item in included() if item[0] == "figure"]
-    assert len(captions) == len(figures) > 3
-    said = dict(re.findall(r"\\newcommand{\\([a-z]+)}{(.*)}", REPORT))
-    for suite, caption in captions:
-        assert caption.startswith(f"Suite {suite}, ") and "class order" in caption
-        (macro,) = [name for name in said if rf"\{name}" in caption]
-        block = PARAMS["suites"][suite]
-        for kind in ("datasets", "backbones"):
-            for name in block[kind]:
-                assert PARAMS[kind][name]["label"] in said[macro], (suite, name)
+
+
+def test_findings_come_first_and_everything_floats() -> None:
+    assert REPORT.index(r"\findings") < REPORT.index(r"\tableofcontents")
+    assert REPORT.index(r"\tableofcontents") < REPORT.index(r"\suitefigure{bundled}")
+    assert r"\input{captions}" in REPORT and "still" not in REPORT
+    assert r"\begin{minipage}" not in REPORT
+    # groups and environments end as they begin
+    opened = re.findall(r"\\(begin|end)\{([a-z*]+)\}", REPORT)
+    for name in {name for _, name in opened}:
+        assert opened.count(("begin", name)) == opened.count(("end", name)), name
+    bare = re.sub(r"\\[{}%]|(?m:^%.*$)", "", REPORT)
+    assert bare.count("{") == bare.count("}")
 
 
 def make_paper(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -76,7 +90,7 @@ def test_latex_is_run_twice_and_its_error_is_shown(tmp_path: Path) -> None:
     latex.chmod(0o755)
     assert make_paper(tmp_path, f"PDFLATEX={latex}").returncode == 0
     calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
-    assert len(calls) == 2 and all(call.endswith("report.tex") for call in calls)
+    assert len(calls) == 2 and all(call.endswith(r"\input{report.tex}") for call in calls)
     latex.write_text('#!/bin/sh\necho "! Undefined control sequence."\nexit 1\n', encoding="utf-8")
     failed = make_paper(tmp_path, f"PDFLATEX={latex}")
     assert failed.returncode != 0 and "! Undefined control sequence." in failed.stderr

@@ -19,9 +19,9 @@ def test_report(clone: Path) -> None:
     html = (clone / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"<(?:script|link|img)[^>]*(?:src|href)=\"https?:", html)
     for words in (
-        "Figure drift of suite bundled:",
+        "Figure drift of suite bundled.",
         "Table selected of suite bundled:",
-        "in units of their standard deviation, EfficientNet-Lite0, 10 sessions",
+        "in percent of their standard deviation",
         "5 class orders, 10 sessions, backbones",
         "EfficientNet-Lite0",
         "Published numbers are quoted in grey",

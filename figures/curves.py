@@ -1,0 +1,136 @@
+"""Curves of many methods: accuracy and forgetting by session, one row per group, the others in grey."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from figures import style
+from figures.frames import label, measured, require, select
+
+MEASURES = {"A_t": "accuracy", "forgetting": "forgetting"}
+# Inches: height of a panel; space above, between and below the rows of a group, and beside a panel.
+HEIGHT, ABOVE, BETWEEN, BELOW, LEFT, RIGHT = 0.6, 0.22, 0.1, 0.2, 0.34, 0.27
+TOP, BOTTOM, SAMPLE = 0.22, 0.18, 0.24
+NARROW = 2.0  # percent
+BEHIND = "#D8D8D8"
+
+
+@style.styled
+def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+    """Draw accuracy and, below it, forgetting of each group, in one column per data set.
+
+    Parameters
+    ----------
+    frames : mapping
+        ``sessions``: one row per run and session, in percent and points; ``forgetting`` is defined from
+        session 2 on.
+    options : mapping
+        ``datasets``, ``methods``; ``groups``: title -> methods; those outside the suite are skipped.
+
+    Returns
+    -------
+    Figure
+        Curves are means over (order, seed) pairs; the number at the end of one is its value after
+        the last session. The names at the right are sorted by last accuracy, mean over data sets.
+
+    Raises
+    ------
+    InputError
+        A method, session or pair is missing, or a cell that is drawn is empty.
+    """
+    ran = measured(options)
+    groups = {title: [m for m in ids if m in ran] for title, ids in options["groups"].items()}
+    groups = {title: ids for title, ids in groups.items() if ids}
+    methods = [method for ids in groups.values() for method in ids]
+    rows = select(frames, "sessions", options, ["session", *MEASURES], methods)
+    require(rows, "sessions", ["A_t"])
+    require(rows[rows["session"] > 1], "sessions", ["forgetting"])
+    means = rows.groupby(["dataset", "method", "session"])[list(MEASURES)].mean()
+    datasets = list(options["datasets"])
+    names = [label(options, "methods", m, short=True) for m in methods]
+    figure, panels, keys = _layout(len(groups), len(datasets), SAMPLE + style.room(names))
+    last = means["A_t"].groupby(["dataset", "method"]).last().groupby("method").mean()
+    for place, (title, ids) in enumerate(groups.items()):
+        for line, measure in enumerate(MEASURES):
+            for ax, dataset in zip(panels[2 * place + line], datasets, strict=True):
+                _curves(ax, means.loc[dataset][measure], ids, methods)
+                ax.tick_params(labelbottom=line == 1)
+            panels[2 * place + line][0].set_ylabel(MEASURES[measure])
+        panels[2 * place][0].set_title(title, loc="left", fontweight="bold")
+        _key(keys[place], ids, last, options)
+    for ax, dataset in zip(panels[0], datasets, strict=True):
+        x, y = ax.get_position().x0, 1 - 0.09 / figure.get_figheight()
+        figure.text(x, y, label(options, "datasets", dataset), va="center", fontsize=9)
+    for ax in panels[-1]:
+        ax.set_xlabel("session")
+    return figure
+
+
+def _layout(groups: int, columns: int, room: float) -> tuple[Figure, list[list[Axes]], list[Axes]]:
+    """Return the figure, two rows of panels a group, and a field for its names at the right."""
+    block = ABOVE + 2 * HEIGHT + BETWEEN + BELOW
+    total = TOP + groups * block + BOTTOM
+    width = (style.PAGE - room) / columns - LEFT - RIGHT
+    figure = Figure(figsize=(style.PAGE, total))
+
+    def field(x: float, y: float, wide: float, tall: float) -> Axes:
+        return figure.add_axes((x / style.PAGE, y / total, wide / style.PAGE, tall / total))
+
+    panels, keys = [], []
+    for group in range(groups):
+        upper = total - TOP - group * block - ABOVE - HEIGHT
+        lower = upper - BETWEEN - HEIGHT
+        for y in (upper, lower):
+            lefts = [LEFT + i * (LEFT + width + RIGHT) for i in range(columns)]
+            panels.append([field(x, y, width, HEIGHT) for x in lefts])
+        keys.append(field(style.PAGE - room, lower, room, 2 * HEIGHT + BETWEEN))
+    return figure, panels, keys
+
+
+def _key(ax: Axes, ids: list[str], last: pd.Series, options: Mapping[str, Any]) -> None:
+    """Write the names of a group beside a piece of their curves."""
+    ax.set_axis_off()
+    looks, box = style.distinct(ids), ax.get_position()
+    ax.set_xlim(0, box.width * style.PAGE)
+    ax.set_ylim(-(2 * HEIGHT + BETWEEN), 0)
+    for i, method in enumerate(sorted(ids, key=lambda m: -last[m])):
+        y = -0.06 - i * (style.LABEL_SIZE + 3) / 72
+        look = looks[method]
+        ax.plot([0, SAMPLE / 2, SAMPLE], [y] * 3, label=method, **look, markevery=[1])
+        ax.text(
+            SAMPLE + 0.07,
+            y,
+            label(options, "methods", method, short=True),
+            color=style.ink(look["color"]),
+            fontsize=style.LABEL_SIZE,
+            va="center_baseline",
+        )
+
+
+def _curves(ax: Axes, means: pd.Series, ids: list[str], methods: list[str]) -> None:
+    """Draw one panel: every method thin and grey, the group's over it, each with its last value."""
+    if means.name == "forgetting":
+        means = means[means.index.get_level_values("session") > 1]
+    if means.empty:
+        style.undefined(ax, style.ALONE)
+        return
+    for method in (m for m in methods if m not in ids):
+        curve = means.loc[method]
+        ax.plot(curve.index, curve, color=BEHIND, lw=0.6, label=f"behind {method}", zorder=0)
+    ends = []
+    for method, own in style.distinct(ids).items():
+        curve, look = means.loc[method], own | {"lw": 0.9, "markersize": 2.2}
+        look["marker"] = look["marker"] or ("o" if len(curve) == 1 else "")
+        ax.plot(curve.index, curve, label=method, clip_on=False, **look)
+        ends.append((f"{curve.iloc[-1]:.1f}", curve.index[-1], curve.iloc[-1], look["color"]))
+    low, high = ax.get_ylim()
+    if high - low < NARROW:  # more decimals than a tick label has room for
+        ax.set_ylim((low + high - NARROW) / 2, (low + high + NARROW) / 2)
+    ax.set_xlim(0.6, means.index.get_level_values("session").max() + 0.3)
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    ax.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
+    style.label_ends(ax, ends)
