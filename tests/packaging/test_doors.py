@@ -98,6 +98,7 @@ OWN = {
     "figures/readme.py:the module",
     "sparcl/base/files.py:_sync",
     "sparcl/extraction/extract.py:_fingerprint",
+    "sparcl/pipeline/captions.py:main",
     "sparcl/pipeline/locations.py:_line",
     "sparcl/pipeline/provenance.py:_imports",
     "sparcl/pipeline/provenance.py:hyperparameters",
