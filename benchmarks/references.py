@@ -45,8 +45,8 @@ def kernel(train: Split, strength: float) -> Scorer:
 
 
 REFERENCES: dict[str, tuple[Callable[[Split, float], Scorer], tuple[float, ...]]] = {
-    "logistic regression": (logistic, (10.0, 30.0, 100.0, 300.0)),
-    "kernel ridge": (kernel, (0.01, 0.03, 0.1, 0.3)),
+    "logistic regression": (logistic, (3.0, 10.0, 30.0, 100.0, 300.0)),
+    "kernel ridge": (kernel, (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)),
 }
 
 

@@ -306,7 +306,7 @@ def test_references_choose_on_training_samples_and_score_once(
     rows = [*references.measured("set")]
     assert [row["reference"] for row in rows] == [*references.REFERENCES]
     assert all(float(row["A_last"]) > 80 for row in rows)
-    assert scored == [30] * 4 + [120] + [30] * 4 + [120]
+    assert scored == [30] * 5 + [120] + [30] * 6 + [120]
 
 
 # --- checks.py ------------------------------------------------------------------------------------
