@@ -8,6 +8,7 @@ import pandas as pd
 
 from figures import grid
 from figures.frames import fill, label, origin, select, shown
+from sparcl.base.errors import InputError
 
 # Column of `runs` -> setting and symbol.
 SETTINGS = {
@@ -39,7 +40,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     Raises
     ------
     InputError
-        A data set, method or pair is missing.
+        A data set, method or pair is missing, or what was selected.
     """
     selected = options["selected"]
     methods = [method for method in shown(options) if method in selected]
@@ -58,6 +59,11 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
                 continue
             for dataset in options["datasets"]:
                 rows = of_method[of_method["dataset"] == dataset]
+                if rows[column].isna().any():
+                    raise InputError(
+                        f"runs.csv has no {column} of method {method} on data set {dataset}, which selects its "
+                        f"{setting}; let the method report it, and run it again"
+                    )
                 where = {"backbone": rows["backbone"].iloc[0], "dataset": dataset}
                 cells.append(
                     grid.Cell(

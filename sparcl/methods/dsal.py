@@ -99,8 +99,9 @@ class DualStream(Learner):
         self.gram_b = linalg.Gram.wrap(value)
 
     def report(self) -> dict[str, Any]:
-        """Return the ridges of both streams in the last session."""
-        return {"ridge": self.ridges[0], "ridge_compensation": self.ridges[1]}
+        """Return the ridges of both streams in the last session, and the unit of the first if they are relative."""
+        unit = {"unit": self.units[0]} if self.relative else {}
+        return {"ridge": self.ridges[0], "ridge_compensation": self.ridges[1], **unit}
 
     def _streams(self, Phi: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Yield rows, a and b, ROWS at a time."""

@@ -5,12 +5,13 @@ import itertools
 import math
 import re
 import statistics
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
+from scipy.stats import rankdata, ttest_rel
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = [
@@ -99,6 +100,52 @@ def settings(cell: dict[str, str]) -> list[str]:
     return [f"{min(every):g} to {max(every):g}"]
 
 
+@cache
+def verdicts(file: str, column: str, of: str) -> dict[str, Counter[str]]:
+    """Count wins, ties and losses of a method against each other one: SciPy's paired t-test, Holm by hand."""
+    values: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for row in frame(file):
+        values[row["dataset"], row["method"]][row["order"]] = float(row[column])
+    sign = -1 if column == "forgetting" else 1
+    tests = []
+    for (dataset, method), other in values.items():
+        if method == of:
+            continue
+        own = values[dataset, of]
+        gains = [sign * (own[order] - other[order]) for order in own]
+        if max(gains) - min(gains) < 1e-12:
+            p = 1.0 if abs(gains[0]) < 1e-12 else 0.0
+        else:
+            p = float(ttest_rel(list(own.values()), [other[order] for order in own]).pvalue)
+        tests.append((p, method, math.fsum(gains) > 0))
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    rejecting = True
+    for place, (p, method, better) in enumerate(sorted(tests)):
+        rejecting = rejecting and p * (len(tests) - place) < 0.05
+        counts[method]["tie" if not rejecting else "win" if better else "loss"] += 1
+    return counts
+
+
+def ranks(cell: dict[str, str]) -> list[str]:
+    """Mean rank over data sets; for all methods but that of the table, wins, ties and losses."""
+    method, rows, column = sources(cell)[0]["method"], frame(cell["file"]), cell["column"]
+    means: dict[str, dict[str, float]] = defaultdict(dict)
+    for dataset, name in {(row["dataset"], row["method"]) for row in rows}:
+        of = [float(r[column]) for r in rows if (r["dataset"], r["method"]) == (dataset, name)]
+        means[dataset][name] = math.fsum(of) / len(of)
+    sign = 1 if column == "forgetting" else -1
+    places = [
+        rankdata([sign * value for value in by.values()])[[*by].index(method)]
+        for by in means.values()
+    ]
+    text = f"{math.fsum(places) / len(places):.2f}"
+    if method == OF_RANKS:
+        return [text]
+    counts = verdicts(cell["file"], column, OF_RANKS)[method]
+    return [f"{text} ({counts['win']}, {counts['tie']}, {counts['loss']})"]
+
+
+OF_RANKS = "sparcl-plus"
 # How the cells of a table that is not of means ± deviations are derived.
 OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
     "increments": increments,
@@ -107,6 +154,7 @@ OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
     "condition": condition,
     "tau-post": seconds,
     "memory": size,
+    "ranks": ranks,
     "selected": settings,
 }
 

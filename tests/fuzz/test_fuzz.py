@@ -33,7 +33,7 @@ TARGETS = (
     "given",
     "logs",
 )
-EACH = 48
+EACH = 56
 COUNTS = [
     pytest.param(EACH, id="1000"),
     pytest.param(20 * EACH, id="20000", marks=pytest.mark.slow),

@@ -49,6 +49,7 @@ def test_a_number_changed_by_hand_is_found_and_computed_again(
 
     shutil.copytree(ROOT / "config", tmp_path / "config")
     shutil.copy(ROOT / "params.yaml", tmp_path)
+    (tmp_path / "paper").symlink_to(ROOT / "paper")
     (tmp_path / "docs").mkdir()
     (tmp_path / page).write_text(other, encoding="utf-8")
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ from copies import TOY, duplicate, edited, outputs, planned, snakemake
 REPORT = {
     "summarise_runs": {""},
     "write_table": {"main"},
-    "draw_figure": {"drift", "sessions"},
+    "draw_figure": {"dilution", "drift", "sessions"},
 }
 EVERY = {"ncm", "acil", "sparcl"}
 SELECTED = {"acil", "sparcl"}
