@@ -22,7 +22,7 @@ def shown(name: str) -> list[str]:
     )
 
 
-@pytest.mark.parametrize(("name", "eyes"), product(COLOURED, ["common", "protanopia"]))
+@pytest.mark.parametrize(("name", "eyes"), [*product(COLOURED, ["common", "protanopia"])])
 def test_methods_of_a_panel_differ_in_colour(name: str, eyes: str) -> None:
     colors = [style.LOOKS[method].color for method in shown(name) if method in style.LOOKS]
     least, one, other = nearest(colors, eyes)
