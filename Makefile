@@ -15,7 +15,7 @@
 PYTHON ?= python3
 CORES ?= all
 SUITE ?= $(shell sed -n 's/^suite: *\([a-z0-9-]*\).*/\1/p' params.yaml)
-WORKERS ?= 3
+WORKERS ?= 2
 PDFLATEX ?= pdflatex
 
 VENV := .venv

@@ -123,7 +123,10 @@ def _npz(path: Path, name: str) -> np.ndarray:
 
 def _pt(path: Path, name: str) -> np.ndarray:
     torch = _needed("torch", path)
-    content = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds for a damaged file
+        raise ValueError(f"{type(error).__name__}: {error}") from error
     if isinstance(content, dict):
         content = content[_chosen(path, list(content), name)]
     return content.detach().numpy() if isinstance(content, torch.Tensor) else np.asarray(content)

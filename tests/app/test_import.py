@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from sparcl.app.cli import main
+from sparcl.base.errors import InputError
+from sparcl.extraction.arrays import read
 from sparcl.features import store
 from sparcl.features.layout import FeatureSet
 
@@ -368,3 +370,15 @@ def test_a_million_rows_within_500_megabytes(tmp_path: Path) -> None:
     names = np.array([f"n{number:08d}" for number in range(1000)])
     peak = peak_of_import(tmp_path, "million", (1_000_000, 768), names[np.arange(1_000_000) % 1000])
     assert peak < 500e6, peak
+
+
+def test_a_damaged_pt_file_is_no_traceback(tmp_path: Path) -> None:
+    """One bit of its first byte: torch takes it for another format, whose reader ends in an IndexError."""
+    torch = pytest.importorskip("torch")
+    path = tmp_path / "X.pt"
+    torch.save(torch.ones(4, 2), path)
+    content = bytearray(path.read_bytes())
+    content[0] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"X\.pt: cannot be read as pt"):
+        read(path, "features")
