@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparcl import methods
+from sparcl.algebra.strangers import stranger_share
 from sparcl.base.errors import SparclError
 from sparcl.base.types import Ints
 from sparcl.learners.composed import Composed
@@ -52,7 +53,8 @@ def run(
     ``rates`` by kind; ``rows`` (T,), training rows of each session; ``correct``, ``drift``,
     ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class of the
     stream's first half of sessions, over those that are of one; and for a ridge on a core ``old_change`` (T,),
-    see :func:`sparcl.protocol.old_change.measure`, None where there are no old classes; ``noticed`` (T,), the share
+    see :func:`sparcl.protocol.old_change.measure`, and ``strangers`` (T,), see
+    :func:`sparcl.algebra.strangers.stranger_share`, None where there are no old classes; ``noticed`` (T,), the share
     of strangers that the learner noticed, None where it looks for none.
 
     Raises
@@ -89,6 +91,7 @@ def run(
                 **own,
                 "called_old": _called(learner, test, half),
                 "old_change": followed.changes,
+                "strangers": followed.strangers,
                 "noticed": followed.noticed,
             }
         )
@@ -107,12 +110,14 @@ class _Followed:
     def __init__(self, learner: Learner, parts: list[Split]) -> None:
         self.learner, self.parts = learner, parts
         self.changes: list[dict[str, float] | None] = []
+        self.strangers: list[float | None] = []
         self.noticed: list[float | None] = []
 
     def fit(self, classes: Ints) -> None:
         """Feed the next session."""
         learner, part = self.learner, self.parts[len(self.changes)]
         held = _held(learner)
+        self.strangers.append(self._strangers(held, part) if held and held.session else None)
         before = held.weights if held is not None and held.session else None
         learner.fit_session(part.features, part.labels)
         self.noticed.append(learner.report().get("noticed"))
@@ -125,6 +130,16 @@ class _Followed:
             held.total, held.points[0][2], held.core.U_core, before, held.weights[:, :c], H, Y
         )
         self.changes.append({key: float(f"{value:.9g}") for key, value in found.items()})
+
+    def _strangers(self, held: Composed, part: Split) -> float:
+        """Return the share of strangers in the next session, which sums and earlier estimates tell."""
+        inside = sum(
+            (share or 0.0) * len(earlier.labels)
+            for share, earlier in zip(self.strangers, self.parts, strict=False)
+        )
+        old = held.total
+        share, _ = stranger_share(old, held.expand(part.features), part.labels, inside / old.n)
+        return float(f"{share:.9g}")
 
 
 def _held(learner: Learner) -> Any:

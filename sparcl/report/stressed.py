@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 RATED_KEYS = [*KEYS, "stress", "rate"]
 NUMBERS = ["sessions", "rows", "A_bar", "A_last", "A_old", "A_first", "forgetting"]
-NUMBERS += ["drift", "drift_scaled", "called_old", "noticed"]
+NUMBERS += ["drift", "drift_scaled", "called_old", "strangers", "noticed"]
 BOUNDED = ["old_change", "old_change_bound", "old_change_bound_simple", "bound_factor"]
 
 
@@ -25,8 +25,8 @@ def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
     ``rates``: a row a stream.  ``stress`` names its kinds, joined by +, with the rates of all but the last,
     whose rate is ``rate``; ``rows``, training rows; A_bar, A_last; A_old and A_first, accuracy left after the
     last session on the classes of the first half of the sessions and of the first; forgetting, drift;
-    ``called_old``, test samples called a class of the first half over those that are of one; ``noticed``,
-    mean share of strangers over sessions 2 to T; and of a ridge on a core root mean squares over sessions
+    ``called_old``, test samples called a class of the first half over those that are of one; ``strangers``
+    and ``noticed``, mean share of strangers over sessions 2 to T, as sums tell it and as the learner noticed it; and of a ridge on a core root mean squares over sessions
     of the change of old scores and its bounds (:mod:`sparcl.protocol.old_change`), ``bound_factor`` the median
     over sessions of bound over change.
 
@@ -104,5 +104,6 @@ def _row(
         "drift": mean(run["drift"]),
         "drift_scaled": mean(run["drift_scaled"]),
         "called_old": float(run["called_old"]),
+        "strangers": mean(run["strangers"]),
         "noticed": mean(run["noticed"]),
     } | of_core

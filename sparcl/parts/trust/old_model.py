@@ -18,13 +18,9 @@ from sparcl.parts.trust.trust import Doubting
 class OldModel(Doubting):
     """Drop a row whose least distance to an old class's mean is below that to its own class's mean.
 
-    Squared distances are those of the scatter S of the sessions before, under ``S + ridge tr(S) / D I``;
-    the own mean is that of the session, without the row: ``(n_c / (n_c - 1))^2`` times the distance to the
-    mean with it.  Cost: D^3 / 3 + 2 D^2 (n + c) flops.
-
     Parameters
     ----------
-    ridge : relative to the mean eigenvalue of S
+    ridge : of the scatter, relative to its mean eigenvalue
     """
 
     ridge: float = 1.0
@@ -34,9 +30,19 @@ class OldModel(Doubting):
 
     def weights(self, batch: Batch, old: Sums, head: Head, value: float) -> Array:
         """Return 1 for rows that stay and 0 for others (n,)."""
+        return np.where(self.strangeness(batch, old) > 0, 0.0, 1.0)
+
+    def strangeness(self, batch: Batch, old: Sums) -> Array:
+        """Return how much farther (n,) each row is from its own class's mean than from the nearest old one.
+
+        Squared distances are those of the scatter S of the sessions before, under ``S + ridge tr(S) / D I``;
+        the own mean is that of the session, without the row: ``(n_c / (n_c - 1))^2`` times the distance to the
+        mean with it.  A row that is alone in its class, or comes before there are old classes, is none: -inf.
+        Cost: D^3 / 3 + 2 D^2 (n + c) flops.
+        """
         known = np.flatnonzero(old.counts > 0)
         if len(known) == 0:
-            return np.ones(len(batch))
+            return np.full(len(batch), -np.inf)
         labels, place, counts = np.unique(batch.columns, return_inverse=True, return_counts=True)
         H = batch.H
         own = np.stack([H[place == j].mean(axis=0) for j in range(len(labels))])
@@ -51,5 +57,5 @@ class OldModel(Doubting):
         to_own = apart[np.arange(len(H)), len(known) + place]
         without = (counts / np.maximum(counts - 1, 1))[place] ** 2
         apart[:, : len(known)][batch.columns[:, None] == known[None]] = np.inf
-        stays = apart[:, : len(known)].min(axis=1) >= without * to_own
-        return np.where(stays | (counts[place] == 1), 1.0, 0.0)
+        farther = without * to_own - apart[:, : len(known)].min(axis=1)
+        return np.where(counts[place] == 1, -np.inf, farther)
