@@ -209,16 +209,22 @@ def test_the_old_model_compares_with_the_mean_of_the_others() -> None:
     assert weights(OldModel(), batch, old) == pytest.approx(np.array(expected, dtype=float))
 
 
-def test_watchful_notices_the_share_and_doubts_nothing_without_strangers() -> None:
+def test_watchful_drops_no_more_rows_than_it_notices_and_none_without_strangers() -> None:
     noticed = []
     for strangers in (0, 10, 30):
         batch, old, _ = contaminated(strangers)
         kind = Watchful()
         found = weights(kind, batch, old)
         noticed.append(kind.noticed)
-        if strangers == 0:
-            assert (found == 1).all()
-    assert noticed == pytest.approx([0, 10 / 70, 30 / 90], abs=0.04)
+        assert np.count_nonzero(found == 0) <= round(kind.noticed * len(batch))
+        assert (found == 1).all() == (strangers == 0)
+    assert noticed[0] == 0 and 0.1 < noticed[1] < noticed[2] < 0.5
+
+
+def test_watchful_keeps_rows_that_the_old_model_keeps() -> None:
+    batch, old, _ = contaminated()
+    dropped = weights(Watchful(), batch, old) == 0
+    assert dropped.any() and (weights(OldModel(), batch, old)[dropped] == 0).all()
 
 
 def test_clusters_relabel_by_majority() -> None:
