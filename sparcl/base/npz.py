@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import sys
 import tokenize
 import zipfile
 import zlib
@@ -102,6 +103,22 @@ def _write(archive: zipfile.ZipFile, name: str, array: ArrayLike) -> str:
     return hashing.hash.hexdigest()
 
 
+def header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read shape, whether columns come first, and dtype of an npy file; ValueError and others for what is none."""
+    version = npy.read_magic(file)
+    if version == (1, 0):
+        return npy.read_array_header_1_0(file, max_header_size=HEADER)
+    return npy.read_array_header_2_0(file, max_header_size=HEADER)
+
+
+def check_letters(array: NDArray[Any]) -> None:
+    """Raise ValueError for text with numbers that no letter has: numpy fails on it in ways of its own."""
+    if array.dtype.kind == "U":
+        numbers = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+        if np.ascontiguousarray(array).view(numbers).max(initial=0) > sys.maxunicode:
+            raise ValueError("text with numbers that no letter has")
+
+
 @contextmanager
 def _opened(path: str | Path) -> Iterator[zipfile.ZipFile]:
     """Open an npz file whose members differ in name and claim no more bytes than it has; see :func:`read_npz`."""
@@ -142,15 +159,12 @@ def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[NDArray[An
             content[filled : filled + len(part)] = part
             filled += len(part)
     head = io.BytesIO(content[: HEADER + 16])
-    version = npy.read_magic(head)
-    if version == (1, 0):
-        shape, fortran, dtype = npy.read_array_header_1_0(head, max_header_size=HEADER)
-    else:
-        shape, fortran, dtype = npy.read_array_header_2_0(head, max_header_size=HEADER)
+    shape, fortran, dtype = header(head)
     size = int(np.prod(shape, dtype=object)) * dtype.itemsize
     if dtype.kind not in "biufcSU" or size != filled - head.tell():
         raise ValueError(
             f"member {name!r} claims {dtype} of shape {shape}, {size} bytes, and holds {filled - head.tell()}"
         )
     array = np.frombuffer(content, dtype=dtype, offset=head.tell())
+    check_letters(array)
     return array.reshape(shape, order="F" if fortran else "C"), digest.hexdigest()

@@ -144,10 +144,11 @@ def test_a_size_that_the_directory_claims_is_not_reserved(tmp_path: Path) -> Non
         header("{'descr': '<f8', "),
         b"\x93NUMPY\x09\x00" + bytes(80),
         saved(np.array([{}], dtype=object)),
+        claim("(2,)", descr="'<U1'")[:-8] + b"\xff" * 8,
         b"",
         b"\x80\x04.",
     ],
-    ids=range(14),
+    ids=range(15),
 )
 def test_members_that_claim_something_else_are_refused(tmp_path: Path, member: bytes) -> None:
     forge(tmp_path / "a.npz", member)

@@ -619,6 +619,8 @@ def write_arrays(folder: Path) -> list[str]:
     features = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
     labels = np.arange(6) % 3
     np.save(folder / "X.npy", features)
+    np.save(folder / "labels.npy", np.array(["ant", "bee", "é"])[labels])
+    np.save(folder / "ids.npy", np.array([f"ä{i}".encode() for i in range(6)]))
     np.savez(folder / "X.npz", features=features, labels=labels)
     np.savez_compressed(folder / "packed.npz", features=features, labels=labels)
     torch.save({"features": torch.tensor(features), "other": torch.zeros(1)}, folder / "X.pt")
@@ -630,9 +632,13 @@ def write_arrays(folder: Path) -> list[str]:
 
 
 def read_arrays(folder: Path) -> object:
+    from sparcl.app import importing
     from sparcl.extraction import arrays
 
-    paths = sorted(path for path in folder.glob("*.*") if path.suffix in arrays.READERS)
+    samples = importing.load(*(folder / name for name in ("X.npy", "labels.npy", "ids.npy")))
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    importing.write(folder / "out/mine/net", *importing.cut(samples, 0.5))
+    paths = sorted(path for path in folder.glob("X.*") if path.suffix in arrays.READERS)
     return [list(arrays.stream(path, float32=True).blocks()) for path in paths]
 
 
