@@ -156,7 +156,8 @@ def write_params(folder: Path) -> list[str]:
     for name in ("config", "workflow/schemas"):
         shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
     shutil.copy(ROOT / "params.yaml", folder)
-    return ["params.yaml", "config/methods.yaml", "config/suites/bundled.yaml"]
+    suites = [f"config/suites/{name}.yaml" for name in ("bundled", "returning")]
+    return ["params.yaml", "config/methods.yaml", *suites]
 
 
 def read_params(folder: Path) -> object:
