@@ -14,8 +14,7 @@ from sparcl.algebra.backend import Backend
 from sparcl.algebra.lapack import HOST
 from sparcl.base.checks import check_flag
 from sparcl.base.errors import InputError, NumericalError
-from sparcl.base.files import replacing
-from sparcl.base.npz import read_npz
+from sparcl.base.npz import read_npz, write_npz
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape, Stateful, copied, nodes, pack, send, unpack
 from sparcl.base.types import Array
@@ -188,9 +187,8 @@ class Learner(Stateful, ABC):
         return learner
 
     def save(self, path: str | Path, **beside: str | Array) -> None:
-        """Write the state, and texts and arrays beside it, as an npz file, whole or not at all."""
-        with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, allow_pickle=False, **(pack(self) | beside))
+        """Write the state, and texts and arrays beside it, as :func:`sparcl.base.npz.write_npz` does."""
+        write_npz(path, pack(self) | beside)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -199,7 +197,7 @@ class Learner(Stateful, ABC):
         Raises
         ------
         InputError
-            When the file is no such state.
+            When the file is no such state, or was changed after it was written.
         """
         state = read_npz(path)
         try:

@@ -265,6 +265,38 @@ def test_a_tag_is_refused(tmp_path: Path, tag: str) -> None:
         read_yaml(path)
 
 
+@pytest.mark.parametrize("number", [".nan", ".inf", "-.inf"])
+@pytest.mark.parametrize(
+    ("file", "old", "new", "key"),
+    [
+        ("params.yaml", "overlap: 0.5", "overlap: {}", "spectrum.recommend.overlap"),
+        ("config/methods.yaml", "tau: 0.95, ", "tau: {}, ", "hyper.tau"),
+        (
+            "config/suites/returning.yaml",
+            "returning: [0.5, 1]",
+            "returning: [{}]",
+            r"streams\.1\.returning\.0",
+        ),
+    ],
+)
+def test_what_is_no_number_is_refused(
+    project: Path, file: str, old: str, new: str, key: str, number: str
+) -> None:
+    text = (project / file).read_text(encoding="utf-8")
+    assert old in text
+    (project / file).write_text(text.replace(old, new.format(number), 1), encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"{file}: .*{key}.*(nan|inf)"):
+        load(project)
+
+
+@pytest.mark.parametrize("text", ["a: 1\nb: {c: [0.5], c: [1]}\n", "a: 1\nb: 2\na: 3\n"])
+def test_a_key_that_is_there_twice_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"the key '[ac]' is there twice in .*line [23]"):
+        read_yaml(path)
+
+
 def test_a_suite_is_one_file(project: Path) -> None:
     shutil.copy(project / "config/suites/toy.yaml", project / "config/suites/mine.yaml")
     config = load(project, {"suite": "mine"})

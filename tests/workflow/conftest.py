@@ -19,7 +19,7 @@ from copies import (
     environment,
     snakemake,
 )
-from tiny_suite import tiny_bare, tiny_repository
+from tiny_suite import RUNS, tiny_bare, tiny_repository
 
 from sparcl.base.files import read_json, write_json
 
@@ -122,6 +122,18 @@ def elsewhere(once: Builder, pristine: Path) -> Elsewhere:
 def tiny(pristine: Path, tmp_path: Path) -> Path:
     """Return a copy with the suite `tiny`, which has not run."""
     return tiny_bare(pristine, tmp_path / "clone")
+
+
+@pytest.fixture(scope="session")
+def undisturbed(once: Builder, pristine: Path) -> Path:
+    """Return a copy in which the suite `tiny` has its run records."""
+
+    def build(folder: Path) -> None:
+        tiny_bare(pristine, folder)
+        run = snakemake(folder, *RUNS)
+        assert run.returncode == 0, run.stdout
+
+    return once("undisturbed", build)
 
 
 @pytest.fixture

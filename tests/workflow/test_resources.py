@@ -3,15 +3,14 @@
 import os
 import resource
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from copies import command, edit_params, environment, leftovers, outputs, snakemake
-from tiny_suite import tiny_bare
+from tiny_suite import RUNS
 
-RUNS = ("--cores", "2", "runs", "--config", "suite=tiny")
 MEBIBYTE = 2**20
 
 
@@ -78,18 +77,6 @@ def finishes(folder: Path, reference: Path) -> None:
     assert leftovers(folder) == []
     expected = {n: c for n, c in outputs(reference).items() if n.startswith("results/")}
     assert {n: c for n, c in outputs(folder).items() if n.startswith("results/")} == expected
-
-
-@pytest.fixture(scope="session")
-def undisturbed(once: Callable, pristine: Path) -> Path:
-    """Return a copy in which the suite `tiny` has its run records."""
-
-    def build(folder: Path) -> None:
-        tiny_bare(pristine, folder)
-        run = snakemake(folder, *RUNS)
-        assert run.returncode == 0, run.stdout
-
-    return once("undisturbed", build)
 
 
 def test_disk_full(tiny: Path, undisturbed: Path) -> None:
