@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparcl import methods
-from sparcl.algebra import backend, lapack, linalg, tensors, tiles
+from sparcl.algebra import backend, lapack, spectra, tensors, tiles
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
@@ -229,7 +229,7 @@ def test_one_decomposition_serves_many_ridges(monkeypatch: pytest.MonkeyPatch) -
     Phi, y = drawn(8, 400, 20, 6)
     sums, ridges = summed(Phi, y, 6), np.geomspace(1e-3, 1e3, head.MANY).tolist()
     many, calls = sweep.learner("acil", {"ridge": ridges}), []
-    decompose = linalg.descending_eigh
+    decompose = spectra.descending_eigh
     monkeypatch.setattr(head, "descending_eigh", lambda R: calls.append(len(R)) or decompose(R))
     for t, session in enumerate(([3, 0], [1], [5, 2, 4])):
         learn_sums(many, session, sums)

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.backend import host
-from sparcl.algebra.linalg import Gram, product
+from sparcl.algebra.gram import Gram
+from sparcl.algebra.linalg import product
 from sparcl.algebra.scatter import NO_SPREAD, Scatter
 from sparcl.algebra.sums import Sums, squared_lengths
 from sparcl.base.checks import check_choice, check_flag

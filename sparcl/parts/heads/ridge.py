@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.backend import like
-from sparcl.algebra.linalg import descending_eigh, one_hot, product
+from sparcl.algebra.linalg import one_hot, product
 from sparcl.algebra.ridge import path
+from sparcl.algebra.spectra import descending_eigh
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.types import Array

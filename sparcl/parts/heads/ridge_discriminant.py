@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.backend import host
-from sparcl.algebra.linalg import Gram, product
+from sparcl.algebra.gram import Gram
+from sparcl.algebra.linalg import product
 from sparcl.algebra.paired import Paired
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_fraction
