@@ -34,7 +34,8 @@ from sparcl.learners.learner import Learner
 from sparcl.parts.batch import ROWS
 from sparcl.parts.maps import RandomMap
 from sparcl.parts.rules import WIDE, HoldOut
-from sparcl.parts.rules.rule import Point, best, need_two
+from sparcl.parts.rules.rule import best, need_two
+from sparcl.parts.solutions import Point
 
 
 @dataclass(eq=False)

@@ -26,9 +26,9 @@ from sparcl.base.types import Array
 from sparcl.parts.basis import SpectralBasis
 from sparcl.parts.batch import Arrival, Batch
 from sparcl.parts.constraint import Constraint, constrained_weights
-from sparcl.parts.heads.head import Head, Solution
+from sparcl.parts.heads.head import Head
 from sparcl.parts.refresh import policy
-from sparcl.parts.rules.rule import Point
+from sparcl.parts.solutions import Point, Solution
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,9 @@ def summed(Phi: np.ndarray, y: np.ndarray, classes: int, block: int = 50) -> Cla
 
 def solution(learner: Composed, i: int, j: int) -> np.ndarray:
     """Return the weights at ridge number i and core number j."""
-    return learner.solutions[[point[:2] for point in learner.points].index([i, j])]
+    return learner.solutions.weights[
+        [point[:2] for point in learner.solutions.points].index([i, j])
+    ]
 
 
 def same(a: np.ndarray, b: np.ndarray, limit: float = 1e-12) -> None:
@@ -239,7 +241,7 @@ def test_one_decomposition_serves_many_ridges(monkeypatch: pytest.MonkeyPatch) -
             one = methods.build("acil", ridge=ridge)
             one.fit_session(Phi[rows], y[rows])
             place = np.argsort(many.classes)
-            same(many.solutions[i][:, place], one.weights, 1e-11)
+            same(many.solutions.weights[i][:, place], one.weights, 1e-11)
     few = sweep.learner("acil", {"ridge": ridges[:-1]})
     learn_sums(few, [0, 1], sums)
     assert len(calls) == 3

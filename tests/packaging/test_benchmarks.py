@@ -141,7 +141,7 @@ def factor_solutions(sweep, monkeypatch: pytest.MonkeyPatch, factor: float) -> N
 
     def wrong(learner, *arguments) -> None:
         learned(learner, *arguments)
-        learner.solutions = [factor * W for W in learner.solutions]
+        learner.solutions.weights = [factor * W for W in learner.solutions.weights]
 
     monkeypatch.setattr(sweep.sweep, "learn_sums", wrong)
 

@@ -20,7 +20,8 @@ from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
-from sparcl.parts.heads.head import Head, Solution
+from sparcl.parts.heads.head import Head
+from sparcl.parts.solutions import Solution
 
 
 class Discriminant(Head):

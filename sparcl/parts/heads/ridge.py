@@ -13,7 +13,8 @@ from sparcl.algebra.spectra import descending_eigh
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.types import Array
-from sparcl.parts.heads.head import Head, Solution
+from sparcl.parts.heads.head import Head
+from sparcl.parts.solutions import Solution
 
 # From so many ridges on, one decomposition of R is quicker than a Cholesky factor for each: measured
 # with 100 classes and one thread, it pays from 21 to 24 ridges at d = 768 and 1,280.

@@ -14,7 +14,8 @@ from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_fraction
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.parts.heads.head import Head, Solution
+from sparcl.parts.heads.head import Head
+from sparcl.parts.solutions import Solution
 
 
 @dataclass(eq=False)
