@@ -34,7 +34,7 @@ CHECKS = (
     "sparcl.learners.checks._check_range",
     "sparcl.learners.learner.check_learned",
     "sparcl.learners.learner.check_scores",
-    "sparcl.learners.composed.check_lengths",
+    "sparcl.learners.mapped.check_lengths",
     "sparcl.algebra.sums.check_lengths",
     "sparcl.base.sealed.seal",
     "sparcl.features.matching.check_path",
