@@ -11,10 +11,6 @@ from sparcl.algebra.backend import Backend
 from sparcl.algebra.lapack import HOST
 from sparcl.base.checks import check_flag
 from sparcl.base.errors import InputError, NumericalError
-<<<<<<< HEAD
-from sparcl.base.npz import read_npz, write_npz
-=======
->>>>>>> house
 from sparcl.base.rows import unit
 from sparcl.base.state import nodes, send
 from sparcl.base.types import Array
@@ -134,55 +130,6 @@ class Learner(Position, Saved, ABC):
         """Return the label (n,) with the highest score among the classes seen."""
         return self.classes[np.argmax(self.logits(Phi), axis=1)]
 
-<<<<<<< HEAD
-    def state(self) -> dict[str, Any]:
-        """Return all that the learner keeps: a flat mapping of arrays and texts.
-
-        :meth:`from_state` continues to the bit.  Unless :attr:`keeps_samples` says otherwise there are
-        sums and bases in it, and no sample of two or more a class.  A snapshot: what the learner fits
-        later does not change it.
-        """
-        return copied(pack(self))
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Return a learner that goes on where :meth:`state` was taken.
-
-        Raises
-        ------
-        InputError
-            When the state is another kind of learner's, lacks something or holds too much, or has a
-            value that is not finite or of a shape that does not fit the rest.
-        """
-        learner = unpack(state)
-        if not isinstance(learner, cls):
-            raise InputError(
-                f"This state belongs to {type(learner).__name__}, not to {cls.__name__}: load it with the "
-                "class that saved it."
-            )
-        return learner
-
-    def save(self, path: str | Path, **beside: str | Array) -> None:
-        """Write the state, and texts and arrays beside it, as :func:`sparcl.base.npz.write_npz` does."""
-        write_npz(path, pack(self) | beside)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote; no pickle is ever loaded.
-
-        Raises
-        ------
-        InputError
-            When the file is no such state, or was changed after it was written.
-        """
-        state = read_npz(path)
-        try:
-            return cls.from_state(state)
-        except (ValueError, InputError) as error:
-            raise InputError(f"{path}: not a learner that can go on ({error}).") from error
-
-=======
->>>>>>> house
     def report(self) -> dict[str, Any]:
         """Return what the last session measured and chose (ranks, energies, ridge)."""
         return {}

@@ -4,11 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
 from sparcl.base.errors import InputError
-from sparcl.base.files import replacing
-from sparcl.base.npz import read_npz
+from sparcl.base.npz import read_npz, write_npz
 from sparcl.base.state import Stateful, copied, pack, unpack
 from sparcl.base.types import Array
 
@@ -44,9 +41,8 @@ class Saved(Stateful):
         return learner
 
     def save(self, path: str | Path, **beside: str | Array) -> None:
-        """Write the state, and texts and arrays beside it, as an npz file, whole or not at all."""
-        with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, allow_pickle=False, **(pack(self) | beside))
+        """Write the state, and texts and arrays beside it, as :func:`sparcl.base.npz.write_npz` does."""
+        write_npz(path, pack(self) | beside)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -55,7 +51,7 @@ class Saved(Stateful):
         Raises
         ------
         InputError
-            When the file is no such state.
+            When the file is no such state, or was changed after it was written.
         """
         state = read_npz(path)
         try:
