@@ -31,7 +31,8 @@ import torch
 
 from sparcl.algebra import backend, tensors, tiles
 from sparcl.algebra.class_sums import ClassSums
-from sparcl.algebra.linalg import Gram, leading_eigh
+from sparcl.algebra.gram import Gram
+from sparcl.algebra.spectra import leading_eigh
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.methods import build

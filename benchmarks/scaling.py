@@ -36,8 +36,9 @@ from typing import Any
 import numpy as np
 
 from sparcl import methods
-from sparcl.algebra import linalg
+from sparcl.algebra import linalg, spectra
 from sparcl.algebra.class_sums import ClassSums
+from sparcl.algebra.gram import Gram
 from sparcl.algebra.partition import Rule, Spectrum
 from sparcl.algebra.sums import Sums
 from sparcl.base.rows import prepared
@@ -269,9 +270,9 @@ def write(path: str, n: int, d: int, classes: int) -> None:
     store.write(path, Phi, y, ids, names, meta)
 
 
-def gram(d: int) -> linalg.Gram:
+def gram(d: int) -> Gram:
     """Return R of 2 d rows, added in blocks so small that they do not count for memory."""
-    R, rng = linalg.Gram(d), np.random.default_rng(2)
+    R, rng = Gram(d), np.random.default_rng(2)
     for _ in range(0, 2 * d, 128):
         R.add(rows(rng, 128, d))
     return R
@@ -303,7 +304,7 @@ def eigenvectors(d: int, sizes: Sizes) -> Task:
     kept: dict[str, Any] = {}
 
     def run() -> float:
-        return timed(lambda: kept.update(pairs=linalg.descending_eigh(R)))
+        return timed(lambda: kept.update(pairs=spectra.descending_eigh(R)))
 
     def check() -> None:
         values, vectors = kept["pairs"]
@@ -471,7 +472,7 @@ QUANTITIES = [
         memory=2,
         unit=lambda x, s: 8.0 * x * x,
     ),
-    Quantity("d", "all eigenvectors", eigenvectors, 3, "linalg.descending_eigh"),
+    Quantity("d", "all eigenvectors", eigenvectors, 3, "spectra.descending_eigh"),
     Quantity("d", "renewing the core", renewal, 3, "Spectrum"),
     Quantity("M", "map", mapped, 1, "RandomMap"),
     Quantity("M", "R and C", mapped_sums, 2, SUMS),
@@ -521,8 +522,8 @@ def warm() -> None:
         list(store.blocks(path))
     A = np.asfortranarray(np.eye(1024) + 1.0)
     linalg.product(A, A)
-    linalg.descending_eigh(A[:256, :256])
-    with linalg.Gram.wrap(A).factored(1.0) as factored:
+    spectra.descending_eigh(A[:256, :256])
+    with Gram.wrap(A).factored(1.0) as factored:
         factored.solve(np.asfortranarray(A[:, :64] + 0.0))
 
 

@@ -167,7 +167,7 @@ def recursion() -> list[Row]:
 
 def gram(d: int) -> Row:
     """Symmetric accumulation, counted as n d^2 flops, against the matrix-multiply rate."""
-    from sparcl.algebra.linalg import Gram
+    from sparcl.algebra.gram import Gram
 
     n, rng = 4096, np.random.default_rng(2)
     Phi, A = rng.standard_normal((n, d)), np.asfortranarray(rng.standard_normal((d, n)))
@@ -197,7 +197,8 @@ def exponent(sizes: list[int], prepare: Callable[[int], Callable[[], object]]) -
 
 def complexity() -> list[Row]:
     """Fitted exponents beside those of the operation counts, which small sizes stay below."""
-    from sparcl.algebra import linalg
+    from sparcl.algebra import recursive, spectra
+    from sparcl.algebra.gram import Gram
     from sparcl.algebra.partition import Rule, Spectrum
 
     rng = np.random.default_rng(3)
@@ -207,7 +208,7 @@ def complexity() -> list[Row]:
         return np.asfortranarray(Phi.T @ Phi)
 
     def factor(d: int) -> Callable[[], object]:
-        R = linalg.Gram.wrap(matrix(d))
+        R = Gram.wrap(matrix(d))
 
         def call() -> None:
             with R.factored(1.0):
@@ -221,10 +222,10 @@ def complexity() -> list[Row]:
 
     def dense(d: int) -> Callable[[], object]:
         R = matrix(d)
-        return lambda: linalg.descending_eigh(R)
+        return lambda: spectra.descending_eigh(R)
 
     def cores(k: int) -> Callable[[], object]:
-        R, U = linalg.Gram.wrap(matrix(768)), np.asfortranarray(np.eye(768)[:, :k])
+        R, U = Gram.wrap(matrix(768)), np.asfortranarray(np.eye(768)[:, :k])
 
         def call() -> None:
             with R.factored(1.0) as A:
@@ -234,13 +235,13 @@ def complexity() -> list[Row]:
         return call
 
     def update(n: int) -> Callable[[], object]:
-        R = linalg.Gram.wrap(matrix(768))
-        P = linalg.residual_inverse(R, 1.0, np.zeros((768, 0), order="F"))
+        R = Gram.wrap(matrix(768))
+        P = recursive.residual_inverse(R, 1.0, np.zeros((768, 0), order="F"))
         X = rng.standard_normal((n, 768))
-        return lambda: linalg.woodbury(P, X)
+        return lambda: recursive.woodbury(P, X)
 
     def sums(n: int) -> Callable[[], object]:
-        R, Phi = linalg.Gram(768), rng.standard_normal((n, 768))
+        R, Phi = Gram(768), rng.standard_normal((n, 768))
         return lambda: R.add(Phi)
 
     dims = [512, 768, 1152, 1728]

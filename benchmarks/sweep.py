@@ -134,7 +134,7 @@ def compare(name: str, sizes: Sizes, runs: int) -> Result:
             if not np.array_equal(hits, counts[point]):
                 raise SystemExit(f"{where}: counts differ, no time is worth comparing")
             close(f"{where}: R", fitted.sums.R, learner.sums.R, 1e-12)
-            solved = fitted.solutions[list(counts).index(point)]
+            solved = fitted.solutions.weights[list(counts).index(point)]
             close(f"{where}: weights", solved, learner.weights, 1e-9)
     return Result(name, settings, summing, swept, seconds, sums.nbytes)
 

@@ -10,6 +10,7 @@ from copies import commit_all, duplicate, dvc, edit_params, edit_yaml, git
 from sparcl.features import store
 
 CLASSES, PER_CLASS, WIDTH = 12, 8, 24
+RUNS = ("--cores", "2", "runs", "--config", "suite=tiny")
 
 
 def write_split(folder: Path, dataset: str, split: str) -> Path:

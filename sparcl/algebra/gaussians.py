@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.linalg import descending_eigh
+from sparcl.algebra.spectra import descending_eigh
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
 

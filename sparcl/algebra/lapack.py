@@ -11,29 +11,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import (
-    LinAlgError,
     cho_solve,
     eigh,
     eigh_tridiagonal,
-    eigvalsh_tridiagonal,
     get_blas_funcs,
     get_lapack_funcs,
     solve_triangular,
-    solveh_banded,
 )
-from scipy.spatial.distance import cdist
-from scipy.special import ndtr
 
-from sparcl.base.arrays import host
-from sparcl.base.checks import check_memory
+from sparcl.algebra.host_arrays import HostArrays
+from sparcl.algebra.tridiagonal import Tridiagonal, tridiagonal, turn
 from sparcl.base.errors import NumericalError
 from sparcl.base.types import Array
 
 MIRROR_BLOCK = 128
 UPPER = np.triu(np.ones((MIRROR_BLOCK, MIRROR_BLOCK), dtype=bool), 1)
-CACHED_ROWS = 64  # rows that element-wise work takes at a time, so that they stay in the cache
 
 
 @dataclass
@@ -70,73 +63,10 @@ class Factor:
         return inverse.T.copy(order="F")
 
 
-class Lapack:
+class Lapack(HostArrays):
     """The backend of NumPy arrays (:class:`sparcl.algebra.backend.Backend`)."""
 
-    name = "cpu"
-    xp = np
-    cached_rows = CACHED_ROWS
     reads_triangle = True
-
-    # --- arrays ------------------------------------------------------------------------------
-
-    def array(self, values: Any, dtype: Any = None) -> Array:
-        """Return values as an array; one of this precision is not copied."""
-        return np.asarray(host(values), dtype=dtype)
-
-    def dtype(self, A: Array) -> np.dtype[Any]:
-        """Return the precision."""
-        return A.dtype
-
-    def zeros(self, shape: tuple[int, int], dtype: Any) -> Array:
-        """Return zeros in Fortran order."""
-        return np.zeros(shape, dtype=dtype, order="F")
-
-    def check_room(self, what: str, shape: tuple[int, int], dtype: Any) -> None:
-        """Raise InputError where the machine has less memory in all."""
-        check_memory(what, shape, dtype)
-
-    def free(self) -> int | None:
-        """Return None: the system decides."""
-        return None
-
-    def laid_out(self, A: Array) -> Array:
-        """Return A in Fortran order, copied only from another."""
-        return np.asfortranarray(A)
-
-    in_place = laid_out
-
-    def take_rows(self, A: Array, numbers: NDArray[np.integer]) -> Array:
-        """Return a copy of some rows."""
-        return A[numbers]
-
-    def take_columns(self, A: Array, numbers: NDArray[np.integer]) -> Array:
-        """Return a copy of some columns."""
-        return A[:, numbers]
-
-    def set_columns(self, A: Array, numbers: NDArray[np.integer], B: Array) -> None:
-        """Replace some columns."""
-        A[:, numbers] = B
-
-    def add_columns(self, A: Array, numbers: NDArray[np.integer], B: Array) -> None:
-        """Add to some columns."""
-        A[:, numbers] += B
-
-    # --- rows --------------------------------------------------------------------------------
-
-    def squared_lengths(self, H: Array) -> Array:
-        """Return the squared length (n,) of each row."""
-        return np.einsum("nd,nd->n", H, H)
-
-    def squared_distances(self, X: Array, Z: Array) -> Array:
-        """Return the squared distances (n, m) between rows."""
-        return cdist(X, Z, "sqeuclidean")
-
-    normal_cdf = staticmethod(ndtr)
-
-    def order_statistic(self, H: Array, k: int) -> Array:
-        """Return the k-th smallest entry of each row, (n, 1)."""
-        return np.partition(H, k, axis=1)[:, [k]]
 
     # --- products ----------------------------------------------------------------------------
 
@@ -251,14 +181,14 @@ class Lapack:
         4 d^3 / 3 flops, the eigenvectors of that, O(d^3) at most, and 2 d^2 k to turn back those
         that are wanted.
         """
-        A, diagonal, off, tau = _tridiagonal(np.array(R, order="F"))
+        A, diagonal, off, tau = tridiagonal(np.array(R, order="F"))
         values, vectors = eigh_tridiagonal(diagonal, off, check_finite=False)
         values, vectors = values[::-1], vectors[:, ::-1]
         if rank is None:
             # one pair more than the sum asks for: rounding may leave it short
             rank = int(np.searchsorted(np.cumsum(values, dtype=np.float64), target)) + 2
         # turning the vectors back is a third of the work, and only these are wanted
-        return values[:rank], _turn(A, tau, np.asfortranarray(vectors[:, :rank]), "N")
+        return values[:rank], turn(A, tau, np.asfortranarray(vectors[:, :rank]), "N")
 
     def resolvents(self, K: Array, B: Array, shifts: Array) -> Iterator[tuple[float, float]]:
         """Yield traces and norms from the tridiagonal form of K: 4 n^3 / 3 flops for all shifts."""
@@ -270,65 +200,6 @@ class Lapack:
         for shift in np.maximum(shifts, least):
             trace = np.sum(shift / (s2 + shift))
             yield trace, np.sum((shift * T.solved(shift)) ** 2)
-
-
-@dataclass(frozen=True)
-class Tridiagonal:
-    """``T = Q^T K Q`` of a symmetric K (n, n), and ``Q^T B`` of some B (n, c); float64.
-
-    Gives the trace of ``(K + shift I)^-1`` and the norm of ``(K + shift I)^-1 B`` for many shifts
-    without the eigenvectors of K, which would cost several times as much.
-    """
-
-    diagonal: Array
-    off: Array
-    turned: Array
-
-    @classmethod
-    def reduce(cls, K: Array, B: Array) -> "Tridiagonal":
-        """Reduce K, which is used up, and turn B: 4 n^3 / 3 + 2 n^2 c flops."""
-        A, diagonal, off, tau = _tridiagonal(K)
-        turned = _turn(A, tau, np.array(B, dtype=A.dtype, order="F"), "T")
-        return cls(*(part.astype(np.float64) for part in (diagonal, off, turned)))
-
-    def eigenvalues(self) -> Array:
-        """Return the eigenvalues (n,), ascending: O(n^2)."""
-        return eigvalsh_tridiagonal(self.diagonal, self.off, check_finite=False)
-
-    def solved(self, shift: float) -> Array:
-        """Return ``(T + shift I)^-1 Q^T B`` (n, c): O(n c).
-
-        Raises
-        ------
-        NumericalError
-            When T + shift I is not positive definite to working precision.
-        """
-        if len(self.off) == 0:
-            return self.turned / (self.diagonal + shift)
-        try:
-            bands = np.stack([self.diagonal + shift, np.append(self.off, 0.0)])
-            return solveh_banded(bands, self.turned, lower=True, check_finite=False)
-        except LinAlgError as error:
-            raise NumericalError(
-                f"K + {shift:g} I of {len(self.diagonal)} rows is not positive definite: raise the "
-                "ridge or use dtype float64."
-            ) from error
-
-
-def _tridiagonal(A: Array) -> tuple[Array, Array, Array, Array]:
-    """Reduce symmetric A (n, n), which is used up: reflectors, diagonal, off-diagonal, their scales."""
-    sytrd, lwork = get_lapack_funcs(("sytrd", "sytrd_lwork"), (A,))
-    size = int(lwork(len(A), lower=1)[0])
-    return sytrd(A, lower=1, lwork=size, overwrite_a=1)[:4]
-
-
-def _turn(A: Array, tau: Array, B: Array, trans: str) -> Array:
-    """Apply Q (trans "N") or Q^T ("T") of `_tridiagonal` to B (n, c), in place: 2 n^2 c flops."""
-    if len(A) > 1:
-        # the reflectors leave row 1 alone and lie below the subdiagonal, as those of a QR do
-        (ormqr,) = get_lapack_funcs(("ormqr",), (A,))
-        B[1:] = ormqr("L", trans, A[1:, :-1], tau, B[1:], max(64 * B.shape[1], 1))[0]
-    return B
 
 
 HOST = Lapack()

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.linalg import get_lapack_funcs
 
 from sparcl.algebra.backend import Backend
+from sparcl.algebra.gram import Gram
 from sparcl.algebra.lapack import HOST
-from sparcl.algebra.linalg import Gram
 from sparcl.base.types import Array
 
 

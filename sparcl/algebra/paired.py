@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
 from sparcl.algebra.backend import host
+from sparcl.algebra.gram import Gram
 from sparcl.algebra.sums import Sums
 from sparcl.base.types import Array
 
@@ -47,7 +48,7 @@ class Paired:
         return cls._from_inner(V, host(linalg.product(Q.T, V)), root)
 
     @classmethod
-    def from_rows(cls, K: linalg.Gram, Y: Array, shift: float) -> "Paired":
+    def from_rows(cls, K: Gram, Y: Array, shift: float) -> "Paired":
         """Solve on rows H (n, D) from ``K = H H^T`` and one-hot Y (n, c), on the host: n^3 / 3 + 2 n^2 c flops.
 
         In place of V it holds P (n, c) with ``V = H^T P``: scores of a row x are ``(x^T H^T) P B``.

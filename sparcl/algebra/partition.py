@@ -5,10 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike
-from scipy.linalg import qr
+from scipy.linalg import eigvalsh, qr
 
-from sparcl.algebra import linalg
+from sparcl.algebra import spectra
 from sparcl.algebra.backend import Backend, host, of
+from sparcl.algebra.gram import Gram
 from sparcl.algebra.lapack import HOST
 from sparcl.algebra.subspaces import energy_rank
 from sparcl.base.checks import check_fraction, check_int
@@ -76,11 +77,11 @@ class Spectrum:
     """Eigenpairs of R (d, d), computed when asked for and only as many as are needed.
 
     R must stay as it is while the spectrum is in use; of a Gram its leading ``d`` rows are taken,
-    and only when they are needed.  Cost: O(d^2 k) while k is far below d (``linalg.leading_eigh``),
+    and only when they are needed.  Cost: O(d^2 k) while k is far below d (``spectra.leading_eigh``),
     O(d^3) otherwise, once for all splits.
     """
 
-    source: Array | linalg.Gram
+    source: Array | Gram
     origin: int = 0
     d: int | None = None
     _pairs: tuple[Array, Array] | None = field(default=None, repr=False)
@@ -89,7 +90,7 @@ class Spectrum:
     def R(self) -> Array:
         """The matrix (d, d) that is decomposed."""
         source = self.source
-        if isinstance(source, linalg.Gram):
+        if isinstance(source, Gram):
             d = len(source) if self.d is None else self.d
             return source.full[:d, :d]
         return source
@@ -107,7 +108,7 @@ class Spectrum:
         d = self.R.shape[0]
         if rule.k is not None and rule.k > d:
             raise InputError(f"k = {rule.k} exceeds the {d} feature dimensions that can be split.")
-        trace = linalg.trace(self.R)
+        trace = spectra.trace(self.R)
         if trace == 0 or rule.k == 0:
             return empty(d, on=of(self.R), dtype=of(self.R).dtype(self.R))
         if rule.tau is None:
@@ -129,20 +130,20 @@ class Spectrum:
     def _leading(self, k: int) -> tuple[Array, Array]:
         """Return k eigenpairs or more."""
         if self._pairs is None or self._pairs[1].shape[1] < k:
-            self._pairs = linalg.leading_eigh(self.R, rank=k)
+            self._pairs = spectra.leading_eigh(self.R, rank=k)
         return self._pairs
 
     def _holding(self, energy: float) -> tuple[Array, Array]:
         """Return eigenpairs that hold a share of the trace or more."""
-        target = energy * linalg.trace(self.R)
+        target = energy * spectra.trace(self.R)
         if self._pairs is None or self._pairs[0].sum() < target:
-            self._pairs = linalg.leading_eigh(self.R, energy=energy)
+            self._pairs = spectra.leading_eigh(self.R, energy=energy)
         return self._pairs
 
 
 def residual_condition(R: Array, ridge: float, U_core: Array) -> float:
     """Return the condition number of ``U_res^T (R + ridge I) U_res``: O(d^3)."""
-    values = linalg.residual_eigenvalues(R, U_core)
+    values = _residual_eigenvalues(R, U_core)
     if len(values) == 0:
         return 1.0
     return float((max(values[0], 0.0) + ridge) / (max(values[-1], 0.0) + ridge))
@@ -180,3 +181,18 @@ def embedded(U_core: Array, D: int) -> Array:
     padded = on.zeros((D, U_core.shape[1]), on.dtype(U_core))
     padded[: U_core.shape[0], :] = U_core
     return padded
+
+
+def _residual_eigenvalues(R: Array, U: Array) -> Array:
+    """Return the eigenvalues, descending, of ``U_res^T R U_res`` (r, r), on the host: O(d^3)."""
+    R, U_res = host(R), _complement(host(U))
+    block = U_res.T @ (R @ U_res)
+    return eigvalsh((block + block.T) / 2, check_finite=False)[::-1]
+
+
+def _complement(U: Array) -> Array:
+    """Return U_res (d, d - k), an orthonormal basis of what U (d, k) leaves: O(d^2 k)."""
+    k = U.shape[1]
+    if k == 0:
+        return np.eye(len(U), dtype=U.dtype, order="F")
+    return np.asfortranarray(qr(U, mode="full", check_finite=False)[0][:, k:])

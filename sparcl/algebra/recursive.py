@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
 from sparcl.algebra.backend import host, like, of
-from sparcl.algebra.linalg import Gram, product
+from sparcl.algebra.gram import Gram
+from sparcl.algebra.linalg import product
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape, Stateful
@@ -94,7 +95,7 @@ class ResidualInverse(Stateful):
         self.AU += product(XU.T, X).T
         self.image += (X @ self.probe) @ X
         try:
-            K = linalg.woodbury(self.P, X)
+            K = woodbury(self.P, X)
             self.M += product((XU - product(X, self.M)).T, K.T).T
             reason = self._wrong()
         except NumericalError as error:
@@ -120,7 +121,7 @@ class ResidualInverse(Stateful):
     def factor(self, R: Gram) -> None:
         """Compute P, A U, M and the probe's image from R."""
         U, D = self.U, len(R)
-        self.P = linalg.residual_inverse(R, self.ridge, U)
+        self.P = residual_inverse(R, self.ridge, U)
         self.AU = R.times(U) + self.ridge * U
         self.M = self.P.times(self.AU)
         probe = like(generator("woodbury-probe", D).standard_normal(D), U)
@@ -135,3 +136,35 @@ class ResidualInverse(Stateful):
         if relative <= TOLERANCE[self.P.dtype]:
             return ""
         return f"relative error {relative:.1e} of the residual inverse on a probe vector"
+
+
+def residual_inverse(R: Gram, ridge: float, U: Array) -> Gram:
+    """Return ``P = A^-1 - V S^-1 V^T`` (d, d), A = R + ridge I, V = A^-1 U, S = U^T V: d^3 flops.
+
+    That is ``U_res (U_res^T A U_res)^-1 U_res^T`` without a basis of the residual.
+    """
+    with R.factored(ridge) as A:
+        P = Gram.wrap(A.inverse(), whole=False)
+        V = A.solve(U)
+    if U.shape[1]:
+        S = product(U.T, V)
+        L = linalg.cholesky((S + S.T) / 2)
+        P.add(P.on.lower_solve(L, V.T), sign=-1.0)
+    return P
+
+
+def woodbury(P: Gram, X: Array) -> Array:
+    """Replace P (d, d) by ``P - T (I + X T)^-1 T^T``, T = P X^T, and return the new ``P X^T``.
+
+    A symmetric rank-n downdate: P is symmetric by construction.  Cost: 3 n d^2 + 2 n^2 d flops.
+
+    Raises
+    ------
+    NumericalError
+        When P has lost its positive semidefiniteness; P is left as it was.
+    """
+    T = P.times(X.T)
+    L = linalg.cholesky(product(X, T) + P.on.array(np.eye(X.shape[0], dtype=P.dtype)))
+    F = P.on.right_solve(T, L, transposed=True)  # so that T (I + X T)^-1 T^T = F F^T
+    P.add(F.T, sign=-1.0)
+    return P.on.right_solve(F, L, transposed=False)  # the new P X^T = T (I + X T)^-1

@@ -5,12 +5,9 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from sparcl.algebra.backend import host, of
-from sparcl.algebra.linalg import (
-    Gram,
-    descending_eigh,
-    product,
-    solve_definite,
-)
+from sparcl.algebra.gram import Gram
+from sparcl.algebra.linalg import product, solve_definite
+from sparcl.algebra.spectra import descending_eigh
 from sparcl.base.errors import NumericalError
 from sparcl.base.types import Array
 

@@ -6,7 +6,7 @@ that batches, sessions and the class order cannot move it, a class that returns 
 
 import numpy as np
 
-from sparcl.algebra import linalg
+from sparcl.algebra import spectra
 from sparcl.algebra.backend import host
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import NumericalError
@@ -89,7 +89,7 @@ class Scatter:
 
     def spectrum(self) -> tuple[Array, Array]:
         """Return the eigenvalues (D,), descending, and eigenvectors (D, D) of S: 9 D^3 flops, one copy."""
-        return linalg.descending_eigh(self.gram.full - self.Q @ self.Q.T)
+        return spectra.descending_eigh(self.gram.full - self.Q @ self.Q.T)
 
     def pseudo_solve(self, B: Array) -> tuple[Array, int]:
         """Return ``S^+ B`` for B (D, c) and the rank of S: 9 D^3 flops.

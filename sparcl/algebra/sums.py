@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sparcl.algebra import linalg
 from sparcl.algebra.backend import Backend, host, of
+from sparcl.algebra.gram import Gram
 from sparcl.algebra.lapack import HOST
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape, Stateful
@@ -38,7 +39,7 @@ class Sums(Stateful):
     kept: ClassVar[dict[str, Shape | None]] = {"R": ("D", "D"), "C": ("D", "c"), "counts": ("c",)}
 
     def __post_init__(self, on: Backend) -> None:
-        self.gram = linalg.Gram(self.D, self.dtype, on)
+        self.gram = Gram(self.D, self.dtype, on)
         self.C: Array = on.zeros((self.D, 0), self.dtype)
         self.counts = np.zeros(0, dtype=np.int64)
 
@@ -49,7 +50,7 @@ class Sums(Stateful):
 
     @R.setter
     def R(self, value: NDArray[np.floating]) -> None:
-        self.gram = linalg.Gram.wrap(value)
+        self.gram = Gram.wrap(value)
 
     @property
     def n(self) -> int:

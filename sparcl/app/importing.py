@@ -53,14 +53,7 @@ def load(features: Path, labels: Path, ids: Path | None, float32: bool = False) 
     ------
     InputError : a file is refused, lengths differ, labels are neither whole numbers nor text, or an id comes twice
     """
-    values = np.array(arrays.read(labels, "labels"))
-    if values.dtype.kind not in "iuUS":
-        raise InputError(
-            f"{labels}: labels are {values.dtype}, and may be whole numbers or text. Convert them "
-            "(labels.astype(int)); a gap in a table makes floats of whole numbers."
-        )
-    if values.dtype.kind == "S":
-        values = np.char.decode(values, "utf-8")
+    values = _text_or_numbers(labels, "labels")
     shape = arrays.read(features, "features").shape
     _fits(labels, "labels", len(values), features, shape)
     names = None if ids is None else _named(ids, features, shape)
@@ -72,12 +65,27 @@ def load(features: Path, labels: Path, ids: Path | None, float32: bool = False) 
     return Samples(stream, values, names, source | {"labels_sha256": _sha256(labels)})
 
 
+def _text_or_numbers(path: Path, name: str) -> np.ndarray:
+    """Return labels or ids (n,) as whole numbers or as text that a file can hold; InputError for others."""
+    values = np.array(arrays.read(path, name))
+    if values.dtype.kind not in "iuUS":
+        raise InputError(
+            f"{path}: {name} are {values.dtype}, and may be whole numbers or text. Convert them "
+            f"({name}.astype(int)); a gap in a table makes floats of whole numbers."
+        )
+    try:
+        text = np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
+        if text.dtype.kind == "U" and b"\0" in b"\n".join(np.char.encode(text, "utf-8").tolist()):
+            raise ValueError("a zero byte")
+    except ValueError as error:
+        raise InputError(f"{path}: {name} are no UTF-8 text ({error}). Correct them.") from error
+    return text
+
+
 def _named(ids: Path, features: Path, shape: tuple[int, ...]) -> np.ndarray:
-    found = np.array(arrays.read(ids, "ids"))
+    found = _text_or_numbers(ids, "ids")
     _fits(ids, "ids", len(found), features, shape)
-    if found.dtype.kind not in "iuUS":
-        raise InputError(f"{ids}: ids are {found.dtype}, and may be text or whole numbers.")
-    encoded = found if found.dtype.kind == "S" else np.char.encode(found.astype(str), "utf-8")
+    encoded = np.char.encode(found.astype(str), "utf-8")
     unique, counts = np.unique(encoded, return_counts=True)
     if len(unique) != len(encoded):
         twice = unique[np.argmax(counts)].decode()

@@ -14,8 +14,7 @@ from sparcl.app.bars import shown
 from sparcl.app.counted import Counted, check_once, names_of
 from sparcl.app.kinds import SUMS, check_kind
 from sparcl.base.errors import InputError
-from sparcl.base.files import replacing
-from sparcl.base.npz import read_npz
+from sparcl.base.npz import read_npz, write_npz
 from sparcl.base.rows import NORMALISATION, prepared
 from sparcl.features import layout, matching, store
 
@@ -93,15 +92,14 @@ class SumsFile:
             "parts": self.parts,
         }
         content = {"card": json.dumps(card, sort_keys=True), "ids": self.ids} | self.sums.state()
-        with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, allow_pickle=False, **content)
+        write_npz(path, content)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote, no pickle; InputError when the file is not that."""
         check_kind(path, SUMS)
+        state = read_npz(path)
         try:
-            state = read_npz(path)
             card = json.loads(str(state["card"]))
             if card["kind"] != KIND:
                 raise ValueError(f"kind {card['kind']!r}")

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import pkgutil
+from functools import cached_property
 from typing import Any
 
 from sparcl.base.errors import InputError
@@ -22,14 +23,19 @@ class Lookup:
 
     def names(self) -> list[str]:
         """Return the ids of all methods; a hyphen in an id is an underscore in its module's name."""
+        return sorted(self._modules)
+
+    @cached_property
+    def _modules(self) -> dict[str, str]:
+        """Modules by id, listed once: a plan asks for hundreds of methods."""
         modules = pkgutil.iter_modules(importlib.import_module(self.package).__path__)
-        return sorted(module.name.replace("_", "-") for module in modules)
+        return {m.name.replace("_", "-"): f"{self.package}.{m.name}" for m in modules}
 
     def module_name(self, name: str) -> str:
         """Return the importable module of method ``name``; InputError names the methods there are."""
-        if name not in self.names():
+        if name not in self._modules:
             raise InputError(f"Unknown {self.kind} {name!r}. Methods: {', '.join(self.names())}.")
-        return f"{self.package}.{name.replace('-', '_')}"
+        return self._modules[name]
 
     def hyperparameters(self, name: str) -> dict[str, Any]:
         """Return every hyper-parameter of method ``name`` with its default."""

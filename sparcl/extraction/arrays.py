@@ -5,6 +5,7 @@ A file with several arrays or columns holds the wanted one under its name: ``fea
 
 from __future__ import annotations
 
+import math
 import pickle
 import tokenize
 import zipfile
@@ -16,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from sparcl.base import npz
 from sparcl.base.errors import InputError
 from sparcl.features.layout import FEATURE_DTYPES, Stream
 
 BLOCK = 1 << 24  # bytes of a block
+DEFLATED = 1032  # bytes, at most, that a compressed byte of a zip file stands for
 # What readers raise for a file that is damaged or of another kind.
 UNREADABLE = (
     *(OSError, ValueError, TypeError, KeyError, EOFError, RuntimeError, SyntaxError),
@@ -47,6 +50,7 @@ def read(path: Path, name: str) -> np.ndarray:
         raise InputError(f"{path}: no such file of {name}. Correct the path.")
     try:
         array = READERS[path.suffix](path, name)
+        npz.check_letters(array)
     except UNREADABLE as error:
         raise InputError(
             f"{path}: cannot be read as {path.suffix[1:]} ({error}). It is damaged, of another kind, or holds objects: "
@@ -118,7 +122,17 @@ def _npy(path: Path, name: str) -> np.ndarray:
 
 def _npz(path: Path, name: str) -> np.ndarray:
     with np.load(path, allow_pickle=False) as file:
-        return file[_chosen(path, file.files, name)]
+        chosen = _chosen(path, file.files, name)
+        members = {member.filename.removesuffix(".npy"): member for member in file.zip.infolist()}
+        member = members[chosen]
+        with file.zip.open(member) as content:
+            shape, _, dtype = npz.header(content)
+            claimed = math.prod(shape) * dtype.itemsize + content.tell()
+        most = DEFLATED * min(member.compress_size, path.stat().st_size)
+        # numpy reserves what the header claims, before it has read a byte
+        if claimed != member.file_size or claimed > most:
+            raise ValueError(f"{chosen!r} claims {claimed} bytes, and the file has others")
+        return file[chosen]
 
 
 def _pt(path: Path, name: str) -> np.ndarray:
@@ -129,7 +143,11 @@ def _pt(path: Path, name: str) -> np.ndarray:
         raise ValueError(f"{type(error).__name__}: {error}") from error
     if isinstance(content, dict):
         content = content[_chosen(path, list(content), name)]
-    return content.detach().numpy() if isinstance(content, torch.Tensor) else np.asarray(content)
+    if not isinstance(content, torch.Tensor):
+        return np.asarray(content)
+    if content.numel() * content.element_size() > path.stat().st_size:  # one number for many
+        raise ValueError(f"it claims {content.numel()} numbers, more than the file has")
+    return content.detach().numpy()
 
 
 def _safetensors(path: Path, name: str) -> np.ndarray:

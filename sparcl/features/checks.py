@@ -20,6 +20,8 @@ from sparcl.features.layout import (
     Stream,
 )
 
+NO_TEXT = "is no UTF-8 text, or has a zero byte in it"
+
 
 def check_meta(path: Path, meta: dict[str, Any]) -> None:
     """Raise FeatureFileError unless the attributes are complete, known, and name a split."""
@@ -69,15 +71,27 @@ def check_shapes(
 
 
 def check_class_names(path: Path, class_names: list[str]) -> None:
-    """Raise FeatureFileError if two classes have the same name."""
+    """Raise FeatureFileError unless class names are text, each once."""
     if len(set(class_names)) != len(class_names):
         raise FeatureFileError(f"{path}: class names are not unique; rename the classes.")
+    for name in class_names:
+        if not _is_text(name.encode("utf-8", "surrogatepass")):
+            raise FeatureFileError(f"{path}: class name {name!a} {NO_TEXT}; rename the class.")
+
+
+def check_ids(path: Path, ids: np.ndarray, first: int = 0) -> None:
+    """Raise FeatureFileError unless ids, of which the first is that of row `first`, are text."""
+    for row, identifier in enumerate(ids.tolist(), first):
+        if not _is_text(identifier):
+            raise FeatureFileError(
+                f"{path}: the id {identifier!r} of row {row} {NO_TEXT}; give the sample another id."
+            )
 
 
 def check_rows(
     path: Path, arrays: Mapping[str, Any], class_names: list[str], first: int = 0
 ) -> None:
-    """Raise FeatureFileError unless features are finite and labels name classes.
+    """Raise FeatureFileError unless features are finite, labels name classes and ids are text.
 
     The first of these rows is row `first` of the file.
     """
@@ -95,6 +109,7 @@ def check_rows(
                 f"sample {_text(ids[row])!r}. Usual cause: half precision overflows (float16 ends at 65504) "
                 "or damaged weights. Extract again with extraction dtype and precision float32."
             )
+    check_ids(path, ids, first)
     outside = (labels < 0) | (labels >= len(class_names))
     if outside.any():
         row = int(np.argmax(outside))
@@ -149,6 +164,13 @@ def _check_stream(
         raise FeatureFileError(
             f"{path}: the blocks of features hold {first} rows, not the {len(ids)} stated. State what they hold."
         )
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        return "\0" not in content.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
 
 
 def _text(identifier: bytes) -> str:

@@ -84,7 +84,8 @@ def write(
 def _encode_ids(ids: np.ndarray | list[str]) -> np.ndarray:
     if isinstance(ids, np.ndarray) and ids.dtype.kind == "S":
         return ids.astype(f"S{np.char.str_len(ids).max(initial=1)}")
-    encoded = [i if isinstance(i, bytes) else str(i).encode("utf-8") for i in ids]
+    # what is no text comes out as no UTF-8, which the check of the content names
+    encoded = [i if isinstance(i, bytes) else str(i).encode("utf-8", "surrogatepass") for i in ids]
     return np.array(encoded, dtype=np.bytes_)
 
 

@@ -6,30 +6,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra import linalg
-from sparcl.algebra.backend import host, of
+from sparcl.algebra.backend import host
 from sparcl.algebra.memory import Session, check_fit
-from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
+from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_dtype
-from sparcl.base.errors import InputError
 from sparcl.base.state import Shape, nodes, renewed
 from sparcl.base.types import Array
+from sparcl.learners.mapped import Mapped
+from sparcl.learners.matching import check_parts
 from sparcl.learners.summed import Summed
 from sparcl.parts.batch import ROWS, Arrival, Batch
-from sparcl.parts.beside import Beside
-from sparcl.parts.core import Asked, Core, Unheld
-from sparcl.parts.heads import BalancedRidge, Head, Ridge
-from sparcl.parts.heads.head import Solution
-from sparcl.parts.maps import Features, Map
-from sparcl.parts.rules import Given, Point, Rule
-from sparcl.parts.transforms import Identity, Transform
+from sparcl.parts.core import Asked, Unheld
+from sparcl.parts.heads import Head, Ridge
+from sparcl.parts.rules import Given, Rule
+from sparcl.parts.solutions import Point, Solutions, reordered
 from sparcl.parts.trust import Trust
 
 CPU_PARTS = "trust in rows, and cores beside another head, are written for NumPy"
 
 
 @dataclass(eq=False)
-class Composed(Summed):
+class Composed(Mapped, Summed):
     """Rows are transformed and mapped, summed, and turned into weights by a head, held on a core.
 
     A session of n rows costs 2 n d M flops for the map, n D^2 for the sums, what head and core state
@@ -37,7 +34,7 @@ class Composed(Summed):
 
     Parameters
     ----------
-    transform : of each row; map : a frozen one; head : weights from sums
+    transform, map : as of :class:`sparcl.learners.mapped.Mapped`; head : weights from sums
     core : what holds old columns of a ridge; rule : which ridge, shrinkage or core is taken
     dtype : working precision
     trust : how far a session's rows are trusted before they are summed
@@ -45,34 +42,22 @@ class Composed(Summed):
     Attributes
     ----------
     sums : R, C and n of all sessions; None before the first
-    solutions : W (D, c) of every point that is kept, one where the rule chooses; biases : b (c,) of
-        each where the head has one
-    points : what was solved, as [number of the value, number of the core, value]
+    solutions : weights at every point that is kept
     """
 
-    transform: Transform = field(default_factory=Identity)
-    map: Map = field(default_factory=Features)
     head: Head = field(default_factory=Ridge)
     core: Unheld = field(default_factory=Unheld)
     rule: Rule = field(default_factory=Given)
     dtype: str = "float64"
     trust: Trust = field(default_factory=Trust)
     host_only: ClassVar[str] = ""  # but for what CPU_PARTS names
-    kept: ClassVar[dict[str, Shape | None]] = {
-        "sums": None,
-        "solutions": ("D", None),
-        "biases": (None,),
-        "points": None,
-    }
+    kept: ClassVar[dict[str, Shape | None]] = {"solutions": None}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_dtype(self.dtype)
-        self.sums: Sums | None = None
-        self.solutions: list[Array] = []
-        self.biases: list[Array] = []
-        self.points: list[list[float]] = []
-        _check_parts(self.head, self.core, self.rule, self.trust)
+        self.solutions = Solutions()
+        check_parts(self.head, self.core, self.rule, self.trust)
 
     def flops(self, n: int, d: int, c: int) -> float:
         """Return 2 n d M + n D^2 for map and sums, D^3 / 3 + 2 D^2 c for the weights, and a rule's candidates.
@@ -81,7 +66,7 @@ class Composed(Summed):
         """
         M = int(getattr(self.map, "width", 0) or 0)
         D = d + M if self.map.keeps_features else M or d
-        candidates = 0 if single(self.rule) else len(self.rule.grid) * self.core.candidates
+        candidates = 0 if self.rule.single else len(self.rule.grid) * self.core.candidates
         solved = D**3 / 3 + candidates * min(n, D) ** 3 / 3
         return 2.0 * n * d * M + n * D**2 + solved + 2.0 * D**2 * c
 
@@ -106,7 +91,7 @@ class Composed(Summed):
     def learn(self, batch: Batch, cut: int) -> None:
         """Learn a session's rows, of which those from ``cut`` on validate."""
         self._fix_unit(batch)
-        self.core.open(batch, self.total, self.rule.values[0], single(self.rule))
+        self.core.open(batch, self.total, self.rule.values[0], self.rule.single)
         self.head.see(batch, self.total)
         points = self.rule.choose(batch, cut, self)
         batch.add_to(self.total)
@@ -120,27 +105,8 @@ class Composed(Summed):
     def keep(self, points: list[Point], arrival: Arrival) -> None:
         """Solve at some points and keep the solutions; the sums hold the session already."""
         drop = isinstance(self.rule, Given) and self.rule.drop
-        asked = Asked(self.head, self.total, points, self.solutions, arrival, drop)
-        solved = self.core.solve(asked)
-        self._take(points, solved)
-
-    def prepare(self, Phi: Array, classes: int = 0) -> Array:
-        """Return transformed rows of Phi (n, d), which fix transform, map and sums in the first session.
-
-        ``classes`` of that session count for the memory that is asked for.
-        """
-        Phi = np.asarray(Phi, dtype=self.dtype)
-        if self.sums is None:
-            self.transform.begin(Phi)
-        Phi = self.transform(Phi)
-        self.begin(Phi, classes)
-        return Phi
-
-    def begin(self, Phi: Array, classes: int = 0) -> None:
-        """Fix for good what transformed rows of the first session decide: the map, and the size of all sums."""
-        if self.sums is None:
-            self.map.begin(Phi)
-            self._begin_sums(Phi.shape[1], len(Phi), classes)
+        asked = Asked(self.head, self.total, points, self.solutions.weights, arrival, drop)
+        self.solutions.take(points, self.core.solve(asked))
 
     def twin(self, rule: Rule, d: int) -> Self:
         """Return a new learner of d features, of the same composition and map, with another rule."""
@@ -154,11 +120,7 @@ class Composed(Summed):
     @property
     def weights(self) -> Array:
         """W (D, c) of the first point, or of the chosen one, on the host."""
-        return host(self.solutions[0])
-
-    def expand(self, Phi: Array) -> Array:
-        """Return transformed and mapped rows (n, D) of features Phi (n, d), on the host."""
-        return host(self.place(Phi))
+        return host(self.solutions.weights[0])
 
     def core_rows(self, Phi: Array) -> Array:
         """Return the coordinates (n, p) of features Phi (n, d) in which a core lives."""
@@ -167,33 +129,18 @@ class Composed(Summed):
 
     def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
         """Return scores (n, c) of Phi (n, d) at every point (number of the value, number of the core)."""
-        return self.scores_of(self.place(Phi))
-
-    def place(self, Phi: Array) -> Array:
-        """Return rows (n, D) of features Phi (n, d), transformed and mapped, where this learner computes."""
-        return self._expanded(self.prepared(Phi))
-
-    def scores_of(self, H: Array) -> dict[tuple[int, int], Array]:
-        """Return :meth:`scores`, on the host, of rows H (n, D) that :meth:`place` gave."""
-        return {
-            (int(i), int(j)): host(self._scored(H, p)) for p, (i, j, _) in enumerate(self.points)
-        }
+        return self.solutions.all_scores(self.place(Phi))
 
     def report(self) -> dict[str, Any]:
         """Return what the last session chose and measured: ridge, ranks, energies, losses."""
-        if not self.points:
+        if not self.solutions.points:
             return {}
-        ridge = {"ridge": self.points[0][2]} if self.head.takes_ridge else {}
+        ridge = {"ridge": self.solutions.points[0][2]} if self.head.takes_ridge else {}
         solved = [node.gram for node in (self.sums, *nodes(self.head)) if isinstance(node, Sums)]
         refined = [gram.residual for gram in solved if gram.residual is not None]
         ridge |= {"residual": max(refined)} if refined else {}
         parts = (self.core, self.rule, self.head, self.transform, self.map, self.trust)
         return ridge | {k: v for part in parts for k, v in part.report().items()}
-
-    @property
-    def keeps_samples(self) -> bool:  # type: ignore[override]
-        """Whether the map keeps samples, by design."""
-        return self.map.keeps_samples
 
     @property
     def posterior(self) -> bool:  # type: ignore[override]
@@ -227,17 +174,10 @@ class Composed(Summed):
         points, c = self.rule.points(self.core.candidates), len(order)
         arrival = Arrival(np.zeros(0, dtype=np.int64), c, c, self.session)
         solved = self.core.solve(Asked(self.head, self.total, points, [], arrival))
-        self._take(points, [_reordered(solution, order) for solution in solved])
+        self.solutions.take(points, [reordered(solution, order) for solution in solved])
         self.total.reorder(order)
 
     # --- what rules and the methods above share ----------------------------------------------
-
-    @property
-    def total(self) -> Sums:
-        """The sums; InputError before the first session."""
-        if self.sums is None:
-            raise InputError("Nothing was summed yet: fit a session first.")
-        return self.sums
 
     @property
     def cores(self) -> int:
@@ -248,19 +188,6 @@ class Composed(Summed):
         """Return the ridge on the sums that a value stands for, given the samples (c,) of each class."""
         return self.head.effective(value, counts)
 
-    def _expanded(self, Phi: Array) -> Array:
-        """Return mapped rows (n, D) of prepared features Phi (n, d), where this learner computes."""
-        return self.map(self.on.array(self._transformed(Phi)))
-
-    def _transformed(self, Phi: Array) -> Array:
-        return self.transform(np.asarray(Phi, dtype=self.dtype))
-
-    def _mapped(self, Phi: Array) -> Array:
-        """Map transformed rows that are to be summed; NumericalError where some would vanish in R."""
-        H = self.map(self.on.array(Phi))
-        check_lengths(squared_lengths(H), self.total.mean_square)
-        return H
-
     def _begin_sums(self, d: int, rows: int = ROWS, classes: int = 0) -> None:
         """Begin sums for features d, of which so many rows are mapped at once."""
         D, size, rule = self.map.output, np.dtype(self.dtype).itemsize, self.rule
@@ -269,64 +196,7 @@ class Composed(Summed):
         self.core.begin(d if self.map.keeps_features else D, self.dtype, self.on)
         self.sums = Sums(D, self.dtype, self.on)
 
-    def _take(self, points: list[Point], solved: list[Solution]) -> None:
-        self.points = [[point.i, point.j, point.value] for point in points]
-        self.solutions = [W for W, _ in solved]
-        # a point without a solution has no column, and so an empty bias beside those of the others
-        biased = any(b is not None for _, b in solved)
-        self.biases = (
-            [self.on.array(np.zeros(W.shape[1])) if b is None else b for W, b in solved]
-            if biased
-            else []
-        )
-
-    def _scored(self, H: Array, p: int) -> Array:
-        scores = linalg.product(H, self.solutions[p])
-        return scores + self.biases[p] if self.biases else scores
-
     def _logits(self, Phi: Array) -> Array:
         starts = range(0, len(Phi), ROWS)
-        parts = [host(self._scored(self._expanded(Phi[i : i + ROWS]), 0)) for i in starts]
+        parts = [host(self.solutions.scores(self._expanded(Phi[i : i + ROWS]))) for i in starts]
         return np.concatenate(parts) if parts else np.zeros((0, len(self.classes)))
-
-
-def single(rule: Rule) -> bool:
-    """Return whether a rule gives one value, for good."""
-    return isinstance(rule, Given) and len(rule.grid) == 1
-
-
-def _check_parts(head: Head, core: Unheld, rule: Rule, trust: Trust) -> None:
-    """Raise InputError where parts do not go together."""
-    if trust.whole_session and isinstance(head, BalancedRidge):
-        raise InputError(
-            "The head 'balanced-ridge' weighs each row by its class's count: it goes with trust 'all' alone."
-        )
-    if isinstance(core, Beside) and type(head) is not Ridge:
-        raise InputError("A core holds coordinates of the ridge's weights: give the head 'ridge'.")
-    if isinstance(core, Core):
-        if type(head) is not Ridge:
-            raise InputError(
-                "A core holds coordinates of the ridge's weights: it goes with the head 'ridge' alone."
-            )
-        if core.update == "woodbury" and not (core.recursive and single(rule)):
-            raise InputError(
-                "update = 'woodbury' keeps one residual inverse: it goes with one fixed ridge, one "
-                "core, exact coupling, full new classes, freezing, and no linear expansion."
-            )
-    if not head.fits_targets and rule.needs_targets:
-        raise InputError(
-            "Scores of this head are no estimates of one-hot targets, so that a squared error says nothing "
-            "about them: choose by ridge = 'gaussian', or give a number."
-        )
-    if core.candidates > 1 and not rule.compares_cores:
-        raise InputError(
-            "A rule that looks at the newest session cannot tell cores apart: give one tau or k."
-        )
-
-
-def _reordered(solution: Solution, order: NDArray[np.integer]) -> Solution:
-    """Return a solution with its class columns in another order."""
-    W, b = solution
-    on = of(W)
-    W = on.laid_out(on.take_columns(W, order))
-    return W, None if b is None else on.take_columns(b[None, :], order)[0, :]

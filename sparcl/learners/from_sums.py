@@ -58,8 +58,7 @@ def learn_sums(
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     except NumericalError as error:
-        learner.failure = str(error)
-        raise NumericalError(f"{where}: {error}") from error
+        raise learner.failed(error) from error
     learner.classes, learner.d = np.concatenate([learner.classes, labels]), sums.d
     learner.try_scores()
     learner.session += 1

@@ -1,11 +1,8 @@
 """The protocol that every method obeys."""
 
-import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +11,8 @@ from sparcl.algebra.backend import Backend
 from sparcl.algebra.lapack import HOST
 from sparcl.base.checks import check_flag
 from sparcl.base.errors import InputError, NumericalError
-from sparcl.base.files import replacing
-from sparcl.base.npz import read_npz
 from sparcl.base.rows import unit
-from sparcl.base.state import Shape, Stateful, copied, nodes, pack, send, unpack
+from sparcl.base.state import nodes, send
 from sparcl.base.types import Array
 from sparcl.learners.checks import (
     check_learned,
@@ -26,14 +21,13 @@ from sparcl.learners.checks import (
     checked_session,
     probes,
 )
-
-logger = logging.getLogger(__name__)
-LONG = 10.0  # seconds; a session that is thought to take more is said before it starts
-SPEED = 2e10  # flops a second: an estimate, of dense float64 products on two cores
+from sparcl.learners.duration import announce
+from sparcl.learners.position import Position
+from sparcl.learners.saved import Saved
 
 
 @dataclass(eq=False)
-class Learner(Stateful, ABC):
+class Learner(Position, Saved, ABC):
     """A class-incremental learner on frozen features: a dataclass of its settings.
 
     Feed one session after the other to :meth:`fit_session`; no sample is needed twice.  Where the
@@ -47,11 +41,7 @@ class Learner(Stateful, ABC):
 
     Attributes
     ----------
-    classes : (c,) labels in order of first appearance, ascending within a session
-    session : sessions fitted so far
-    d : features of a row, 0 before the first session
-    failure : why a session could not be learned to its end, which makes the learner unusable
-    open : labels that are new in a session that comes in parts; None between sessions
+    classes, session, d, failure, open : as of :class:`sparcl.learners.position.Position`
     dtype : working precision
     posterior : whether scores are log-probabilities of the classes, up to a constant a row
     on : where it computes; its state does not know
@@ -64,22 +54,11 @@ class Learner(Stateful, ABC):
     host_only: ClassVar[str] = "its steps are written for NumPy"
     keeps_samples: ClassVar[bool] = False
     dtype = "float64"  # a setting of some learners
-    kept: ClassVar[dict[str, Shape | None]] = {
-        "classes": ("seen",),
-        "session": None,
-        "d": None,
-        "failure": None,
-        "open": (None,),
-    }
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_flag("normalize", self.normalize)
         self.on: Backend = HOST
-        self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self.session = 0
-        self.d = 0
-        self.failure = ""
-        self.open: NDArray[np.int64] | None = None
         self.announced = False
 
     def flops(self, n: int, d: int, c: int) -> float:
@@ -88,16 +67,8 @@ class Learner(Stateful, ABC):
 
     def announce(self, n: int, d: int, c: int) -> None:
         """Log a warning, once, before a session that takes long."""
-        seconds = self.flops(n, d, c) / SPEED
-        if seconds > LONG and not self.announced:
-            self.announced = True
-            logger.warning(
-                "%s: a session %s takes about %.0f s here, to an order of magnitude. A smaller width, fewer "
-                "candidates or float32 take less.",
-                type(self).__name__,
-                f"of {n} rows" if n else "in parts",
-                seconds,
-            )
+        if not self.announced:
+            self.announced = announce(type(self).__name__, n, self.flops(n, d, c))
 
     @property
     def undivided(self) -> str:
@@ -122,7 +93,7 @@ class Learner(Stateful, ABC):
                 f"session {self.session + 1} was begun in parts: end it with solve() before the next."
             )
         Phi, y = self._checked(Phi, y)
-        classes, columns = self._columns(y)
+        classes, columns = self.columns_of(y)
         old = len(self.classes)
         self.announce(len(Phi), Phi.shape[1], len(classes))
         try:
@@ -133,8 +104,7 @@ class Learner(Stateful, ABC):
             raise InputError(f"session {self.session + 1}: {error}") from error
         except NumericalError as error:
             # The sums hold the session already: predictions stay, but a second try would add twice.
-            self.failure = str(error)
-            raise NumericalError(f"session {self.session + 1}: {error}") from error
+            raise self.failed(error) from error
         self.classes, self.d = classes, Phi.shape[1]
         self.session += 1
 
@@ -159,53 +129,6 @@ class Learner(Stateful, ABC):
     def predict(self, Phi: Array) -> NDArray[np.int64]:
         """Return the label (n,) with the highest score among the classes seen."""
         return self.classes[np.argmax(self.logits(Phi), axis=1)]
-
-    def state(self) -> dict[str, Any]:
-        """Return all that the learner keeps: a flat mapping of arrays and texts.
-
-        :meth:`from_state` continues to the bit.  Unless :attr:`keeps_samples` says otherwise there are
-        sums and bases in it, and no sample of two or more a class.  A snapshot: what the learner fits
-        later does not change it.
-        """
-        return copied(pack(self))
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Return a learner that goes on where :meth:`state` was taken.
-
-        Raises
-        ------
-        InputError
-            When the state is another kind of learner's, lacks something or holds too much, or has a
-            value that is not finite or of a shape that does not fit the rest.
-        """
-        learner = unpack(state)
-        if not isinstance(learner, cls):
-            raise InputError(
-                f"This state belongs to {type(learner).__name__}, not to {cls.__name__}: load it with the "
-                "class that saved it."
-            )
-        return learner
-
-    def save(self, path: str | Path, **beside: str | Array) -> None:
-        """Write the state, and texts and arrays beside it, as an npz file, whole or not at all."""
-        with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, allow_pickle=False, **(pack(self) | beside))
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what :meth:`save` wrote; no pickle is ever loaded.
-
-        Raises
-        ------
-        InputError
-            When the file is no such state.
-        """
-        state = read_npz(path)
-        try:
-            return cls.from_state(state)
-        except (ValueError, InputError) as error:
-            raise InputError(f"{path}: not a learner that can go on ({error}).") from error
 
     def report(self) -> dict[str, Any]:
         """Return what the last session measured and chose (ranks, energies, ridge)."""
@@ -244,17 +167,6 @@ class Learner(Stateful, ABC):
         """Return the rows that the method sees, and the labels, of a session or a part of it."""
         return checked_session(Phi, y, self.d, self.session, self.dtype, self.normalize)
 
-    @property
-    def _known(self) -> NDArray[np.int64]:
-        """Labels (c,) by column of the sums: those of :attr:`classes`, then the open session's."""
-        return self.classes if self.open is None else np.concatenate([self.classes, self.open])
-
-    def _columns(self, y: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-        """Return the known labels with those that are new in y (n,), and the column (n,) of each y."""
-        known = np.concatenate([self._known, np.setdiff1d(y, self._known)])
-        sorter = np.argsort(known, kind="stable")
-        return known, sorter[np.searchsorted(known, y, sorter=sorter)]
-
     def try_scores(self) -> None:
         """Raise NumericalError, and make the learner unusable, where scores after a session are no numbers."""
         few = np.stack(
@@ -263,10 +175,4 @@ class Learner(Stateful, ABC):
         try:
             check_learned(self._logits(few), few)
         except NumericalError as error:
-            self.failure = str(error)
-            raise NumericalError(f"session {self.session + 1}: {error}") from error
-
-    def check_usable(self) -> None:
-        """Raise NumericalError after a session that could not be learned to its end."""
-        if self.failure:
-            raise NumericalError(f"An earlier session failed, build a new learner: {self.failure}")
+            raise self.failed(error) from error

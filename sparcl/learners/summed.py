@@ -30,7 +30,7 @@ class Summed(Learner):
         """
         self._check_divisible()
         Phi, y = self._checked(Phi, y)
-        known, columns = self._columns(y)
+        known, columns = self.columns_of(y)
         self._add_samples(Phi, columns, len(known))
         self.open, self.d = known[len(self.classes) :], Phi.shape[1]
 
@@ -63,7 +63,7 @@ class Summed(Learner):
                 f"Cannot merge a learner of {other.d} features into one of {self.d}: both must "
                 "come from the same backbone."
             )
-        known, columns = self._columns(other._known)
+        known, columns = self.columns_of(other.all_classes)
         self._add_sums(other, columns, len(known))
         self.open, self.d = known[len(self.classes) :], other.d
 
@@ -83,7 +83,7 @@ class Summed(Learner):
         if self.open is None:
             raise InputError(f"{where}: no samples were accumulated or merged, nothing to solve.")
         # new classes ascend within a session, in whatever order its parts brought them
-        known = self._known
+        known = self.all_classes
         old = np.arange(len(self.classes))
         order = np.concatenate([old, len(old) + np.argsort(self.open, kind="stable")])
         self.announce(0, self.d, len(known))

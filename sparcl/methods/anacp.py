@@ -28,7 +28,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra import linalg
+from sparcl.algebra import linalg, spectra
 from sparcl.algebra.scatter import Scatter
 from sparcl.algebra.sums import Sums
 from sparcl.algebra.targets import spread_means
@@ -152,7 +152,7 @@ class AnaCp(Learner):
             self.covariance = newest + ADDED * np.eye(len(newest))
         else:
             self.covariance = (n * self.covariance + len(centred) * newest) / (n + len(centred))
-        values, V = linalg.descending_eigh(self.covariance)
+        values, V = spectra.descending_eigh(self.covariance)
         return np.maximum(values, 0), V
 
     def _fit_draws(self, means: Array, root: Array) -> None:

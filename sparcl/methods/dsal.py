@@ -24,7 +24,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra import linalg, ridge
+from sparcl.algebra import ridge
+from sparcl.algebra.gram import Gram
 from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_choice, check_dtype, check_flag, check_positive
 from sparcl.base.state import Shape
@@ -33,7 +34,8 @@ from sparcl.learners.learner import Learner
 from sparcl.parts.batch import ROWS
 from sparcl.parts.maps import RandomMap
 from sparcl.parts.rules import WIDE, HoldOut
-from sparcl.parts.rules.rule import Point, best, need_two
+from sparcl.parts.rules.rule import best, need_two
+from sparcl.parts.solutions import Point
 
 
 @dataclass(eq=False)
@@ -77,7 +79,7 @@ class DualStream(Learner):
         self.map = RandomMap(self.width, self.seed, "uniform", "linear")
         self.holdout = HoldOut(self.validation_share, seed=self.seed)
         self.sums = Sums(self.width, self.dtype)
-        self.gram_b = linalg.Gram(self.width, self.dtype)
+        self.gram_b = Gram(self.width, self.dtype)
         self.C_b: Array = np.zeros((self.width, 0), dtype=self.dtype, order="F")
         self.weights: Array = np.zeros((self.width, 0), dtype=self.dtype)
         self.weights_b: Array = np.zeros((self.width, 0), dtype=self.dtype)
@@ -96,7 +98,7 @@ class DualStream(Learner):
 
     @R_b.setter
     def R_b(self, value: Array) -> None:
-        self.gram_b = linalg.Gram.wrap(value)
+        self.gram_b = Gram.wrap(value)
 
     def report(self) -> dict[str, Any]:
         """Return the ridges of both streams in the last session, and the unit of the first if they are relative."""

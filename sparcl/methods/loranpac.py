@@ -1,7 +1,7 @@
 """LoRanPAC: least squares on h = relu(f W) through a truncated decomposition, without a ridge.
 
 ``path = "svd"`` (official): with H^T = U diag(s) V^T kept as (U, s), each block of new samples
-extends the decomposition (``linalg.extended_svd``) and r = min(round(0.75 N), cap, 0.75 M) leading
+extends the decomposition (``spectra.extended_svd``) and r = min(round(0.75 N), cap, 0.75 M) leading
 pairs stay, N the samples seen.  The result depends on where the blocks end.  ``path = "gram"``: the
 r leading eigenpairs of G = sum of h^T h, the same truncation without the path, O(M^2) memory at any
 N: for small M.  Both end with W = U diag(1 / s^2) U^T C.
@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra import linalg
+from sparcl.algebra import spectra
 from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_choice, check_dtype, check_fraction, check_int
 from sparcl.base.state import Shape
@@ -93,12 +93,12 @@ class TruncatedLeastSquares(Learner):
             self.n += len(H)
             if self.sums is None:
                 self.C += H.T @ (columns[rows, None] == np.arange(classes)).astype(self.dtype)
-                self.U, self.s = linalg.extended_svd(self.U, self.s, H.T, self._rank())
+                self.U, self.s = spectra.extended_svd(self.U, self.s, H.T, self._rank())
             else:
                 self.sums.accumulate(H, columns[rows])
         if self.sums is not None:
             self.C = self.sums.C
-            values, vectors = linalg.descending_eigh(self.sums.R)
+            values, vectors = spectra.descending_eigh(self.sums.R)
             self.U = vectors[:, : self._rank()]
             self.s = np.sqrt(np.maximum(values[: self._rank()], 0))
         # directions that no sample has would be divided by rounding

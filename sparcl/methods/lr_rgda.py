@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.gaussians import Gaussians
-from sparcl.algebra.linalg import Gram, product
+from sparcl.algebra.gram import Gram
+from sparcl.algebra.linalg import product
 from sparcl.algebra.low_rank import Excess
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError, NumericalError

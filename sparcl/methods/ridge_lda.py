@@ -28,18 +28,17 @@ from sparcl.algebra.backend import host, like
 from sparcl.algebra.memory import Session, check_fit
 from sparcl.algebra.paired import Paired, spread
 from sparcl.algebra.ridge import predicted_accuracy
-from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
+from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_positive
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners.learner import Learner
+from sparcl.learners.mapped import Mapped
 from sparcl.parts.batch import ROWS, Batch
 from sparcl.parts.catalogue import part
-from sparcl.parts.maps import Map
 from sparcl.parts.rules import HoldOut
 from sparcl.parts.rules.rule import need_two
-from sparcl.parts.transforms import SignedPower, Transform
+from sparcl.parts.transforms import SignedPower
 
 Asked = str | Mapping[str, Mapping[str, Any]]
 
@@ -65,7 +64,7 @@ class Choice(NamedTuple):
 
 
 @dataclass(eq=False)
-class RidgeLda(Learner):
+class RidgeLda(Mapped):
     """Keeps three sums: of all rows, of those that fit and of those held out.
 
     Attributes
@@ -76,17 +75,13 @@ class RidgeLda(Learner):
     power : exponent that the first session chose; 0 where there is one transform
     """
 
-    transform: Transform
-    map: Map
     exponents: tuple[float, ...]
     grid: tuple[float, ...]
     mixtures: tuple[float, ...]
     holdout: HoldOut
-    host_only: ClassVar[str] = ""
     kept: ClassVar[dict[str, Shape | None]] = {
         "power": None,
         "unit": None,
-        "total": None,
         "fitted": None,
         "held": None,
         "weights": ("D", "c"),
@@ -105,7 +100,7 @@ class RidgeLda(Learner):
             raise InputError(f"mixtures = {list(self.mixtures)}: give numbers in [0, 1].")
         self.power = self.exponents[0] if len(self.exponents) == 1 else 0.0
         self.unit = 0.0
-        self.total, self.fitted, self.held = Sums(0), Sums(0), Sums(0)
+        self.fitted, self.held = Sums(0), Sums(0)
         self.weights: Array = np.zeros((0, 0))
         self.bias: Array = np.zeros(0)
         self.chosen: dict[str, Any] = {}
@@ -117,17 +112,8 @@ class RidgeLda(Learner):
         fit, held = self.holdout.split(columns, self.session)
         if self.session == 0 and len(self.exponents) > 1:
             self.power = self._best_exponent(Phi, columns, classes, fit, held)
-        if self.session == 0:
-            self.transform.begin(Phi)
-        X = self._transformed(Phi)
-        if self.session == 0:
-            self.map.begin(X)
-            need = Session(X.shape[1], ROWS, classes, size=8, matrices=3)
-            check_fit(self.on, need, self.map.output)
-            self.total, self.fitted, self.held = (
-                Sums(self.map.output, on=self.on) for _ in range(3)
-            )
-        batch = Batch(columns, old, classes, self.session, X, self._summed)
+        X = self.prepare(Phi, classes)
+        batch = Batch(columns, old, classes, self.session, X, self._mapped)
         for rows, sums in ((fit, self.fitted), (held, self.held)):
             batch.take(rows).add_to(sums)
         batch.add_to(self.total)
@@ -144,6 +130,10 @@ class RidgeLda(Learner):
             )
         )
         self.bias = of_lda * lda.bias
+
+    def _begin_sums(self, d: int, rows: int = ROWS, classes: int = 0) -> None:
+        check_fit(self.on, Session(d, ROWS, classes, size=8, matrices=3), self.map.output)
+        self.sums, self.fitted, self.held = (Sums(self.map.output, on=self.on) for _ in range(3))
 
     def _choose(self, fitted: Sums, held: Sums, unit: float) -> Choice:
         """Choose on sums of rows that were held out, for heads on the sums of the others."""
@@ -213,32 +203,14 @@ class RidgeLda(Learner):
     # --- scores ------------------------------------------------------------------------------
 
     def _transformed(self, Phi: Array) -> Array:
-        X = np.asarray(Phi, dtype=np.float64)
-        return SignedPower(self.power)(X) if self.power else self.transform(X)
-
-    def _mapped(self, X: Array) -> Array:
-        """Return mapped rows (n, D) of transformed ones, where this learner computes."""
-        return self.map(self.on.array(X))
-
-    def _summed(self, X: Array) -> Array:
-        """Return mapped rows that are to be summed; NumericalError where some would vanish in R."""
-        H = self._mapped(X)
-        check_lengths(squared_lengths(H), self.total.mean_square)
-        return H
-
-    def expand(self, Phi: Array) -> Array:
-        """Return transformed and mapped rows (n, D) of features Phi (n, d), on the host."""
-        return host(self._mapped(self._transformed(Phi)))
+        if not self.power:
+            return super()._transformed(Phi)
+        return SignedPower(self.power)(np.asarray(Phi, dtype=self.dtype))
 
     def _logits(self, Phi: Array) -> Array:
         starts = range(0, max(len(Phi), 1), ROWS)
-        mapped = (self._mapped(self._transformed(Phi[start : start + ROWS])) for start in starts)
+        mapped = (self._expanded(Phi[start : start + ROWS]) for start in starts)
         return np.concatenate([host(_product(H, self.weights)) + host(self.bias) for H in mapped])
-
-    @property
-    def keeps_samples(self) -> bool:  # type: ignore[override]
-        """Whether the map keeps samples, by design."""
-        return self.map.keeps_samples
 
     def report(self) -> dict[str, Any]:
         """Return what the last session chose, the unit of its shifts, and the exponent."""
@@ -292,10 +264,10 @@ def build(
     if len(exponents) and transform != "none":
         raise InputError("exponents take the place of a transform: give one of the two.")
     return RidgeLda(
-        part("transform", transform),
-        part("map", map, seed=seed),
         tuple(exponents),
         tuple(grid),
         tuple(mixtures),
         HoldOut(validation_share, True, seed),
+        transform=part("transform", transform),
+        map=part("map", map, seed=seed),
     )

@@ -19,7 +19,8 @@ from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
 from sparcl.parts.core import Asked, Core, Unheld
 from sparcl.parts.heads import RidgedScatter
-from sparcl.parts.heads.head import Head, Solution
+from sparcl.parts.heads.head import Head
+from sparcl.parts.solutions import Solution
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ from sparcl.algebra.sums import Sums
 from sparcl.base.errors import NumericalError
 from sparcl.base.types import Array
 from sparcl.parts.basis import SpectralBasis
-from sparcl.parts.rules.rule import Point
+from sparcl.parts.solutions import Point
 
 
 @dataclass(frozen=True)

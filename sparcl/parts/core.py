@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparcl.algebra import linalg
+from sparcl.algebra import linalg, spectra
 from sparcl.algebra.backend import Backend, host
 from sparcl.algebra.partition import (
     embedded,
@@ -26,9 +26,9 @@ from sparcl.base.types import Array
 from sparcl.parts.basis import SpectralBasis
 from sparcl.parts.batch import Arrival, Batch
 from sparcl.parts.constraint import Constraint, constrained_weights
-from sparcl.parts.heads.head import Head, Solution
+from sparcl.parts.heads.head import Head
 from sparcl.parts.refresh import policy
-from sparcl.parts.rules.rule import Point
+from sparcl.parts.solutions import Point, Solution
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ class Core(Unheld):
 
 def _outside(H: Array, sums: Sums) -> Array:
     """Return mapped rows H (n, D) without their part in the range of R: O(D^3)."""
-    spectrum, vectors = linalg.descending_eigh(sums.R)
+    spectrum, vectors = spectra.descending_eigh(sums.R)
     values, on = host(spectrum), sums.gram.on
     live = values > len(values) * np.finfo(on.dtype(H)).eps * max(values[0], 1)
     seen = on.take_columns(vectors, np.flatnonzero(live))

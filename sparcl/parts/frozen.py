@@ -8,7 +8,7 @@ import numpy as np
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.parts.core import Asked, Unheld
-from sparcl.parts.heads.head import Solution
+from sparcl.parts.solutions import Solution
 
 
 @dataclass(eq=False)

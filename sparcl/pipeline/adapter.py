@@ -59,7 +59,7 @@ def _on_terminal() -> Iterator[None]:
 
 def _end(log: TextIO, message: str) -> NoReturn:
     """Say the message, keep the traceback in the log if the disk takes it, and end the job."""
-    print(message, file=sys.stderr)
+    sys.stderr.write(f"{message}\n")  # in one piece: other jobs write to this terminal too
     with suppress(OSError):
         traceback.print_exc(file=log)
     sys.exit(1)

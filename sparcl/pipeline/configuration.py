@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
+from math import isfinite
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -21,6 +22,23 @@ CATALOGUES = ("methods", "datasets", "backbones", "figures", "tables", "timings"
 SCHEMAS = "workflow/schemas"
 # libyaml reads all settings in a tenth of the time; both loaders give the same values.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Loader(LOADER):  # type: ignore[misc, valid-type]
+    """Reads plain values. A key that is there twice is an error: of the two, YAML would keep the second."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return the mapping; ConstructorError for a key that is there twice."""
+        seen = set()
+        for key, _ in node.value:
+            if (key.tag, repr(key.value)) in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {key.value!r} is there twice", key.start_mark
+                )
+            seen.add((key.tag, repr(key.value)))
+        return super().construct_mapping(node, deep)
+
+
 # `format: printable` of the schemas.
 FORMATS = FormatChecker([])
 FORMATS.checks("printable")(lambda text: not isinstance(text, str) or not unprintable(text))
@@ -111,7 +129,7 @@ def merged(settings: Mapping[str, Any], overrides: Mapping[str, Any]) -> Setting
 def read_yaml(path: Path) -> Any:
     """Return what a YAML file holds; ConfigError where it cannot be read."""
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)
+        return yaml.load(path.read_text(encoding="utf-8"), Loader=Loader)
     except OSError as error:
         raise ConfigError(
             f"{path}: cannot be read ({error.strerror}); `git checkout` brings it back."
@@ -141,8 +159,21 @@ def faults(settings: Any, schemas: Registry) -> Iterator[str]:
         parts += [(file, "common.schema.yaml#/$defs/id", suite), (file, "suite.schema.yaml", block)]
     for file, schema, content in parts:
         validator = Draft202012Validator({"$ref": schema}, registry=schemas, format_checker=FORMATS)
-        for error in validator.iter_errors(content):
-            yield f"{file}: {_described(error)}"
+        errors = [f"{file}: {_described(error)}" for error in validator.iter_errors(content)]
+        # a content that passes has no circle
+        yield from errors or (
+            f"{file}: {place}: {number} is no finite number" for place, number in _endless(content)
+        )
+
+
+def _endless(content: Any, place: str = "") -> Iterator[tuple[str, float]]:
+    """Yield the numbers that are not finite, each with its place; a schema's limits let .nan pass."""
+    if isinstance(content, float) and not isfinite(content):
+        yield place, content
+    elif isinstance(content, dict | list):
+        pairs = content.items() if isinstance(content, dict) else enumerate(content)
+        for key, value in pairs:
+            yield from _endless(value, f"{place}.{key}" if place else str(key))
 
 
 def _described(error: ValidationError) -> str:

@@ -11,7 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra import linalg
+from sparcl.algebra import spectra
+from sparcl.algebra.gram import Gram
 from sparcl.algebra.partition import residual_condition
 from sparcl.algebra.subspaces import canonical_angle, energy_rank
 from sparcl.algebra.sums import Sums
@@ -48,7 +49,7 @@ def dilution(R: Array, values: Array, vectors: Array, dR: Array, ridge: float) -
     """
     a = values + ridge
     overlap = np.einsum("im,im->m", vectors, dR @ vectors)
-    with linalg.Gram.wrap(R).factored(ridge) as A:
+    with Gram.wrap(R).factored(ridge) as A:
         gain = np.einsum("im,im->m", vectors, A.solve(np.asfortranarray(vectors)))
     return {
         "overlap": overlap,
@@ -88,7 +89,7 @@ class _JointRidge:
     def of(cls, sums: Sums, ridge: float) -> Self:
         """Decompose R (d, d) and solve for W (d, c): O(d^3)."""
         R = sums.R.copy(order="F")
-        values, vectors = linalg.descending_eigh(R)
+        values, vectors = spectra.descending_eigh(R)
         W = vectors @ ((vectors.T @ sums.C) / (np.maximum(values, 0) + ridge)[:, None])
         return cls(R, values, vectors, W)
 

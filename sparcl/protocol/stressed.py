@@ -127,7 +127,13 @@ class _Followed:
         H, c = held.expand(part.features), before.shape[1]
         Y = (part.labels[:, None] == held.classes[None, :c]).astype(np.float64)
         found = old_change.measure(
-            held.total, held.points[0][2], held.core.U_core, before, held.weights[:, :c], H, Y
+            held.total,
+            held.solutions.points[0][2],
+            held.core.U_core,
+            before,
+            held.weights[:, :c],
+            H,
+            Y,
         )
         self.changes.append({key: float(f"{value:.9g}") for key, value in found.items()})
 

@@ -85,7 +85,7 @@ def correct(
     for t, classes in enumerate(sessions):
         learn_sums(fitted, classes, sums)
         tested = np.searchsorted(position, len(fitted.classes))
-        for point, scores in fitted.scores_of(H[:tested, :]).items():
+        for point, scores in fitted.solutions.all_scores(H[:tested, :]).items():
             found = place[fitted.classes[np.argmax(scores, axis=1)]]
             hit = position[:tested][found == position[:tested]]
             counts = result.setdefault(point, np.zeros((len(sessions), len(order)), dtype=np.int64))

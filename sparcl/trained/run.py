@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
-from sparcl.base.files import replacing
+from sparcl.base.npz import read_npz, write_npz
 from sparcl.learners.learner import Learner
 from sparcl.protocol import experiment, stream
 from sparcl.protocol.experiment import Split
@@ -23,6 +23,7 @@ from sparcl.trained import methods, state
 from sparcl.trained.images import Images, check_images
 from sparcl.trained.setup import Setup
 
+KEYS = {"exemplars", "trainable_parameters", "training_accuracy", "underfitted"}  # of a report
 logger = logging.getLogger(__name__)
 
 
@@ -42,7 +43,7 @@ def run(
     test : test images
     sessions : classes of each session
     method, hyper : for :func:`sparcl.trained.methods.build`
-    checkpoint : file that holds what is finished after each session; the same call goes on from it
+    checkpoint : npz file that holds what is finished after each session; the same call goes on from it
         after an interruption, and removes it at the end.  Empty: nothing is written.
 
     Returns
@@ -59,7 +60,7 @@ def run(
     SparclError
         From the learner; the message names method and session.
     InputError
-        The checkpoint is of another run.
+        The checkpoint is of another run, damaged, or was changed after it was written.
     """
     check_images(test, "test images")
     # Learners on images are given row numbers where others are given features.
@@ -112,7 +113,7 @@ class _Resumable:
         self.path = Path(checkpoint) if checkpoint else None
         self.fingerprint = _fingerprint(setup, test, sessions, method, hyper)
         self.asked = 0
-        self.scores: list[torch.Tensor] = []
+        self.scores: list[NDArray[np.float32]] = []
         self.reports: list[dict[str, Any]] = []
         self.seconds: list[float] = []
         self.peak = 0
@@ -136,7 +137,7 @@ class _Resumable:
         images = Images(
             [self.test.pixels[row] for row in seen], self.test.labels[seen], self.test.classes
         )
-        self.scores.append(torch.from_numpy(self.learner.logits(images)))
+        self.scores.append(self.learner.logits(images))
         report = self.learner.report()
         for name, predict in self.learner.others().items():
             found = self.learner.classes[np.argmax(self.learner.score(predict, images), axis=1)]
@@ -154,7 +155,7 @@ class _Resumable:
 
     def logits(self, rows: NDArray[np.floating]) -> NDArray[np.float32]:
         """Return the scores (n, c) of test images, all those of the classes seen, in that order."""
-        return self.scores[self.asked - 1].numpy()
+        return self.scores[self.asked - 1]
 
     def report(self) -> dict[str, Any]:
         """Return the report of the session last asked for."""
@@ -165,37 +166,53 @@ class _Resumable:
         return np.concatenate(parts)
 
     def _save(self, path: Path) -> None:
-        content = {
+        done = {
             "fingerprint": self.fingerprint,
-            "learner": state.state(self.learner),
-            "scores": self.scores,
             "reports": self.reports,
             "seconds": self.seconds,
             "peak": self.peak,
         }
-        with replacing(path) as temporary:
-            torch.save(content, temporary)
+        scores = {f"scores/{i}": scores for i, scores in enumerate(self.scores)}
+        write_npz(path, {"done": json.dumps(done)} | scores | state.state(self.learner))
 
     def _resume(self, path: Path) -> None:
         try:
-            content = torch.load(path, map_location="cpu", weights_only=True)
-            fingerprint = content["fingerprint"]
-        except Exception as error:  # torch raises many kinds for a damaged file
-            raise InputError(
-                f"{path}: no checkpoint that can go on ({type(error).__name__}). Delete it and run again."
-            ) from error
-        if fingerprint != self.fingerprint:
-            raise InputError(
-                f"{path}: the checkpoint of another run (method, settings, network, images or sessions differ). "
-                "Delete it, or name another file."
+            content = read_npz(path)
+            done = json.loads(str(content["done"]))
+            if done["fingerprint"] != self.fingerprint:
+                raise InputError(
+                    "it is of another run: method, settings, network, images or sessions differ"
+                )
+            self.reports, self.seconds, self.peak = (
+                done[key] for key in ("reports", "seconds", "peak")
             )
-        state.load(self.learner, content["learner"])
-        self.scores, self.reports = content["scores"], content["reports"]
-        self.seconds, self.peak = content["seconds"], content["peak"]
+            self.scores = [content[f"scores/{i}"] for i in range(len(self.reports))]
+            state.load(self.learner, content, self.sessions[: len(self.scores)])
+            self._check()
+        except (KeyError, TypeError, ValueError, RecursionError, InputError) as error:
+            raise InputError(
+                f"{path}: no checkpoint that this run can go on from ({error}). Delete it, or name another file, and "
+                "run again."
+            ) from error
         logger.info(
             "%s: %d of %d sessions were done before; going on.",
             self.learner.name, len(self.scores), len(self.sessions),
         )  # fmt: skip
+
+    def _check(self) -> None:
+        """Raise ValueError unless reports, seconds and scores are those of as many sessions."""
+        sessions = len(self.reports)
+        if any(not KEYS <= report.keys() for report in self.reports):
+            raise ValueError("a session without a report")
+        if len(self.seconds) != sessions or not np.isfinite([*self.seconds, self.peak]).all():
+            raise ValueError("a session without its seconds")
+        for self.asked in range(1, sessions + 1):
+            scores = self.scores[self.asked - 1]
+            if scores.shape != (len(self._seen()), len(self.classes)):
+                raise ValueError("a session without its scores")
+            if not np.isfinite(scores).all():
+                raise ValueError("scores that are not finite")
+        self.asked = 0
 
 
 def _fingerprint(

@@ -10,8 +10,8 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from sparcl.algebra import backend, lapack, linalg, ridge, tensors, tiles
-from sparcl.algebra.linalg import Gram
+from sparcl.algebra import backend, lapack, linalg, ridge, spectra, tensors, tiles
+from sparcl.algebra.gram import Gram
 from sparcl.algebra.partition import Rule, Spectrum
 from sparcl.algebra.recursive import ResidualInverse
 from sparcl.algebra.scatter import Scatter
@@ -71,7 +71,7 @@ def test_sums_of_blocks(on, X) -> None:
     close(R.diagonal, np.diag(X[3:].T @ X[3:]))
     close(R.times(on.array(X.T)), X[3:].T @ X[3:] @ X.T)
     close(Gram.of_rows(on.array(X)).full, X @ X.T)
-    assert linalg.trace(R.full) == pytest.approx(float(np.sum(X[3:] ** 2)))
+    assert spectra.trace(R.full) == pytest.approx(float(np.sum(X[3:] ** 2)))
 
 
 def test_a_factor_solves_and_leaves_the_matrix_to_the_bit(on, X) -> None:
@@ -131,7 +131,7 @@ def test_leading_eigenpairs(on, d: int, rank: int | None, energy: float | None) 
     V = np.linalg.qr(rng.standard_normal((d, d)))[0]
     s = 2.0 ** -np.arange(d)
     R = (V * s) @ V.T
-    values, vectors = linalg.leading_eigh(on.array((R + R.T) / 2), rank=rank, energy=energy)
+    values, vectors = spectra.leading_eigh(on.array((R + R.T) / 2), rank=rank, energy=energy)
     wanted = rank or int(np.searchsorted(np.cumsum(s) / s.sum(), energy)) + 1
     assert isinstance(values, np.ndarray) and len(values) >= wanted
     close(values[:wanted], s[:wanted], 1e-9)
@@ -146,7 +146,7 @@ def test_leading_eigenpairs(on, d: int, rank: int | None, energy: float | None) 
 
 
 def test_all_eigenpairs_fall(on, X) -> None:
-    values, vectors = map(backend.host, linalg.descending_eigh(on.array(X.T @ X)))
+    values, vectors = map(backend.host, spectra.descending_eigh(on.array(X.T @ X)))
     assert (np.diff(values) < 0).all()
     close((vectors * values) @ vectors.T, X.T @ X)
 

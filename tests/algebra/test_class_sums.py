@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparcl import methods
-from sparcl.algebra import backend, lapack, linalg, tensors, tiles
+from sparcl.algebra import backend, lapack, spectra, tensors, tiles
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
@@ -37,7 +37,9 @@ def summed(Phi: np.ndarray, y: np.ndarray, classes: int, block: int = 50) -> Cla
 
 def solution(learner: Composed, i: int, j: int) -> np.ndarray:
     """Return the weights at ridge number i and core number j."""
-    return learner.solutions[[point[:2] for point in learner.points].index([i, j])]
+    return learner.solutions.weights[
+        [point[:2] for point in learner.solutions.points].index([i, j])
+    ]
 
 
 def same(a: np.ndarray, b: np.ndarray, limit: float = 1e-12) -> None:
@@ -229,7 +231,7 @@ def test_one_decomposition_serves_many_ridges(monkeypatch: pytest.MonkeyPatch) -
     Phi, y = drawn(8, 400, 20, 6)
     sums, ridges = summed(Phi, y, 6), np.geomspace(1e-3, 1e3, head.MANY).tolist()
     many, calls = sweep.learner("acil", {"ridge": ridges}), []
-    decompose = linalg.descending_eigh
+    decompose = spectra.descending_eigh
     monkeypatch.setattr(head, "descending_eigh", lambda R: calls.append(len(R)) or decompose(R))
     for t, session in enumerate(([3, 0], [1], [5, 2, 4])):
         learn_sums(many, session, sums)
@@ -239,7 +241,7 @@ def test_one_decomposition_serves_many_ridges(monkeypatch: pytest.MonkeyPatch) -
             one = methods.build("acil", ridge=ridge)
             one.fit_session(Phi[rows], y[rows])
             place = np.argsort(many.classes)
-            same(many.solutions[i][:, place], one.weights, 1e-11)
+            same(many.solutions.weights[i][:, place], one.weights, 1e-11)
     few = sweep.learner("acil", {"ridge": ridges[:-1]})
     learn_sums(few, [0, 1], sums)
     assert len(calls) == 3

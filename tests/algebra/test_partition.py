@@ -10,7 +10,7 @@ from reference import solver as naive
 from reference.partitioned import core_basis
 from reference.streams import Session, fit, synthetic_stream
 
-from sparcl.algebra import linalg
+from sparcl.algebra import spectra
 from sparcl.algebra.partition import Rule, Spectrum, residual_condition
 from sparcl.algebra.subspaces import canonical_angle
 from sparcl.base.errors import InputError
@@ -28,7 +28,7 @@ def matrix(seed: int, d: int, values: np.ndarray) -> np.ndarray:
 def test_leading_pairs_are_those_of_the_dense_decomposition(d: int, rank: int) -> None:
     rank = min(rank, d)
     R = matrix(rank, d, 10.0 * 0.9 ** np.arange(d))
-    values, vectors = linalg.leading_eigh(R, rank=rank)
+    values, vectors = spectra.leading_eigh(R, rank=rank)
     dense, dense_vectors = np.linalg.eigh(R)
     dense, dense_vectors = dense[::-1], dense_vectors[:, ::-1]
     assert len(values) >= rank
@@ -41,8 +41,8 @@ def test_leading_pairs_are_those_of_the_dense_decomposition(d: int, rank: int) -
 def test_truncation_is_used_and_refused() -> None:
     """Both sides of the choice are met: few pairs of a steep spectrum, all pairs of a flat one."""
     steep, flat = matrix(0, 200, 10.0 * 0.5 ** np.arange(200)), matrix(0, 200, np.ones(200))
-    assert len(linalg.leading_eigh(steep, energy=0.9)[0]) == 8
-    assert len(linalg.leading_eigh(flat, energy=0.9)[0]) == 181  # one above what the sum asks for
+    assert len(spectra.leading_eigh(steep, energy=0.9)[0]) == 8
+    assert len(spectra.leading_eigh(flat, energy=0.9)[0]) == 181  # one above what the sum asks for
 
 
 @settings(max_examples=10)

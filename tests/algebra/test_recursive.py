@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from reference import solver as naive
 from reference.streams import Session, fit, synthetic_stream
 
-from sparcl.algebra import linalg
+from sparcl.algebra import recursive
+from sparcl.algebra.gram import Gram
 from sparcl.algebra.recursive import ResidualInverse
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.methods import build
@@ -149,12 +150,12 @@ def test_residual_inverse_and_its_update(seed: int, d: int, n: int, k: int, ridg
         block = U_res.T @ R @ U_res + ridge * np.eye(d - k)
         return U_res @ np.linalg.inv(block) @ U_res.T
 
-    gram = linalg.Gram(d)
+    gram = Gram(d)
     gram.add(Phi)
-    P = linalg.residual_inverse(gram, ridge, U)
+    P = recursive.residual_inverse(gram, ridge, U)
     assert P.full == pytest.approx(explicit(Phi.T @ Phi), abs=1e-9)
     assert gram.full == pytest.approx(Phi.T @ Phi, abs=1e-10)  # R is as it was
-    K = linalg.woodbury(P, X)
+    K = recursive.woodbury(P, X)
     new = explicit(Phi.T @ Phi + X.T @ X)
     assert P.full == pytest.approx(new, abs=1e-9)
     assert K == pytest.approx(new @ X.T, abs=1e-9)
@@ -262,7 +263,7 @@ def test_auto_stays_direct_where_the_recursion_would_be_wrong(switch: dict) -> N
 def test_products_read_the_lower_triangle_alone(seed: int, d: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     Phi, B = rng.standard_normal((5, d)), rng.standard_normal((d, n))
-    gram = linalg.Gram(d)
+    gram = Gram(d)
     gram.add(Phi)  # the upper triangle is left as it was, all zeros
     assert gram.times(B) == pytest.approx(Phi.T @ Phi @ B, abs=1e-10)
     assert gram.times(Phi[0]) == pytest.approx(Phi.T @ Phi @ Phi[0], abs=1e-10)

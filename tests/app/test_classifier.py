@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import sparcl
 from sparcl.app.cli import main
 from sparcl.base.errors import ArgumentError, InputError
+from sparcl.base.npz import read_npz, write_npz
 from sparcl.features import store
 from sparcl.learners.composed import Composed
 from sparcl.protocol import experiment, stream, stress
@@ -310,8 +311,8 @@ def test_each_saved_file_opens_as_what_it_is_and_another_is_named(
     }.items():
         with pytest.raises(InputError, match=f"{name}: .*{message}"):
             sparcl.load(name)
-    state = dict(np.load("classifier.npz"))
+    state = read_npz("classifier.npz")
     for change in ({"labels": state["labels"][:3]}, {"labels": state["labels"][[0, 0, 1, 2]]}):
-        np.savez("changed.npz", **(state | change))
+        write_npz("changed.npz", state | change)
         with pytest.raises(InputError, match=r"changed\.npz: not a classifier as it was saved"):
             sparcl.load("changed.npz")

@@ -1,7 +1,9 @@
 """Import: every kind of file gives the same data set, and what does not fit is refused before anything is written."""
 
+import io
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -186,6 +188,21 @@ def headless() -> None:
 
 
 X, Y = drawn()
+
+
+def claim() -> None:
+    header = io.BytesIO()
+    shape = {"descr": "<f4", "fortran_order": False, "shape": (10**9, 3)}
+    np.lib.format.write_array_header_1_0(header, shape)
+    with zipfile.ZipFile("X.npz", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("features.npy", header.getvalue() + bytes(480))
+
+
+def one_for_many() -> None:
+    torch = pytest.importorskip("torch")
+    torch.save(torch.zeros(1).expand(40, 10**9), "X.pt")
+
+
 REFUSED: dict[str, tuple[Callable[[], object], list[str], list[str]]] = {
     "lengths": (save("y.npy", Y[:-1]), [], ["y.npy: 39 labels", "X.npy has 40 rows"]),
     "suffix": (lambda: None, ["--labels", "y.mat"], ["y.mat", "'.mat' are unknown", ".npy, .npz"]),
@@ -230,6 +247,41 @@ REFUSED: dict[str, tuple[Callable[[], object], list[str], list[str]]] = {
         save("ids.npy", np.arange(40) % 39),
         ["--ids", "ids.npy"],
         ["ids.npy: id '0' occurs 2 times"],
+    ),
+    "labels of another encoding": (
+        save("y.npy", np.array([b"\xff", b"a"] * 20)),
+        [],
+        ["y.npy: labels are no UTF-8 text"],
+    ),
+    "labels that are half a letter": (
+        save("y.npy", np.array(["\udcff", "a"] * 20)),
+        [],
+        ["y.npy: labels are no UTF-8 text"],
+    ),
+    "labels of numbers that no letter has": (
+        save("y.npy", np.full(40, 2**31, dtype=np.uint32).view("U1")),
+        [],
+        ["y.npy: cannot be read as npy", "no letter"],
+    ),
+    "labels with a zero byte": (
+        save("y.npy", np.array(["a\0b", "a"] * 20)),
+        [],
+        ["y.npy: labels are no UTF-8 text (a zero byte)"],
+    ),
+    "ids of another encoding": (
+        save("ids.npy", np.array([b"\xff%d" % i for i in range(40)])),
+        ["--ids", "ids.npy"],
+        ["ids.npy: ids are no UTF-8 text"],
+    ),
+    "more than the archive has": (
+        claim,
+        ["--features", "X.npz"],
+        ["X.npz: cannot be read as npz", "claims 12000000128 bytes"],
+    ),
+    "one number for many": (
+        one_for_many,
+        ["--features", "X.pt"],
+        ["X.pt: cannot be read as pt", "it claims 40000000000 numbers"],
     ),
     "ids of another file": (
         save("ids.npy", np.arange(9)),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sparcl.app.cli import main
+from sparcl.base.npz import SEAL, read_npz, write_npz
 from sparcl.features import store
 
 META = {"dataset": "toy", "split": "train", "backbone": "net", "timm_id": "toy"}
@@ -89,14 +90,44 @@ def use(
         ],
     }[kind]
     assert main([*make, "--features", "train.h5", "--out", "saved.npz"]) == 0
-    np.savez("saved.npz", **saved())
+    write_npz("saved.npz", saved())
     assert main(command) == 0  # as it was
     return command
 
 
 def saved() -> State:
+    return read_npz("saved.npz")
+
+
+def test_a_value_that_was_changed_by_hand_is_refused(
+    use: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each array and each text by one value, finite and of its shape, and packed again."""
     with np.load("saved.npz") as file:
-        return dict(file)
+        packed = dict(file)
+    for name in packed.keys() - {SEAL}:
+        array = packed[name].copy()
+        if not array.size:
+            continue
+        array[()] = np.char.replace(array, "a", "e") if array.dtype.kind in "SU" else array
+        if array.dtype.kind not in "SU":
+            array.flat[-1] += 1
+        np.savez("saved.npz", **packed | {name: array})
+        capsys.readouterr()
+        assert main(use) == 2, name
+        said = capsys.readouterr().err
+        assert f"saved.npz: not as this project wrote it: member {name!r}" in said
+        assert "Make the file again" in said
+
+
+def test_a_saved_file_without_a_seal_is_refused(
+    use: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez("saved.npz", **saved())
+    capsys.readouterr()
+    assert main(use) == 2
+    said = capsys.readouterr().err
+    assert "saved.npz: has no seal" in said and "Make the file again with the command" in said
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -105,7 +136,7 @@ def test_a_saved_file_that_was_changed_is_refused(
 ) -> None:
     state = saved()
     change(state)
-    np.savez("saved.npz", **state)
+    write_npz("saved.npz", state)  # behind a seal that fits
     capsys.readouterr()
     assert main(use) == 2
     assert "saved.npz: " in capsys.readouterr().err
@@ -121,7 +152,7 @@ def test_every_member_has_its_shape(use: list[str], capsys: pytest.CaptureFixtur
         for other in (array[..., :-1], array[:1], array[None]) if array.ndim else (array[None],):
             if other.shape == array.shape:
                 continue
-            np.savez("saved.npz", **state | {name: other})
+            write_npz("saved.npz", state | {name: other})
             capsys.readouterr()
             assert main(use) == 2, (name, other.shape)
             assert "saved.npz: " in capsys.readouterr().err

@@ -1,6 +1,8 @@
 """An npz file is read only where every member is the array that its header says."""
 
+import hashlib
 import io
+import json
 import tracemalloc
 import zipfile
 from collections.abc import Callable
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 from sparcl.base.errors import InputError
-from sparcl.base.npz import read_npz
+from sparcl.base.npz import SEAL, read_npz, write_npz
 
 ARRAYS = {
     "matrix": np.asfortranarray(np.arange(12.0).reshape(3, 4)),
@@ -36,8 +38,17 @@ def saved(array: object) -> bytes:
     return stream.getvalue()
 
 
-def test_what_numpy_saves_comes_back(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", **ARRAYS)
+def forge(path: Path, *members: bytes, compression: int = zipfile.ZIP_STORED) -> None:
+    """Write members, all of one name, as they are, behind a seal that fits."""
+    seal = json.dumps({"a": hashlib.sha256(members[-1]).hexdigest()})
+    with zipfile.ZipFile(path, "w") as archive:
+        for member in members:
+            archive.writestr("a.npy", member, compress_type=compression)
+        archive.writestr(f"{SEAL}.npy", saved(np.array(seal)))
+
+
+def test_what_is_written_comes_back(tmp_path: Path) -> None:
+    write_npz(tmp_path / "a.npz", ARRAYS)
     found = read_npz(tmp_path / "a.npz")
     assert found.keys() == ARRAYS.keys()
     for name, array in ARRAYS.items():
@@ -45,6 +56,77 @@ def test_what_numpy_saves_comes_back(tmp_path: Path) -> None:
         assert found[name].flags.f_contiguous == array.flags.f_contiguous
         np.testing.assert_array_equal(found[name], array)
     assert read_npz(tmp_path / "a.npz", only=("ids",)).keys() == {"ids"}
+    with np.load(tmp_path / "a.npz", allow_pickle=False) as file:
+        assert sorted(file) == sorted([*ARRAYS, SEAL])
+        np.testing.assert_array_equal(file["matrix"], ARRAYS["matrix"])
+
+
+def test_equal_content_gives_equal_bytes(tmp_path: Path) -> None:
+    write_npz(tmp_path / "a.npz", ARRAYS)
+    write_npz(tmp_path / "b.npz", {name: np.array(array) for name, array in ARRAYS.items()})
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+
+
+def test_reading_takes_the_memory_of_the_arrays_once(tmp_path: Path) -> None:
+    write_npz(tmp_path / "a.npz", {"a": np.zeros(2_000_000)})
+    tracemalloc.start()
+    try:
+        read_npz(tmp_path / "a.npz")
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"matrix": np.asfortranarray(np.eye(3, 4))},
+        {"matrix": np.arange(12.0).reshape(3, 4)},  # in the other memory layout
+        {"counts": np.arange(3, dtype=np.int32)},
+        {"card": np.array("texT")},
+        {"more": np.zeros(1)},
+        {"empty": None},
+    ],
+)
+@pytest.mark.parametrize("only", [None, ("ids",), ("matrix", "counts", "card")])
+def test_what_was_changed_and_packed_again_is_refused(
+    tmp_path: Path, change: dict[str, np.ndarray | None], only: tuple[str, ...] | None
+) -> None:
+    write_npz(tmp_path / "a.npz", ARRAYS)
+    with np.load(tmp_path / "a.npz") as file:
+        packed = {**file, **change}
+    np.savez(tmp_path / "a.npz", **{name: a for name, a in packed.items() if a is not None})
+    if only == ("ids",) and change.keys() <= {"matrix", "counts", "card"}:
+        assert read_npz(tmp_path / "a.npz", only).keys() == {"ids"}  # which is as it was
+        return
+    with pytest.raises(InputError, match=r"a\.npz: not as this project wrote it: .*by hand"):
+        read_npz(tmp_path / "a.npz", only)
+
+
+def test_a_file_that_another_tool_wrote_has_no_seal(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", **ARRAYS)
+    with pytest.raises(InputError, match=r"a\.npz: has no seal\. .*Make the file again"):
+        read_npz(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("seal", ["", "[]", "{}", "[" * 100_000, '{"a": 1}', '{"a": null, "b": 2}'])
+def test_a_seal_that_is_none_is_refused(tmp_path: Path, seal: str) -> None:
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("a.npy", saved(np.zeros(3)))
+        archive.writestr(f"{SEAL}.npy", saved(np.array(seal)))
+    with pytest.raises(InputError, match=r"a\.npz: not a"):
+        read_npz(tmp_path / "a.npz")
+
+
+def test_a_size_that_the_directory_claims_is_not_reserved(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    write_npz(path, {"a": np.zeros(3)})
+    content = path.read_bytes()
+    size = (128 + 24).to_bytes(4, "little")
+    where = content.index(b"PK\x01\x02") + 24  # of the first member's size in the directory
+    assert content[where : where + 4] == size
+    path.write_bytes(content[:where] + b"\xf0\xff\xff\xf0" + content[where + 4 :])
+    refused_without_memory(path)
 
 
 @pytest.mark.parametrize(
@@ -62,38 +144,40 @@ def test_what_numpy_saves_comes_back(tmp_path: Path) -> None:
         header("{'descr': '<f8', "),
         b"\x93NUMPY\x09\x00" + bytes(80),
         saved(np.array([{}], dtype=object)),
+        claim("(2,)", descr="'<U1'")[:-8] + b"\xff" * 8,
         b"",
         b"\x80\x04.",
     ],
-    ids=range(14),
+    ids=range(15),
 )
 def test_members_that_claim_something_else_are_refused(tmp_path: Path, member: bytes) -> None:
-    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
-        archive.writestr("a.npy", member)
+    forge(tmp_path / "a.npz", member)
+    refused_without_memory(tmp_path / "a.npz")
+
+
+def refused_without_memory(path: Path) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match=r"a\.npz: not an npz file of this project"):
-            read_npz(tmp_path / "a.npz")
+            read_npz(path)
         assert tracemalloc.get_traced_memory()[1] < 5e6
     finally:
         tracemalloc.stop()
 
 
 def compressed(path: Path) -> None:
-    np.savez_compressed(path, a=np.zeros(3_000_000, dtype=np.uint8))
+    forge(path, saved(np.zeros(3_000_000, dtype=np.uint8)), compression=zipfile.ZIP_DEFLATED)
 
 
 def compressed_in_vain(path: Path) -> None:
     """No member claims more than the file has: noise does not shrink."""
     noise = np.random.default_rng(0).integers(0, 256, 4096, dtype=np.uint8)
-    np.savez_compressed(path, a=noise)
+    forge(path, saved(noise), compression=zipfile.ZIP_DEFLATED)
 
 
 def twice(path: Path) -> None:
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("a.npy", saved(np.zeros(1)))
-        with pytest.warns(UserWarning, match="Duplicate"):
-            archive.writestr("a.npy", saved(np.ones(1)))
+    with pytest.warns(UserWarning, match="Duplicate"):
+        forge(path, saved(np.zeros(1)), saved(np.ones(1)))
 
 
 def bare(path: Path) -> None:
@@ -101,7 +185,7 @@ def bare(path: Path) -> None:
 
 
 def flipped(path: Path) -> None:
-    np.savez(path, a=np.zeros(100))
+    write_npz(path, {"a": np.zeros(100)})
     content = bytearray(path.read_bytes())
     content[400] ^= 1
     path.write_bytes(content)
@@ -109,9 +193,14 @@ def flipped(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [compressed, compressed_in_vain, twice, bare, flipped, Path.mkdir, lambda path: None],
+    [compressed, compressed_in_vain, twice, bare, flipped, Path.mkdir],
 )
 def test_files_of_another_kind_are_refused(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "a.npz")
-    with pytest.raises(InputError, match=r"a\.npz"):
+    with pytest.raises(InputError, match=r"a\.npz: not an npz file of this project"):
+        read_npz(tmp_path / "a.npz")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"a\.npz: no such file"):
         read_npz(tmp_path / "a.npz")

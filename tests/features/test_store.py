@@ -439,6 +439,11 @@ def test_bad_labels_classes_and_ids(tmp_path, content):
     refused("1 of 4 classes have no training sample: dog", class_names=["ant", "bee", "cat", "dog"])
     refused("not unique", class_names=["ant", "bee", "bee"])
     refused("'same' occurs 12 times", ids=["same"] * 12)
+    others = content["ids"][1:]
+    for name in ("half a letter \udcff", "a zero\0 byte"):
+        refused("class name 'half|class name 'a zero", class_names=["ant", "bee", name])
+        refused("the id b'.*' of row 0 is no UTF-8 text", ids=[name, *others])
+    refused("of row 0 is no UTF-8 text", ids=[b"\xff", *others])
     refused("split is 'val'", meta=content["meta"] | {"split": "val"})
     refused("unknown \\['shape'\\]", meta=content["meta"] | {"shape": 1})
     refused(

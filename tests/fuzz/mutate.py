@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
@@ -155,7 +156,8 @@ def write_params(folder: Path) -> list[str]:
     for name in ("config", "workflow/schemas"):
         shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
     shutil.copy(ROOT / "params.yaml", folder)
-    return ["params.yaml", "config/methods.yaml", "config/suites/bundled.yaml"]
+    suites = [f"config/suites/{name}.yaml" for name in ("bundled", "returning")]
+    return ["params.yaml", "config/methods.yaml", *suites]
 
 
 def read_params(folder: Path) -> object:
@@ -419,6 +421,86 @@ def read_model(folder: Path) -> object:
     return evaluate(Model.load(folder / "model.npz"), [folder / "train.h5"])
 
 
+def unpacked(path: Path) -> list[str]:
+    """Put the members of an npz file beside it, texts as texts, and return their names: a forger's work."""
+    place = path.with_suffix("")
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(place)
+    (place / "seal.npy").unlink()
+    for file in [*place.rglob("*.npy")]:
+        if (array := np.load(file)).dtype.kind == "U":
+            file.with_suffix(".txt").write_text(str(array), encoding="utf-8")
+            file.unlink()
+    members = sorted(file for file in place.rglob("*") if file.is_file())
+    return [file.relative_to(path.parent).as_posix() for file in members]
+
+
+def packed(path: Path) -> Path:
+    """Make an npz file of damaged members, with checksums and a seal that fit."""
+    place = path.with_suffix("")
+
+    def member(text: str) -> bytes:
+        stream = io.BytesIO()
+        np.save(stream, text)
+        return stream.getvalue()
+
+    members = {}
+    for file in sorted(place.rglob("*.*")):
+        if file.is_file():
+            content = file.read_bytes()
+            text = member(content.decode(errors="replace")) if file.suffix == ".txt" else content
+            members[file.relative_to(place).with_suffix("").as_posix()] = text
+    seals = {name: hashlib.sha256(content).hexdigest() for name, content in members.items()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in (members | {"seal": member(json.dumps(seals))}).items():
+            archive.writestr(f"{name}.npy", content)
+    return path
+
+
+def write_forged_model(folder: Path) -> list[str]:
+    write_model(folder)
+    return unpacked(folder / "model.npz")
+
+
+def read_forged_model(folder: Path) -> object:
+    packed(folder / "model.npz")
+    return read_model(folder)
+
+
+def write_forged_sums(folder: Path) -> list[str]:
+    write_sums(folder)
+    return unpacked(folder / "sums.npz")
+
+
+def read_forged_sums(folder: Path) -> object:
+    packed(folder / "sums.npz")
+    return read_sums(folder)
+
+
+def train(checkpoint: Path) -> object:
+    """Train a small network on images, or go on from what is finished."""
+    from trained.toys import PREPROCESSING, SESSIONS, convolutional, images
+
+    from sparcl.trained.images import View
+    from sparcl.trained.run import run
+    from sparcl.trained.setup import Setup
+
+    setup = Setup(convolutional(), images(2, 1), View(PREPROCESSING))
+    hyper = {"epochs": 1, "batch": 6, "memory": 6}
+    return run(setup, images(1, 2), SESSIONS[:2], "icarl", hyper, checkpoint)
+
+
+def write_checkpoint(folder: Path) -> list[str]:
+    path = folder / "checkpoint.npz"
+    with mock.patch.object(Path, "unlink"):  # what a finished run does with it
+        train(path)
+    return unpacked(path)
+
+
+def read_checkpoint(folder: Path) -> object:
+    return train(packed(folder / "checkpoint.npz"))
+
+
 # --- pickles, images by content, downloads --------------------------------------------------------
 
 
@@ -538,6 +620,8 @@ def write_arrays(folder: Path) -> list[str]:
     features = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
     labels = np.arange(6) % 3
     np.save(folder / "X.npy", features)
+    np.save(folder / "labels.npy", np.array(["ant", "bee", "é"])[labels])
+    np.save(folder / "ids.npy", np.array([f"ä{i}".encode() for i in range(6)]))
     np.savez(folder / "X.npz", features=features, labels=labels)
     np.savez_compressed(folder / "packed.npz", features=features, labels=labels)
     torch.save({"features": torch.tensor(features), "other": torch.zeros(1)}, folder / "X.pt")
@@ -549,9 +633,13 @@ def write_arrays(folder: Path) -> list[str]:
 
 
 def read_arrays(folder: Path) -> object:
+    from sparcl.app import importing
     from sparcl.extraction import arrays
 
-    paths = sorted(path for path in folder.glob("*.*") if path.suffix in arrays.READERS)
+    samples = importing.load(*(folder / name for name in ("X.npy", "labels.npy", "ids.npy")))
+    shutil.rmtree(folder / "out", ignore_errors=True)
+    importing.write(folder / "out/mine/net", *importing.cut(samples, 0.5))
+    paths = sorted(path for path in folder.glob("X.*") if path.suffix in arrays.READERS)
     return [list(arrays.stream(path, float32=True).blocks()) for path in paths]
 
 
@@ -626,6 +714,9 @@ TARGETS = {
     "summaries": Target(write_summaries, read_summaries),
     "orders": Target(write_orders, read_orders),
     "model": Target(write_model, read_model),
+    "forged model": Target(write_forged_model, read_forged_model),
+    "forged sums": Target(write_forged_sums, read_forged_sums),
+    "checkpoint": Target(write_checkpoint, read_checkpoint),
     "pickle": Target(write_pickle, read_pickle),
     "formats": Target(write_formats, read_formats),
     "download": Target(write_answer, read_answer),

@@ -22,6 +22,7 @@ from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.parts.catalogue import PARTS
 from sparcl.parts.heads.ridge import MANY
+from sparcl.parts.solutions import Solutions
 from sparcl.protocol import experiment, stream
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -110,7 +111,8 @@ def test_a_state_goes_from_one_device_to_the_other(
     first = fitted("sparcl", hyper, stream[:2], "torch-cpu")
     first.save(tmp_path / "model.npz")
     here = Composed.load(tmp_path / "model.npz")
-    assert {type(A) for node in nodes(here) for A in getattr(node, "solutions", [])} == {np.ndarray}
+    solved = [node for node in nodes(here) if isinstance(node, Solutions)]
+    assert {type(W) for solutions in solved for W in solutions.weights} == {np.ndarray}
     there = Composed.load(tmp_path / "model.npz")
     there.move(backend.named("torch-cpu"))
     for learner in (first, here, there):
@@ -185,7 +187,7 @@ def test_many_ridges_in_float32_are_refined_each(stream: list[Session]) -> None:
     ours = fitted("acil", {"ridge": ridges, "dtype": "float32"}, stream, "torch-cpu")
     wide = fitted("acil", {"ridge": ridges}, stream, "cpu")
     assert 0 < ours.report()["residual"] <= 1.2e-7
-    for found, expected in zip(ours.solutions, wide.solutions, strict=True):
+    for found, expected in zip(ours.solutions.weights, wide.solutions.weights, strict=True):
         np.testing.assert_allclose(found.numpy(), expected, atol=1e-4 * np.abs(expected).max())
 
 

@@ -141,7 +141,7 @@ def factor_solutions(sweep, monkeypatch: pytest.MonkeyPatch, factor: float) -> N
 
     def wrong(learner, *arguments) -> None:
         learned(learner, *arguments)
-        learner.solutions = [factor * W for W in learner.solutions]
+        learner.solutions.weights = [factor * W for W in learner.solutions.weights]
 
     monkeypatch.setattr(sweep.sweep, "learn_sums", wrong)
 
@@ -217,10 +217,8 @@ def test_an_exponent_of_the_upper_part_only(scaling) -> None:
 
 
 def test_wrong_sums_stop_the_scaling(scaling, monkeypatch: pytest.MonkeyPatch) -> None:
-    added = scaling.linalg.Gram.add
-    monkeypatch.setattr(
-        scaling.linalg.Gram, "add", lambda self, Phi: added(self, Phi * (1 + 1e-10))
-    )
+    added = scaling.Gram.add
+    monkeypatch.setattr(scaling.Gram, "add", lambda self, Phi: added(self, Phi * (1 + 1e-10)))
     with pytest.raises(SystemExit, match="R of blocks and of one pass differ"):
         scaling.point(scaling.QUANTITIES[0], 100, scaling.SMALL)
 

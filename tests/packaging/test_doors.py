@@ -26,6 +26,7 @@ OF = {
     "subprocess": {"run", "Popen"},
     "os": {"open", "getenv"},
 }
+NPZ = "npz: models, sums, classifiers, checkpoints of trained methods"
 DOORS = {
     "archive": {
         "sparcl/extraction/storage/archive.py:TarStorage.__init__",
@@ -36,10 +37,9 @@ DOORS = {
     "pickle": {
         "sparcl/extraction/readers/cifar.py:load_pickle",
         "sparcl/extraction/checkpoints.py:_read_torch",
-        "sparcl/trained/run.py:_Resumable._resume",
     },
     "HDF5": {"sparcl/features/hdf5.py:opened", "sparcl/features/hdf5.py:write"},
-    "npz": {"sparcl/base/npz.py:_opened"},
+    NPZ: {"sparcl/base/npz.py:_opened", "sparcl/base/npz.py:write_npz"},
     "weights and arrays of other tools": {
         "sparcl/app/importing.py:_sha256",
         "sparcl/extraction/arrays.py:_npy",

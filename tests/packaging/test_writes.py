@@ -16,6 +16,7 @@ METHODS = {"write_text", "write_bytes", "savefig", "tofile", "to_parquet", "hard
 # These write by other means.
 ALONE = {
     "sparcl/base/files.py:replacing",
+    "sparcl/base/npz.py:_write",  # a member of an archive, which is renamed
     "sparcl/base/locks.py:_locked_file",  # holds nothing, or the chunks of a work file, each with its hash
     "sparcl/app/commands/export.py:run",  # a folder, renamed
     "sparcl/app/importing.py:write",  # a folder, renamed
@@ -34,7 +35,7 @@ def writes(call: ast.Call) -> bool:
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
         if function.value.id in WRITES:
             return name in WRITES[function.value.id]
-    if name == "open":
+    if name in ("open", "ZipFile"):
         modes = [*call.args, *(word.value for word in call.keywords)]
         texts = [
             n.value for m in modes for n in ast.walk(m) if isinstance(n, ast.Constant) and n.value

@@ -59,7 +59,7 @@ def test_the_spread_of_scores_follows_from_sums() -> None:
     apart = z[:, :, None] - z[:, None]
     c = z.shape[1]
     naive = np.sqrt((apart**2).sum() / (len(z) * c * (c - 1)))
-    W, b = learner.solutions[0], learner.biases[0]
+    W, b = learner.solutions.weights[0], learner.solutions.biases[0]
     assert score_spread(learner.total, W, b) == pytest.approx(naive)
     assert score_spread(learner.total, W + 3.0, b - 7.0) == pytest.approx(naive)
 
@@ -76,7 +76,10 @@ def test_frozen_columns_are_those_of_their_first_session(head: str) -> None:
             assert np.array_equal(learner.weights[:, : W.shape[1]], W)
             assert np.array_equal(learner.weights[:, W.shape[1] :], free.weights[:, W.shape[1] :])
             if b is not None:
-                assert np.array_equal(learner.biases[0][: len(b)], b)
-        kept = learner.weights.copy(), learner.biases[0].copy() if learner.biases else None
+                assert np.array_equal(learner.solutions.biases[0][: len(b)], b)
+        kept = (
+            learner.weights.copy(),
+            learner.solutions.biases[0].copy() if learner.solutions.biases else None,
+        )
     again = type(learner).from_state(learner.state())
     assert np.array_equal(again.weights, learner.weights)

@@ -108,7 +108,7 @@ def test_rule_predicts_accuracy_with_the_bias(stream: list[Session]) -> None:
         wide = np.hstack([rows, np.ones((len(rows), 1))])  # the bias as the weight of a constant
         expected.append(-predicted_accuracy(np.vstack([W, b]), wide, y))
     assert learner.report()["validation_losses"] == pytest.approx(expected, abs=1e-9)
-    assert learner.points[0][2] == grid[int(np.argmin(expected))]
+    assert learner.solutions.points[0][2] == grid[int(np.argmin(expected))]
     assert len(set(np.round(expected, 6))) == 3
 
 

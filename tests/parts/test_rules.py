@@ -146,7 +146,9 @@ def test_what_is_fitted_for_validation_never_sees_a_held_out_row(
             other[validation] = Phi[np.roll(validation, 3)]
         honest.fit_session(Phi, y)
         spoiled.fit_session(other, y)
-        pairs = zip(honest.rule.fitted.solutions, spoiled.rule.fitted.solutions, strict=True)
+        pairs = zip(
+            honest.rule.fitted.solutions.weights, spoiled.rule.fitted.solutions.weights, strict=True
+        )
         assert all(np.array_equal(W, other) for W, other in pairs)
         assert honest.report()["validation_losses"] != spoiled.report()["validation_losses"]
         assert not np.array_equal(honest.weights, spoiled.weights)
@@ -190,7 +192,7 @@ def test_a_class_whose_rows_are_all_held_out(name: str, rule: str) -> None:
     assert np.isfinite(learner.logits(sessions[0][0])).all()
     assert learner.report()["ridge"] in RIDGES
     if rule == "all":
-        assert all(W.shape[1] == 15 for W in learner.rule.fitted.solutions)
+        assert all(W.shape[1] == 15 for W in learner.rule.fitted.solutions.weights)
 
 
 @pytest.mark.parametrize("rule", ["newest", "all"])

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,12 @@ def project(tmp_path: Path) -> Path:
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copy(ROOT / "params.yaml", tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def of_none(loaded: Settings, schemas: Registry) -> list[str]:
+    """Return what the schemas say of settings that are complete already, and of no change."""
+    return [*faults(loaded, schemas)]
 
 
 def closed(schema: Any, path: str = "") -> Iterator[tuple[str, bool]]:
@@ -103,14 +110,15 @@ def test_a_misspelt_key_is_refused_with_its_file_and_place(project: Path, file: 
         ("tables/main/underline", ["ACIL"]),
     ],
 )
-def test_values_out_of_range(config: Settings, schemas: Registry, path: str, value: object) -> None:
+def test_values_out_of_range(
+    config: Settings, schemas: Registry, of_none: list[str], path: str, value: object
+) -> None:
     *above, key = path.split("/")
     changed: Any = config
     for name in above:
         changed = changed[name]
-    before = [*faults(config, schemas)]
     changed[key] = value
-    found = [fault for fault in faults(config, schemas) if fault not in before]
+    found = [fault for fault in faults(config, schemas) if fault not in of_none]
     assert len(found) == 1 and key in found[0]
 
 
@@ -136,16 +144,15 @@ INDEX = "1.0\n--extra-index-url https://doi.org/simple"
     }.items(),
 )  # fmt: skip
 def test_what_becomes_a_path_or_a_command_has_one_form(
-    config: Settings, schemas: Registry, place: str, values: list[str]
+    config: Settings, schemas: Registry, of_none: list[str], place: str, values: list[str]
 ) -> None:
     *above, key = [int(name) if name.isdigit() else name for name in place.split("/")]
     changed: Any = config
     for name in above:
         changed = changed[name]
-    before = [*faults(config, schemas)]
     for value in values:
         changed[key] = value
-        found = [fault for fault in faults(config, schemas) if fault not in before]
+        found = [fault for fault in faults(config, schemas) if fault not in of_none]
         assert len(found) == 1 and repr(value) in found[0], value
 
 
@@ -160,29 +167,31 @@ SHOWN = [
 ]
 
 
-@pytest.mark.parametrize("place", SHOWN)
+MARKUP = (
+    "</script><script>x()</script>",
+    ":raw-html:`x`",
+    "x\n\n.. raw:: html\n\n   x",
+    "javascript:x()",
+)
+
+
+# every text at one place, and at every place one text
 @pytest.mark.parametrize(
-    "text",
-    [
-        "</script><script>x()</script>",
-        ":raw-html:`x`",
-        "x\n\n.. raw:: html\n\n   x",
-        "javascript:x()",
-    ],
+    ("place", "text"),
+    [*((SHOWN[0], text) for text in MARKUP), *zip(SHOWN[1:], cycle(MARKUP))],
 )
 def test_text_of_a_page_is_one_line_without_markup(
-    config: Settings, schemas: Registry, place: str, text: str
+    config: Settings, schemas: Registry, of_none: list[str], place: str, text: str
 ) -> None:
     """Snakemake writes labels and captions into report.html without escaping them."""
     *above, key = [int(name) if name.isdigit() else name for name in place.split("/")]
     changed: Any = config
     for name in above:
         changed = changed[name]
-    before = [*faults(config, schemas)]
     titles = {text: ["ncm"]}
     mappings = {"groups": titles, "quoted": titles, "quoted_as": {"ncm": text}}
     changed[key] = (mappings | {"columns": {"toy/runs": text}}).get(str(key), text)
-    found = [fault for fault in faults(config, schemas) if fault not in before]
+    found = [fault for fault in faults(config, schemas) if fault not in of_none]
     assert len(found) == 1 and f"{text!r} is not one line of plain text" in found[0]
 
 
@@ -262,6 +271,38 @@ def test_a_tag_is_refused(tmp_path: Path, tag: str) -> None:
     path = tmp_path / "params.yaml"
     path.write_text(f"suite: !!{tag}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"params\.yaml: this is not YAML: .*could not determine"):
+        read_yaml(path)
+
+
+@pytest.mark.parametrize("number", [".nan", ".inf", "-.inf"])
+@pytest.mark.parametrize(
+    ("file", "old", "new", "key"),
+    [
+        ("params.yaml", "overlap: 0.5", "overlap: {}", "spectrum.recommend.overlap"),
+        ("config/methods.yaml", "tau: 0.95, ", "tau: {}, ", "hyper.tau"),
+        (
+            "config/suites/returning.yaml",
+            "returning: [0.5, 1]",
+            "returning: [{}]",
+            r"streams\.1\.returning\.0",
+        ),
+    ],
+)
+def test_what_is_no_number_is_refused(
+    project: Path, file: str, old: str, new: str, key: str, number: str
+) -> None:
+    text = (project / file).read_text(encoding="utf-8")
+    assert old in text
+    (project / file).write_text(text.replace(old, new.format(number), 1), encoding="utf-8")
+    with pytest.raises(ConfigError, match=rf"{file}: .*{key}.*(nan|inf)"):
+        load(project)
+
+
+@pytest.mark.parametrize("text", ["a: 1\nb: {c: [0.5], c: [1]}\n", "a: 1\nb: 2\na: 3\n"])
+def test_a_key_that_is_there_twice_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"the key '[ac]' is there twice in .*line [23]"):
         read_yaml(path)
 
 

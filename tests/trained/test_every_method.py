@@ -13,6 +13,7 @@ import torch
 from trained.toys import SESSIONS, convolutional, transformer
 
 from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.npz import read_npz, write_npz
 from sparcl.trained import methods
 from sparcl.trained.images import Images
 from sparcl.trained.learner import Trained
@@ -44,6 +45,7 @@ CONVOLUTIONAL = sorted(set(FAST) - NEEDS_TOKENS)
 MEASURED = ("seconds", "peak_bytes")
 
 Make = Callable[..., Setup]
+State = dict[str, Any]
 
 
 def counts(record: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +70,7 @@ def test_a_killed_run_goes_on_to_the_same_record(
     made = setup(augmentation="resized-crop")
     before = [tensor.clone() for tensor in made.network.state_dict().values()]
     whole = run(made, test_images, SESSIONS, name, FAST[name])
-    path, fit = tmp_path / "checkpoint.pt", Trained.fit_session
+    path, fit = tmp_path / "checkpoint.npz", Trained.fit_session
 
     def killed(learner: Trained, rows: np.ndarray) -> None:
         if learner.number == 2:
@@ -215,13 +217,105 @@ def test_a_record_is_that_of_other_methods_and_more(setup: Make, test_images: Im
 def test_a_run_refuses_the_checkpoint_of_another(
     setup: Make, test_images: Images, tmp_path: Path
 ) -> None:
-    path = tmp_path / "checkpoint.pt"
-    torch.save({"fingerprint": "another"}, path)
+    path = tmp_path / "checkpoint.npz"
+    write_npz(path, {"done": json.dumps({"fingerprint": "another"})})
     with pytest.raises(InputError, match=re.escape(str(path)) + ".*another run"):
         run(setup(), test_images, SESSIONS, "finetune", FAST["finetune"], path)
     path.write_bytes(b"half a fi")
     with pytest.raises(InputError, match=re.escape(str(path)) + ".*Delete it"):
         run(setup(), test_images, SESSIONS, "finetune", FAST["finetune"], path)
+
+
+def head_of_another_size(content: State) -> State:
+    return content | {"tensors/head.0.weight": content["tensors/head.0.weight"][:1]}
+
+
+def head_missing(content: State) -> State:
+    return {key: array for key, array in content.items() if "head" not in key}
+
+
+def changed(text: np.ndarray, change: Callable[[dict[str, Any]], object]) -> str:
+    said = json.loads(str(text))
+    change(said)
+    return json.dumps(said)
+
+
+def sessions_of_others(content: State) -> State:
+    return content | {"learner": changed(content["learner"], lambda s: s["sizes"].append(10**9))}
+
+
+def classes_of_others(content: State) -> State:
+    return content | {"learner": changed(content["learner"], lambda s: s["classes"].reverse())}
+
+
+def another_method(content: State) -> State:
+    return content | {"learner": changed(content["learner"], lambda s: s.update(method="joint"))}
+
+
+def reports_of_nothing(content: State) -> State:
+    return content | {"done": changed(content["done"], lambda s: s["reports"].clear())}
+
+
+def reports_of_others(content: State) -> State:
+    return content | {"done": changed(content["done"], lambda s: s["reports"][0].pop("exemplars"))}
+
+
+def seconds_that_are_no_numbers(content: State) -> State:
+    return content | {"done": changed(content["done"], lambda s: s.update(seconds=["1"]))}
+
+
+def scores_that_are_no_numbers(content: State) -> State:
+    return content | {"scores/0": np.full_like(content["scores/0"], np.nan)}
+
+
+def scores_of_others(content: State) -> State:
+    return content | {"scores/0": content["scores/0"][:, :1]}
+
+
+def scores_missing(content: State) -> State:
+    return {key: array for key, array in content.items() if key != "scores/0"}
+
+
+def nothing_said(content: State) -> State:
+    return content | {"learner": "[" * 100_000}
+
+
+def test_a_checkpoint_that_was_changed_is_refused(
+    setup: Make, test_images: Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, made, fit = tmp_path / "checkpoint.npz", setup(), Trained.fit_session
+
+    def go() -> None:
+        run(made, test_images, SESSIONS, "finetune", FAST["finetune"], path)
+
+    def killed(learner: Trained, rows: np.ndarray) -> None:
+        if learner.number == 1:
+            raise KeyboardInterrupt
+        fit(learner, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trained, "fit_session", killed)
+        with pytest.raises(KeyboardInterrupt):
+            go()
+    kept = read_npz(path)
+    with np.load(path) as file:
+        packed = dict(file)
+    for name in ("tensors/head.0.weight", "scores/0"):
+        array = packed[name].copy()
+        array.flat[0] += 1
+        np.savez(path, **packed | {name: array})
+        with pytest.raises(InputError, match=f"{re.escape(str(path))}.*{name}.*seal.*Delete it"):
+            go()
+    for change in (
+        *(head_of_another_size, head_missing, sessions_of_others, classes_of_others),
+        *(another_method, reports_of_nothing, reports_of_others, seconds_that_are_no_numbers),
+        *(scores_of_others, scores_that_are_no_numbers, scores_missing, nothing_said),
+    ):
+        write_npz(path, change(kept))  # behind a seal that fits
+        with pytest.raises(InputError, match=re.escape(str(path)) + ".*Delete it"):
+            go()
+    write_npz(path, kept)
+    go()
 
 
 def test_unknown_settings_are_refused_by_name(setup: Make) -> None:

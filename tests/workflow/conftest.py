@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from copies import (
@@ -16,10 +17,11 @@ from copies import (
     command,
     copy_project,
     duplicate,
+    edit_params,
     environment,
     snakemake,
 )
-from tiny_suite import tiny_bare, tiny_repository
+from tiny_suite import RUNS, tiny_bare, tiny_repository
 
 from sparcl.base.files import read_json, write_json
 
@@ -60,11 +62,30 @@ def clone(pristine: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def one_order(once: Builder, pristine: Path) -> Path:
+    """Return a copy whose suites have one class order each: every rule and input, in a fraction of the jobs."""
+
+    def shorten(settings: dict[str, Any]) -> None:
+        for suite in settings["suites"].values():
+            del suite["pairs"][1:]
+
+    return once("one-order", lambda folder: edit_params(duplicate(pristine, folder), shorten))
+
+
+def toy_to_run(pristine: Path, folder: Path) -> Path:
+    """Return a copy whose suite `toy` takes 384 features in place of 1,280: a solve of a thirtieth."""
+    suite = duplicate(pristine, folder) / "config/suites/toy.yaml"
+    text = suite.read_text(encoding="utf-8")
+    suite.write_text(text.replace("efficientnet-lite0", "vit-s14-focus"), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def toy(once: Builder, pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return this worker's copy of a run of the suite `toy`; tests put back what they change."""
 
     def build(folder: Path) -> None:
-        run = snakemake(duplicate(pristine, folder), "--cores", "2", *TOY)
+        run = snakemake(toy_to_run(pristine, folder), "--cores", "2", *TOY)
         assert run.returncode == 0, run.stdout
 
     return duplicate(once("toy", build), tmp_path_factory.mktemp("toy") / "project")
@@ -95,7 +116,7 @@ def elsewhere(once: Builder, pristine: Path) -> Elsewhere:
     } | dict.fromkeys(threads, "2")
 
     def build(folder: Path) -> None:
-        place = duplicate(pristine, folder / "another place")
+        place = toy_to_run(pristine, folder / "another place")
         run = subprocess.Popen(
             command("--cores", "1", *TOY),
             cwd=place,
@@ -122,6 +143,18 @@ def elsewhere(once: Builder, pristine: Path) -> Elsewhere:
 def tiny(pristine: Path, tmp_path: Path) -> Path:
     """Return a copy with the suite `tiny`, which has not run."""
     return tiny_bare(pristine, tmp_path / "clone")
+
+
+@pytest.fixture(scope="session")
+def undisturbed(once: Builder, pristine: Path) -> Path:
+    """Return a copy in which the suite `tiny` has its run records."""
+
+    def build(folder: Path) -> None:
+        tiny_bare(pristine, folder)
+        run = snakemake(folder, *RUNS)
+        assert run.returncode == 0, run.stdout
+
+    return once("undisturbed", build)
 
 
 @pytest.fixture

@@ -128,10 +128,10 @@ def room(file: str) -> str:
     )
 
 
-def test_stages_name_the_rooms_that_their_jobs_use(pristine: Path) -> None:
+def test_stages_name_the_rooms_that_their_jobs_use(one_order: Path) -> None:
     """A new method, part or figure needs no line in dvc.yaml; a room that nothing uses has none."""
-    planned = planned_code(pristine, "all")
-    planned_recorded = set().union(*planned_code(pristine, "recorded").values())
+    planned = planned_code(one_order, "all")
+    planned_recorded = set().union(*planned_code(one_order, "recorded").values())
     for stage, used in (
         ("runs", planned[False]),
         ("paper", planned[True]),

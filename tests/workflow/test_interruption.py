@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -14,11 +14,13 @@ import pytest
 from copies import TOY, command, duplicate, environment, outputs, snakemake
 from own_data import add_own_data
 
+ALL_TOY = ("--cores", "2", *TOY)
 
-def start(folder: Path) -> subprocess.Popen[bytes]:
-    """Start the suite `toy` as the leader of its own group of processes."""
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """Start snakemake as the leader of its own group of processes."""
     return subprocess.Popen(
-        command("--cores", "2", *TOY),
+        command(*arguments),
         cwd=folder,
         env=environment(folder),
         stdout=subprocess.DEVNULL,
@@ -36,27 +38,49 @@ def wait_for(folder: Path, pattern: str, count: int, run: subprocess.Popen[bytes
         time.sleep(0.02)
 
 
-MOMENTS = [
-    ("results/selection/toy/**/*.json", 1, "driver"),
-    ("results/runs/toy/**/*.json", 3, "everything"),
-    ("paper/toy/summary/runs.csv", 1, "driver"),
-]
-
-
-def test_kill_9_again_and_again(toy: Path, clone: Path) -> None:
-    """Once with the jobs, twice the driver alone, whose jobs live on and go on writing."""
-    for pattern, count, victim in MOMENTS:
-        run = start(clone)
-        wait_for(clone, pattern, count, run)
+def kill(folder: Path, arguments: Sequence[str], moments: Sequence[tuple[str, int, str]]) -> None:
+    """Start again and again, and kill at each moment: everything, or the driver alone, whose jobs live on."""
+    for pattern, count, victim in moments:
+        run = start(folder, *arguments)
+        wait_for(folder, pattern, count, run)
         if victim == "driver":
             os.kill(run.pid, signal.SIGKILL)
         else:
             os.killpg(run.pid, signal.SIGKILL)
         assert run.wait() == -signal.SIGKILL
-    again = snakemake(clone, "--cores", "2", *TOY)
+
+
+def test_kill_9_while_records_are_written(undisturbed: Path, tiny: Path) -> None:
+    """The driver alone first: its jobs go on writing while the second run starts."""
+    moments = [
+        ("results/orders/tiny/tiny-a/*.json", 1, "driver"),
+        ("results/selection/tiny/**/*.json", 1, "everything"),
+    ]
+    records = [
+        f"results/runs/tiny/tiny-a/efficientnet-lite0/{method}/1993-0.json"
+        for method in ("ncm", "sparcl")
+    ]
+    arguments = ("--cores", "2", *records, "--config", "suite=tiny")
+    kill(tiny, arguments, moments)
+    again = snakemake(tiny, *arguments)
+    assert again.returncode == 0, again.stdout
+    found, expected = whole(tiny), outputs(undisturbed)
+    assert {record.removeprefix("results/") for record in records} < found.keys()
+    assert found == {name: expected[name] for name in found}
+
+
+@pytest.mark.slow
+def test_kill_9_again_and_again(toy: Path, clone: Path) -> None:
+    moments = [
+        ("results/selection/toy/**/*.json", 1, "driver"),
+        ("results/runs/toy/**/*.json", 3, "everything"),
+        ("paper/toy/summary/runs.csv", 1, "driver"),
+    ]
+    kill(clone, ALL_TOY, moments)
+    again = snakemake(clone, *ALL_TOY)
     assert again.returncode == 0, again.stdout
     assert whole(clone) == outputs(toy)
-    assert "Nothing to be done" in snakemake(clone, "--cores", "2", *TOY).stdout
+    assert "Nothing to be done" in snakemake(clone, *ALL_TOY).stdout
 
 
 @pytest.fixture(scope="session")
@@ -73,6 +97,7 @@ def images_to_figures(once: Callable, pristine: Path) -> Path:
 
 
 OWN = ("all", "--config", "suite=my-suite")
+KILLS = 20
 SECONDS = 20.0  # a run from images to figures takes about as long
 
 
@@ -87,16 +112,16 @@ def kill_driver(run: subprocess.Popen[str]) -> None:
             continue
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_kill_9_at_random_moments_of_make_results(
-    images_to_figures: Path, tmp_path: Path, start_make: Callable, kills: int
+    images_to_figures: Path, tmp_path: Path, start_make: Callable
 ) -> None:
     """Of extraction, runs, summary and figures; every other time the driver alone, whose jobs live on."""
     expected = outputs(images_to_figures / "after")
     folder = duplicate(images_to_figures / "before", tmp_path / "clone")
-    moments = random.Random(kills)
+    moments = random.Random(0)
     done = 0
-    while done < kills:
+    while done < KILLS:
         run = start_make(folder, "results", "SUITE=my-suite")
         try:
             said, _ = run.communicate(timeout=moments.uniform(0.5, SECONDS))

@@ -8,31 +8,37 @@ from typing import Any
 import pytest
 from copies import ROOT, edit_params, planned, snakemake
 
-from sparcl.pipeline import plan
+from sparcl.pipeline import configuration, plan
 
 
 @pytest.fixture(scope="module")
-def everything(pristine: Path, loaded: dict[str, Any], tmp_path_factory: Any) -> str:
+def short(one_order: Path) -> dict[str, Any]:
+    """Return all settings, with one class order a suite."""
+    return configuration.load(one_order)
+
+
+@pytest.fixture(scope="module")
+def everything(one_order: Path, short: dict[str, Any]) -> str:
     """Return one plan of the records, tables and figures of all suites."""
     targets = [
         path
-        for suite in loaded["suites"]
-        for path in (*plan.run_records(loaded, suite), *plan.paper_files(loaded, suite))
+        for suite in short["suites"]
+        for path in (*plan.run_records(short, suite), *plan.paper_files(short, suite))
     ]
-    said = snakemake(pristine, "--dry-run", "--cores", "1", *targets)
+    said = snakemake(one_order, "--dry-run", "--cores", "1", *targets)
     assert said.returncode == 0, said.stdout[-3000:]
     return said.stdout
 
 
 def test_every_input_of_every_suite_has_a_rule_or_is_in_git(
-    everything: str, loaded: dict[str, Any]
+    everything: str, short: dict[str, Any]
 ) -> None:
     """The copy holds what git holds and nothing else: an input without a rule would stop the plan."""
     jobs = dict(re.findall(r"^(\w+) +(\d+)$", everything, flags=re.MULTILINE))
-    records = [path for suite in loaded["suites"] for path in plan.run_records(loaded, suite)]
-    assert int(jobs["run_method"]) == len(set(records)) > 1000
-    ruined = plan.stressed_suites(loaded)
-    assert int(jobs["summarise_runs"]) == len(loaded["suites"]) - len(ruined)
+    records = [path for suite in short["suites"] for path in plan.run_records(short, suite)]
+    assert int(jobs["run_method"]) == len(set(records)) > 200
+    ruined = plan.stressed_suites(short)
+    assert int(jobs["summarise_runs"]) == len(short["suites"]) - len(ruined)
     assert int(jobs["summarise_stressed"]) == len(ruined) > 0
 
 
@@ -58,9 +64,9 @@ def test_only_ablations_read_other_suites(loaded: dict[str, Any]) -> None:
     assert reading == {"hard", "long", "sweep"} <= set(plan.of_group(loaded, "ablations"))
 
 
-def test_times_are_read_as_they_are(pristine: Path) -> None:
+def test_times_are_read_as_they_are(one_order: Path) -> None:
     """However young the features are, a table of times measures nothing; nor does the figure of the claims."""
-    made = planned(pristine, "paper/bundled/tables/tau-post.tex", "paper/claims/claims.pdf")
+    made = planned(one_order, "paper/bundled/tables/tau-post.tex", "paper/claims/claims.pdf")
     assert {"write_table", "draw_claims", "judge_claims"} <= set(made)
     assert not {"time_methods", "measure_memory", "draw_figure"} & set(made)
 

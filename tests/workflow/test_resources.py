@@ -2,16 +2,16 @@
 
 import os
 import resource
+import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from copies import command, edit_params, environment, leftovers, outputs, snakemake
-from tiny_suite import tiny_bare
+from copies import command, duplicate, edit_params, environment, leftovers, outputs, snakemake
+from tiny_suite import RUNS
 
-RUNS = ("--cores", "2", "runs", "--config", "suite=tiny")
 MEBIBYTE = 2**20
 
 
@@ -80,71 +80,67 @@ def finishes(folder: Path, reference: Path) -> None:
     assert {n: c for n, c in outputs(folder).items() if n.startswith("results/")} == expected
 
 
-@pytest.fixture(scope="session")
-def undisturbed(once: Callable, pristine: Path) -> Path:
-    """Return a copy in which the suite `tiny` has its run records."""
-
-    def build(folder: Path) -> None:
-        tiny_bare(pristine, folder)
-        run = snakemake(folder, *RUNS)
-        assert run.returncode == 0, run.stdout
-
-    return once("undisturbed", build)
+@pytest.fixture
+def ready(undisturbed: Path, tmp_path: Path) -> Path:
+    """Return a copy in which nothing but the run records is missing."""
+    folder = duplicate(undisturbed, tmp_path / "ready")
+    shutil.rmtree(folder / "results/runs")
+    return folder
 
 
-def test_disk_full(tiny: Path, undisturbed: Path) -> None:
+def test_disk_full(ready: Path, undisturbed: Path) -> None:
     """Room for one or two records of four."""
-    runs = tiny / "results/runs"
+    runs = ready / "results/runs"
     with mounted(runs, "size=8k"):
-        run = snakemake(tiny, *RUNS)
-        whole = records(tiny)
+        run = snakemake(ready, *RUNS)
+        whole = records(ready)
         assert run.returncode != 0
         assert 0 < len(whole) < len(EVERY), run.stdout
         errors = said(run, "OutputError")
         assert len(errors) == len(EVERY) - len(whole), run.stdout
         for line in errors:
             assert "results/runs/tiny/" in line and "No space left" in line and "Make room" in line
-        assert leftovers(tiny) == []
+        assert leftovers(ready) == []
         subprocess.run(["mount", "-o", "remount,size=10m", str(runs)], check=True)
-        finishes(tiny, undisturbed)
+        finishes(ready, undisturbed)
 
 
-def test_a_limit_on_the_size_of_files(tiny: Path, undisturbed: Path) -> None:
+def test_a_limit_on_the_size_of_files(ready: Path, undisturbed: Path) -> None:
     """As `ulimit -f` sets it, in the jobs that write the records."""
     smallest = min(p.stat().st_size for p in (undisturbed / "results/runs").rglob("*.json"))
-    script = tiny / "workflow/scripts/run_method.py"
+    script = ready / "workflow/scripts/run_method.py"
     text = script.read_text(encoding="utf-8")
     limit = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({smallest - 1},) * 2)\n"
     script.write_text(f"{limit}{text}", encoding="utf-8")
     # an interpreter of its own: what it says goes through a pipe, which has no such limit
-    run = snakemake(tiny, *RUNS, OPENBLAS_NUM_THREADS="1")
+    run = snakemake(ready, *RUNS, OPENBLAS_NUM_THREADS="1")
     assert run.returncode != 0
-    assert records(tiny) == set()
+    assert records(ready) == set()
     errors = said(run, "OutputError")
     assert len(errors) == len(EVERY), run.stdout
     assert all("results/runs/tiny/" in line and "File too large" in line for line in errors)
-    assert leftovers(tiny) == []
+    assert leftovers(ready) == []
     script.write_text(text, encoding="utf-8")
-    finishes(tiny, undisturbed)
+    finishes(ready, undisturbed)
 
 
-def test_read_only_folder(tiny: Path, undisturbed: Path) -> None:
-    with read_only(tiny / "results/runs/tiny/tiny-a"):
-        run = snakemake(tiny, *RUNS)
+def test_read_only_folder(ready: Path, undisturbed: Path) -> None:
+    with read_only(ready / "results/runs/tiny/tiny-a"):
+        run = snakemake(ready, *RUNS)
     assert run.returncode != 0
     assert "results/runs/tiny/tiny-a" in run.stdout and "Read-only" in run.stdout, run.stdout
-    finishes(tiny, undisturbed)
+    finishes(ready, undisturbed)
 
 
-def test_a_file_where_a_folder_should_be(tiny: Path, undisturbed: Path) -> None:
-    place = tiny / "results/runs/tiny/tiny-a"
+def test_a_file_where_a_folder_should_be(ready: Path, undisturbed: Path) -> None:
+    place = ready / "results/runs/tiny/tiny-a"
     place.parent.mkdir(parents=True)
     place.write_text("in the way", encoding="utf-8")
-    run = snakemake(tiny, *RUNS)
+    run = snakemake(ready, *RUNS)
     assert run.returncode != 0
     assert "results/runs/tiny/tiny-a" in run.stdout
     place.unlink()
-    finishes(tiny, undisturbed)
+    finishes(ready, undisturbed)
 
 
 def test_out_of_memory_in_one_job(tiny: Path) -> None:

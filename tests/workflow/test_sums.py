@@ -1,4 +1,4 @@
-"""Runs that start from sums of shards: the bundled CUB-50 cache, cut in three, gives the table of one pass."""
+"""Runs that start from sums of shards: a bundled cache of CUB-50, cut in three, gives the table of one pass."""
 
 import json
 import re
@@ -11,9 +11,10 @@ from copies import duplicate, edit_params, snakemake
 from sparcl.app.cli import main
 from sparcl.features import layout, store
 
-CUB = "data/features/cub-50/efficientnet-lite0"
+NETWORK = "vit-s14-focus"
+CUB = f"data/features/cub-50/{NETWORK}"
 METHODS = ["acil-paper", "sparcl", "sparcl-paper"]  # fixed settings, and selected ones
-SUMS = "results/sums/cub-50/efficientnet-lite0/unit"
+SUMS = f"results/sums/cub-50/{NETWORK}/unit"
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def cub(clone: Path) -> Path:
 
     def change(params: dict[str, Any]) -> None:
         params["suites"]["toy"] |= {
-            **{"datasets": ["cub-50"], "methods": METHODS, "sessions": 10},
+            **{"datasets": ["cub-50"], "backbones": [NETWORK], "methods": METHODS, "sessions": 10},
             **{"pairs": [[1993, 0]], "traces": 0, "figures": []},
         }
 
@@ -72,7 +73,7 @@ def test_the_table_is_that_of_one_pass(cub: Path, tmp_path: Path) -> None:
         tables = [folder / f"paper/toy/tables/main.{kind}" for folder in (cub, sharded)]
         assert tables[0].read_bytes() == tables[1].read_bytes()
     for method in METHODS:
-        name = f"results/runs/toy/cub-50/efficientnet-lite0/{method}/1993-0.json"
+        name = f"results/runs/toy/cub-50/{NETWORK}/{method}/1993-0.json"
         one, other = (json.loads((folder / name).read_text()) for folder in (cub, sharded))
         assert one["correct"] == other["correct"] and one["last_hits"] == other["last_hits"]
         assert {key: one[key] for key in one if key.endswith("sha256")} == {
@@ -104,7 +105,8 @@ def test_sums_that_lack_a_shard_stop_the_run(cub: Path) -> None:
     shard = cub / CUB / "train.shards/2-of-3.h5"
     data = store.read(shard)
     meta = {key: data.meta[key] for key in layout.TEXT_KEYS + layout.JSON_KEYS if key in data.meta}
-    store.write(shard, data.features, data.labels[::-1], data.ids, data.class_names, meta)
+    others = {"blocks": data.blocks, "blocks_mean": data.blocks_mean}
+    store.write(shard, data.features, data.labels[::-1], data.ids, data.class_names, meta, **others)
     done = snakemake(cub, "--cores", "1", f"{SUMS}/classes.npz", "--config", "suite=toy")
     assert done.returncode != 0
     assert re.search(r"InputError: \S+train\.h5: its samples were summed, but with", done.stdout)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import logging
 import os
 import shutil
@@ -20,12 +21,13 @@ from sparcl.base.errors import DatasetError
 from sparcl.base.files import replacing
 from sparcl.base.locks import locked
 from sparcl.extraction.cache import cache_folder
-from sparcl.extraction.storage.protocol import EMPTY
+from sparcl.extraction.storage.protocol import EMPTY, odd, printed
 
 logger = logging.getLogger(__name__)
 
 COMPRESSED = (".tar.gz", ".tgz")
 BLOCK = 1 << 22
+LONGEST = 1 << 20  # bytes of a header
 
 
 def open_archive(
@@ -87,6 +89,16 @@ def _decompressed(path: Path, cache: str) -> Path:
     return target
 
 
+class _Headers(io.FileIO):
+    """An archive for :mod:`tarfile`, which reads headers alone, and would reserve any length that one claims."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read; TarError for more than a header is ever long."""
+        if size is None or not 0 <= size <= LONGEST:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        return super().read(size)
+
+
 class TarStorage:
     """Members below one folder of an uncompressed tar archive, read where they lie.
 
@@ -100,12 +112,11 @@ class TarStorage:
         self.skipped: dict[str, str] = {}
         self._members: dict[str, tuple[int, int, int]] = {}  # name: offset, size, mtime
         self._folders: set[str] = set()
-        size = archive.stat().st_size
         try:
-            with tarfile.open(archive, "r:") as tar:
+            with _Headers(archive) as file, tarfile.open(fileobj=file, mode="r:") as tar:
                 for member in tar:
-                    self._add(member, folder, size)
-        except (tarfile.TarError, ValueError, OverflowError) as error:
+                    self._add(member, folder)
+        except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
             raise DatasetError(
                 f"{archive}: not an uncompressed tar archive, or truncated ({error}). Fetch it again, or unpack "
                 f"it so that {folder}/ lies beside it."
@@ -118,7 +129,12 @@ class TarStorage:
         if hasattr(self, "_file"):
             os.close(self._file)
 
-    def _add(self, member: tarfile.TarInfo, folder: str, size: int) -> None:
+    def _add(self, member: tarfile.TarInfo, folder: str) -> None:
+        # That no member is longer than the archive, tarfile sees itself; a size below zero leads it back.
+        if member.size < 0:
+            raise DatasetError(
+                f"{self.archive}: member {member.name!r} has a size below zero; fetch it again."
+            )
         path = PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or not (member.isreg() or member.isdir()):
             raise DatasetError(
@@ -128,17 +144,15 @@ class TarStorage:
         if path.parts[:1] != (folder,):
             return
         name = PurePosixPath(*path.parts[1:]).as_posix()
+        if reason := odd(name):
+            self.skipped[printed(name)] = reason
+            return
         if member.isdir():
             self._folders.add(name)
             return
-        if (
-            member.sparse is not None
-            or name in self._members
-            or member.offset_data + member.size > size
-        ):
+        if member.sparse is not None or name in self._members:
             raise DatasetError(
-                f"{self.archive}: member {member.name!r} is sparse, occurs twice or is longer than the archive; "
-                "fetch it again."
+                f"{self.archive}: member {member.name!r} is sparse or occurs twice; fetch it again."
             )
         self._members[name] = (member.offset_data, member.size, int(member.mtime))
 

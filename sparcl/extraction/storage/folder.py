@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction.storage.protocol import EMPTY
+from sparcl.extraction.storage.protocol import EMPTY, odd, printed
 
 
 class FolderStorage:
@@ -34,7 +34,7 @@ class FolderStorage:
                 empty = False
                 name = f"{inside}/{entry.name}" if inside else entry.name
                 if reason := self._odd(entry, here):
-                    self.skipped[name.encode("utf-8", "backslashreplace").decode()] = reason
+                    self.skipped[printed(name)] = reason
                 elif entry.is_file():
                     yield name
                 elif len(above) != 1 or self._classes is None or entry.name in self._classes:
@@ -44,13 +44,10 @@ class FolderStorage:
 
     def _odd(self, entry: os.DirEntry[str], here: tuple[tuple[int, int], ...]) -> str:
         """Return why an entry cannot be used, or nothing."""
-        if "\n" in entry.name:
-            return "a line break in its name: rename it"
+        if reason := odd(entry.name):
+            return reason
         try:
-            entry.name.encode("utf-8")
             info = entry.stat() if entry.is_symlink() or entry.is_dir() else None
-        except UnicodeEncodeError:
-            return "the name is not UTF-8: rename it"
         except OSError as error:  # to nowhere, or in a circle
             return f"a link that leads nowhere ({error.strerror})"
         if info and entry.is_dir() and (info.st_dev, info.st_ino) in here:

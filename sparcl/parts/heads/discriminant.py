@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.backend import host
-from sparcl.algebra.linalg import Gram, product
+from sparcl.algebra.gram import Gram
+from sparcl.algebra.linalg import product
 from sparcl.algebra.scatter import NO_SPREAD, Scatter
 from sparcl.algebra.sums import Sums, squared_lengths
 from sparcl.base.checks import check_choice, check_flag
@@ -19,7 +20,8 @@ from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
-from sparcl.parts.heads.head import Head, Solution
+from sparcl.parts.heads.head import Head
+from sparcl.parts.solutions import Solution
 
 
 class Discriminant(Head):

@@ -9,8 +9,7 @@ from sparcl.algebra.sums import Sums
 from sparcl.base.state import Stateful
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
-
-Solution = tuple[Array, Array | None]  # weights W (D, c), and a bias b (c,) where the head has one
+from sparcl.parts.solutions import Solution
 
 
 class Head(Stateful):

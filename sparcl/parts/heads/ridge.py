@@ -7,12 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.backend import like
-from sparcl.algebra.linalg import descending_eigh, one_hot, product
+from sparcl.algebra.linalg import one_hot, product
 from sparcl.algebra.ridge import path
+from sparcl.algebra.spectra import descending_eigh
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.types import Array
-from sparcl.parts.heads.head import Head, Solution
+from sparcl.parts.heads.head import Head
+from sparcl.parts.solutions import Solution
 
 # From so many ridges on, one decomposition of R is quicker than a Cholesky factor for each: measured
 # with 100 classes and one thread, it pays from 21 to 24 ridges at d = 768 and 1,280.

@@ -7,13 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.backend import host
-from sparcl.algebra.linalg import Gram, product
+from sparcl.algebra.gram import Gram
+from sparcl.algebra.linalg import product
 from sparcl.algebra.paired import Paired
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_fraction
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.parts.heads.head import Head, Solution
+from sparcl.parts.heads.head import Head
+from sparcl.parts.solutions import Solution
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from sparcl.algebra.backend import like, of
-from sparcl.algebra.linalg import Gram
+from sparcl.algebra.gram import Gram
 from sparcl.algebra.partition import Rule, Spectrum
 from sparcl.base.checks import check_choice, check_fraction, check_int
 from sparcl.base.randomness import generator

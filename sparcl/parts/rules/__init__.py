@@ -8,7 +8,8 @@ from sparcl.parts.rules.all_sessions import AllSessions
 from sparcl.parts.rules.given import Given
 from sparcl.parts.rules.holdout import HoldOut
 from sparcl.parts.rules.newest import CrossValidated, Newest
-from sparcl.parts.rules.rule import Point, Rule
+from sparcl.parts.rules.rule import Rule
+from sparcl.parts.solutions import Point
 
 __all__ = [
     "NARROW",

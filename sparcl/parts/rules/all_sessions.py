@@ -1,7 +1,6 @@
 """Rules that look at all sessions so far, from sums of rows that were held out of each."""
 
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +14,8 @@ from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
 from sparcl.parts.rules.given import Given
 from sparcl.parts.rules.holdout import HoldOut
-from sparcl.parts.rules.rule import Fitting, Point, Rule, best, need_two
+from sparcl.parts.rules.rule import Fitting, Rule, best, need_two
+from sparcl.parts.solutions import Point
 
 LOSSES = ("squared_error", "accuracy")
 
@@ -73,9 +73,7 @@ class AllSessions(Rule):
             self.validation = learner.total.empty()
         self.fitted.learn(batch.take(slice(cut)), cut)
         batch.take(slice(cut, None)).add_to(self.validation)
-        biases = self.fitted.biases or repeat(None)
-        solved = zip(self.fitted.solutions, biases, strict=False)
-        self.losses = [self._loss(W, b) for W, b in solved]
+        self.losses = [self._loss(W, b) for W, b in self.fitted.solutions]
         chosen = best(self.points(learner.cores), self.losses, "loss on the rows held out")
         return [chosen._replace(i=0)]
 

@@ -14,7 +14,8 @@ from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
-from sparcl.parts.rules.rule import Fitting, Point, Rule, best
+from sparcl.parts.rules.rule import Fitting, Rule, best
+from sparcl.parts.solutions import Point
 
 
 @dataclass(eq=False)

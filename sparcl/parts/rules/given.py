@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from sparcl.parts.batch import Batch
-from sparcl.parts.rules.rule import Fitting, Point, Rule
+from sparcl.parts.rules.rule import Fitting, Rule
+from sparcl.parts.solutions import Point
 
 
 @dataclass(eq=False)
@@ -19,6 +20,11 @@ class Given(Rule):
     grid: tuple[float, ...] = (1.0,)
     drop: bool = False
     relative: bool = False
+
+    @property
+    def single(self) -> bool:
+        """Whether it gives one value, for good."""
+        return len(self.grid) == 1
 
     def choose(self, batch: Batch, cut: int, learner: Fitting) -> list[Point]:
         """Return all points."""

@@ -14,7 +14,8 @@ from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
 from sparcl.parts.rules.holdout import HoldOut
-from sparcl.parts.rules.rule import Fitting, Point, Rule, best, need_two
+from sparcl.parts.rules.rule import Fitting, Rule, best, need_two
+from sparcl.parts.solutions import Point
 
 
 class OfSession(Rule):

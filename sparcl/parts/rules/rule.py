@@ -1,6 +1,6 @@
 """What every rule offers: which points of a grid of hyper-parameters are solved."""
 
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,23 +9,14 @@ from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_flag
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape, Stateful
-from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
-
-
-class Point(NamedTuple):
-    """One solution: a ridge (its number in the grid and its value) and a core rule (its number)."""
-
-    i: int
-    j: int
-    value: float
+from sparcl.parts.solutions import Point, Solutions
 
 
 class Fitting(Protocol):
     """What a rule needs of the learner that it chooses for."""
 
-    solutions: list[Array]
-    biases: list[Array]
+    solutions: Solutions
 
     @property
     def total(self) -> Sums:
@@ -83,6 +74,11 @@ class Rule(Stateful):
     def values(self) -> tuple[float, ...]:
         """The grid in the head's own units."""
         return tuple(self.unit * share for share in self.grid) if self.relative else self.grid
+
+    @property
+    def single(self) -> bool:
+        """Whether it gives one value, for good."""
+        return False
 
     def points(self, cores: int) -> list[Point]:
         """Return all points of the grid, the ridge's number first."""

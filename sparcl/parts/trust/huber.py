@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparcl.algebra.linalg import Gram, product
+from sparcl.algebra.gram import Gram
+from sparcl.algebra.linalg import product
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.types import Array

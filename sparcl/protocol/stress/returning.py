@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sparcl.algebra.linalg import descending_eigh
+from sparcl.algebra.spectra import descending_eigh
 from sparcl.protocol.stress.samples import Draw, Samples, fraction, set_aside, strangers
 
 

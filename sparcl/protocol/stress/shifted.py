@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from sparcl.algebra.linalg import leading_eigh
+from sparcl.algebra.spectra import leading_eigh
 from sparcl.protocol.stress.samples import Draw, Samples, fraction
 
 
