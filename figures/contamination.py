@@ -43,7 +43,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         raise InputError(f"rates.csv has several kinds of stress ({kinds}); this figure shows one.")
     rows = pd.concat([of_stream(frames, options, stream, methods) for stream in found])
     datasets = list(options["datasets"])
-    room = style.room([valued(options, method, 99.9) for method in methods])
+    room = style.room([valued(options, method, 99.9) for method in methods]) + 0.14
+    looks = style.distinct(methods)
     margins = (0.42, room, 0.36, 0.24)
     figure, stacks = style.per_dataset(len(datasets), 2, 1.5, margins, (room + 0.2, 0.34))
     for stack, dataset in zip(stacks, datasets, strict=True):
@@ -52,12 +53,16 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             ends = []
             for method in methods:
                 mean = of_set[of_set["method"] == method].groupby("rate")[measure].mean()
-                look = style.line(method)
+                look = looks[method]
                 ax.plot(mean.index, mean, label=method, clip_on=False, **look)
                 name = valued(options, method, mean.iloc[-1])
                 ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
-            ax.set_xticks(sorted(of_set["rate"].unique()))
-            ax.tick_params(axis="x", labelsize=6)
+            rates = sorted(of_set["rate"].unique())
+            apart = [
+                r for r in rates if r == rates[0] or r - rates[0] > 0.25 * (rates[-1] - rates[0])
+            ]
+            ax.set_xticks(apart, [f"{rate:g}" for rate in apart])
+            ax.set_xticks(rates, minor=True)
             ax.yaxis.set_major_locator(MaxNLocator(5))
             if style.is_first_column(ax):
                 ax.set_ylabel(MEASURES[measure])

@@ -29,6 +29,7 @@ PAGES: dict[str, tuple[str, ...]] = {
         "Sweeps",
     ),  # that on a GPU is not measured yet
     "docs/scaling.md": (),
+    "docs/streams.md": ("What was found",),
 }
 
 COMMENT = re.compile(r"<!--\s*basis:(.*?)-->", re.DOTALL)
