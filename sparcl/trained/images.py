@@ -129,11 +129,17 @@ class View:
 
 
 def check_images(images: Images, where: str) -> None:
-    """Raise InputError unless pixels and labels fit together and every label lies in 0..classes-1."""
+    """Raise InputError unless images are (h, w, 3) bytes, fit the labels, and every label lies in 0..classes-1."""
     if len(images.pixels) != len(images.labels):
         raise InputError(
             f"{where}: {len(images.pixels)} images and {len(images.labels)} labels. Give one label an image."
         )
+    for row, pixels in enumerate(images.pixels):
+        if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
+            raise InputError(
+                f"{where}, image {row}: {pixels.dtype} of shape {pixels.shape}, expected uint8 of shape (h, w, 3). "
+                "Convert the image to RGB."
+            )
     outside = (images.labels < 0) | (images.labels >= images.classes)
     if outside.any():
         row = int(np.argmax(outside))

@@ -12,10 +12,13 @@ from torch import Tensor, nn
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError
 
+LARGEST = 1e30  # of a rate or a decay: torch multiplies them in float32
 
-def check_from_zero(name: str, value: float) -> float:
+
+def check_from_zero(name: str, value: Any) -> float:
     """Return ``value`` if it is a finite number of at least zero, else raise InputError."""
-    if not 0 <= value < np.inf:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0 <= value < np.inf:
         raise InputError(f"{name} = {value!r}: it must be a finite number of at least 0.")
     return value
 
@@ -34,6 +37,10 @@ class Training:
         check_int("epochs", self.epochs, least=1)
         check_int("batch", self.batch, least=1)
         check_from_zero("decay", self.decay)
+        if max(self.rate, self.decay) > LARGEST:
+            raise InputError(
+                f"rate = {self.rate!r}, decay = {self.decay!r}: neither may be above {LARGEST:g}."
+            )
 
     def group(self, *modules: nn.Module, share: float = 1.0, decay: float = 1.0) -> dict[str, Any]:
         """Return the parameter group of modules, at ``share`` of the rate and ``decay`` of the weight decay."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -13,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sparcl.base.errors import InputError
+from sparcl.base.errors import InputError, OutputError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.learners.learner import Learner
 from sparcl.protocol import experiment, stream
@@ -61,7 +62,14 @@ def run(
         From the learner; the message names method and session.
     InputError
         The checkpoint is of another run, damaged, or was changed after it was written.
+    OutputError
+        The checkpoint cannot be a file; before any work.
     """
+    if checkpoint and os.path.lexists(checkpoint):
+        if os.path.islink(checkpoint) or not os.path.isfile(checkpoint):
+            raise OutputError(
+                f"{checkpoint} is a link, a folder or a device, and a checkpoint is a file. Name another."
+            )
     check_images(test, "test images")
     # Learners on images are given row numbers where others are given features.
     rows_train, rows_test = (

@@ -36,6 +36,7 @@ class Setup:
 
     def __post_init__(self) -> None:
         check_images(self.train, "training images")
+        check_choice("device", self.device, ("cpu", "cuda"))
         check_choice("precision", self.precision, loop.PRECISIONS)
         check_int("batch", self.batch, least=1)
         if self.device == "cuda" and not torch.cuda.is_available():

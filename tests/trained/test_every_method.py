@@ -1,6 +1,7 @@
 """What must hold for every trained method, on three sessions of a small transformer."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 import torch
 from trained.toys import SESSIONS, convolutional, transformer
 
-from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.errors import InputError, NumericalError, OutputError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.trained import methods
 from sparcl.trained.images import Images
@@ -226,6 +227,20 @@ def test_a_run_refuses_the_checkpoint_of_another(
         run(setup(), test_images, SESSIONS, "finetune", FAST["finetune"], path)
 
 
+@pytest.mark.parametrize("kind", ["folder", "link", "device"])
+def test_a_checkpoint_that_is_no_file_is_refused_before_any_work(
+    setup: Make, test_images: Images, tmp_path: Path, kind: str
+) -> None:
+    path = Path("/dev/null") if kind == "device" else tmp_path / "checkpoint.npz"
+    if kind == "folder":
+        path.mkdir()
+    if kind == "link":
+        path.symlink_to(tmp_path / "elsewhere.npz")
+    with pytest.raises(OutputError, match=f"^{re.escape(str(path))} is a link, a folder"):
+        run(setup(), test_images, SESSIONS, "finetune", FAST["finetune"], path)
+    assert os.path.lexists(path) and not (tmp_path / "elsewhere.npz").exists()
+
+
 def head_of_another_size(content: State) -> State:
     return content | {"tensors/head.0.weight": content["tensors/head.0.weight"][:1]}
 
@@ -330,8 +345,34 @@ def test_a_rate_that_is_too_large_is_found(setup: Make) -> None:
         fitted(setup(), "finetune", rate=1e20)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("decay", "0"), ("decay", None), ("decay", np.nan), ("decay", 1e308), ("rate", 1e308)],
+)
+def test_a_setting_that_is_no_number_or_beyond_all_use_is_refused(
+    setup: Make, name: str, value: Any
+) -> None:
+    with pytest.raises(InputError, match=f"{name} = {re.escape(repr(value))}"):
+        methods.build("finetune", setup(), **{name: value})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda p: p.astype(float), lambda p: p[..., 0], lambda p: p[:0], lambda p: p[..., :1]],
+)
+def test_images_of_another_form_are_refused(
+    setup: Make, change: Callable[[np.ndarray], np.ndarray]
+) -> None:
+    made = setup()
+    pixels = [*made.train.pixels[:3], change(made.train.pixels[3]), *made.train.pixels[4:]]
+    with pytest.raises(InputError, match=r"training images, image 3: .* expected uint8 of shape"):
+        replace(made, train=replace(made.train, pixels=pixels))
+
+
 def test_a_precision_or_device_that_is_not_there_is_refused(setup: Make) -> None:
     made = setup()
+    with pytest.raises(InputError, match="device = 'tpu'"):
+        replace(made, device="tpu")
     with pytest.raises(InputError, match="precision = 'float16'"):
         replace(made, precision="float16")
     if not torch.cuda.is_available():
