@@ -145,6 +145,33 @@ def ranks(cell: dict[str, str]) -> list[str]:
     return [f"{text} ({counts['win']}, {counts['tie']}, {counts['loss']})"]
 
 
+def rates(cell: dict[str, str]) -> list[str]:
+    """Mean accuracy on all classes / on old ones."""
+    rows = sources(cell)
+    means = [
+        math.fsum(float(row[c]) for row in rows) / len(rows) for c in cell["column"].split(" / ")
+    ]
+    return [" / ".join(f"{value:.1f}" for value in means)]
+
+
+def advice(cell: dict[str, str]) -> list[str]:
+    """Share of strangers in percent: class orders with a core advised, and with right advice."""
+    share, held, right = 0.0, 0, 0
+    rows = sources(cell)
+    for row in rows:
+        keys = ("dataset", "backbone", "order", "stress", "rate")
+        (other,) = (
+            r
+            for r in frame(cell["file"])
+            if r["method"] == "stream-ridge" and all(r[k] == row[k] for k in keys)
+        )
+        gain = float(row["A_last"]) - float(other["A_last"])
+        hold = float(row["strangers"]) >= 0.1
+        share, held = share + float(row["strangers"]), held + hold
+        right += gain >= -0.5 if hold else gain <= 0.5
+    return [f"{100 * share / len(rows):.0f}: {held}, {right}/{len(rows)}"]
+
+
 OF_RANKS = "sparcl-plus"
 # How the cells of a table that is not of means ± deviations are derived.
 OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
@@ -156,6 +183,8 @@ OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
     "memory": size,
     "ranks": ranks,
     "selected": settings,
+    "rates": rates,
+    "advice": advice,
 }
 
 
