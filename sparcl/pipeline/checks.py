@@ -10,7 +10,7 @@ from sparcl import methods
 from sparcl.base.errors import SparclError
 from sparcl.pipeline import displays, specs, streams
 from sparcl.pipeline.plan import RATED
-from sparcl.pipeline.provenance import hyperparameters
+from sparcl.pipeline.provenance import hyperparameters, learner_module, learners, package
 
 Settings = Mapping[str, Any]
 
@@ -35,6 +35,8 @@ def unbuildable(config: Settings) -> list[str]:
     found = []
     values = specs.candidates(config)
     for where, block in _blocks(config):
+        if block.get("trained"):  # what it is built with is a network and images
+            continue
         grid = {key: values[key] for key in block.get("select", [])}
         first = {key: listed[0] for key, listed in grid.items()}
         trials = [first, *(first | {key: value} for key in grid for value in grid[key][1:])]
@@ -71,6 +73,7 @@ def _suites(config: Settings) -> Iterator[str]:
             yield from _unknown(f"{file}: {kind}", suite[kind], kind, config[kind])
         yield from _features(config, file, suite["datasets"], suite["backbones"])
         yield from _streams(config, file, suite)
+        yield from _training(config, file, suite)
         if suite["compare"]:
             compared = [suite["compare"]["of"], *suite["compare"]["against"]]
             yield from _unknown(f"{file}: compare", compared, "suite's methods", suite["methods"])
@@ -120,6 +123,38 @@ def _streams(config: Settings, file: str, suite: Settings) -> Iterator[str]:
                     f"{file}: {kind}.{shown} reads {', '.join(wrong)}, which a suite "
                     f"{'with' if rated else 'without'} `streams` does not make. Take it from the list."
                 )
+
+
+def _training(config: Settings, file: str, suite: Settings) -> Iterator[str]:
+    """Refuse, for methods that train on images, what images cannot give, and budgets that nobody reads."""
+    blocks = config["methods"]
+    trained = [m for m in suite["methods"] if blocks.get(m, {}).get("trained")]
+    own = suite["training"].get("datasets", {})
+    yield from _unknown(f"{file}: training.datasets", own, "suite's data sets", suite["datasets"])
+    places = {"training.methods": suite["training"].get("methods", {})}
+    places |= {f"training.datasets.{name}": budgets for name, budgets in own.items()}
+    for place, budgets in places.items():
+        yield from _unknown(f"{file}: {place}", budgets, "suite's trained methods", trained)
+        for name in set(budgets) & set(trained):
+            where = f"{file}: {place}.{name}"
+            takes = hyperparameters(learner_module(blocks[name]))
+            kind = f"settings of learner '{blocks[name]['learner']}'"
+            yield from _unknown(where, budgets[name], kind, takes)
+            yield from _exponents(where, budgets[name])
+    if not trained:
+        if suite["training"]:
+            yield f"{file}: training is for methods with `trained: true`, and the suite has none. Leave it out."
+        return
+    named = ", ".join(trained)
+    for key, nothing in (("stress", "none"), ("streams", [])):
+        if suite[key] != nothing:
+            yield f"{file}: {key} changes features, and {named} train on images. Leave out one of the two."
+    for dataset in suite["datasets"]:
+        if "reader" not in config["datasets"].get(dataset, {"reader": ""}):
+            yield (
+                f"{file}: datasets: '{dataset}' has no images, and {named} train on them. Give the set's `reader`, "
+                "`folder` and `archive` in config/datasets.yaml, or take one of the two out."
+            )
 
 
 def _features(
@@ -172,13 +207,14 @@ def _blocks(config: Settings) -> Iterator[tuple[str, Settings]]:
 
 
 def _composition(config: Settings, where: str, block: Settings) -> Iterator[str]:
-    unknown = [*_unknown(f"{where}.learner", [block["learner"]], "learners", methods.names())]
+    known = learners(package(block))
+    unknown = [*_unknown(f"{where}.learner", [block["learner"]], "learners", known)]
     if unknown:
         yield from unknown
         return
     yield from _exponents(f"{where}.hyper", block["hyper"])
     takes, hyper, select = (
-        hyperparameters(block["learner"]),
+        hyperparameters(learner_module(block)),
         block["hyper"],
         block.get("select", []),
     )

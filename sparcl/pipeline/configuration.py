@@ -53,6 +53,7 @@ OPTIONAL = {
     "stress": "none",
     "streams": [],
     "compare": {},
+    "training": {},
     "tables": ["main"],
 }
 # The figures that are drawn where a suite names none, as far as they show one of its methods.

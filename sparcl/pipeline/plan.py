@@ -10,6 +10,8 @@ Settings = Mapping[str, Any]
 # What a run leaves, and the frames of paper/<suite>/summary made from it.
 RECORDS = ("runs", "sessions", "arrivals", "diagnostics")
 TRACES = ("spectrum", "recommendations")
+# What the records of methods that train the network say of the training.
+TRAINING = ("training",)
 # What the records of streams that go wrong are made into.
 RATED = ("rates", "ages")
 
@@ -27,6 +29,27 @@ def readers(config: Settings, suite: str, backbone: str) -> list[str]:
 def of_group(config: Settings, group: str) -> list[str]:
     """Return the suites whose ``group`` is this one."""
     return [name for name, block in config["suites"].items() if block.get("group") == group]
+
+
+def trained(config: Settings) -> list[str]:
+    """Return the methods that train the network, on images."""
+    return [name for name, block in config["methods"].items() if block.get("trained")]
+
+
+def trained_suites(config: Settings) -> list[str]:
+    """Return the suites with such a method."""
+    methods = trained(config)
+    return [
+        name
+        for name, block in config["suites"].items()
+        if not set(methods).isdisjoint(block["methods"])
+    ]
+
+
+def trained_records(config: Settings, suite: str) -> list[str]:
+    """Return the run records of a suite's methods that train the network."""
+    methods = set(trained(config))
+    return [path for path in run_records(config, suite) if path.split("/")[5] in methods]
 
 
 def session_count(suite: Settings) -> int:
@@ -91,6 +114,7 @@ def summary_files(config: Settings, suite: str) -> list[str]:
         return [f"paper/{suite}/summary/{name}.csv" for name in RATED]
     names = [*RECORDS, *(TRACES if block["traces"] else ())]
     names += ["comparisons"] if block["compare"] else []
+    names += TRAINING if suite in trained_suites(config) else ()
     return [
         f"paper/{suite}/summary/{name}" for name in [*(f"{n}.csv" for n in names), "metrics.json"]
     ]

@@ -90,20 +90,34 @@ def order_modules(suite: Mapping[str, Any]) -> list[str]:
     return modules
 
 
+def package(block: Mapping[str, Any]) -> str:
+    """Return the package of a method's learner, given its block: that of images or that of features."""
+    return "sparcl.trained.methods" if block.get("trained") else "sparcl.methods"
+
+
+def learners(package: str) -> list[str]:
+    """Return the ids of a package's learners, from its files: planning loads neither scipy nor torch."""
+    files = ROOT.joinpath(*package.split(".")).glob("[!_]*.py")
+    return sorted(file.stem.replace("_", "-") for file in files)
+
+
+def learner_module(block: Mapping[str, Any]) -> str:
+    """Return the module of a method's learner, given its block."""
+    return f"{package(block)}.{block['learner'].replace('-', '_')}"
+
+
 @cache
-def hyperparameters(learner: str) -> tuple[str, ...]:
-    """Return the keyword arguments of a method's ``build``, read from its file: planning loads no scipy.
+def hyperparameters(module: str) -> tuple[str, ...]:
+    """Return the settings of the learner in a module: the keyword arguments of ``build``, read from its file.
 
     Raises
     ------
     ConfigError
         When there is no such file, or no ``build`` in it.
     """
-    path = _file(f"sparcl.methods.{learner.replace('-', '_')}")
+    path = _file(module)
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8")) if path else ast.Module([], [])
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == "build":
-            return tuple(argument.arg for argument in (*node.args.args, *node.args.kwonlyargs))
-    raise ConfigError(
-        f"Learner '{learner}': sparcl/methods has no file of this name with a function `build`."
-    )
+            return tuple(argument.arg for argument in node.args.kwonlyargs)
+    raise ConfigError(f"{module}: there is no file of this name with a function `build`.")

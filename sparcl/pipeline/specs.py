@@ -9,7 +9,7 @@ from typing import Any
 
 from sparcl.base.errors import ConfigError
 from sparcl.methods import host_only
-from sparcl.pipeline.provenance import hyperparameters
+from sparcl.pipeline.provenance import hyperparameters, learner_module
 
 Settings = Mapping[str, Any]
 Spec = dict[str, Any]
@@ -60,7 +60,7 @@ def resolved(config: Settings, hyper: Settings) -> Spec:
 def composition(config: Settings, block: Settings) -> Spec:
     """Return learner and settings of a method or of a variant that is timed."""
     hyper = resolved(config, block["hyper"])
-    if "validation_share" in hyperparameters(block["learner"]):
+    if "validation_share" in hyperparameters(learner_module(block)):
         hyper = {"validation_share": config["validation"]["share"]} | hyper
     return {"learner": block["learner"], "hyper": hyper}
 
@@ -149,6 +149,26 @@ def extraction(config: Settings, dataset: str, backbone: str) -> Spec:
         "extraction": config["extraction"],
     }
     return {name: without(block, (*NAMES, *PLACES)) for name, block in blocks.items()}
+
+
+def training(config: Settings, suite: str, dataset: str, backbone: str, method: str) -> Spec:
+    """Return what a method that trains the network is told: images, network, views, budget."""
+    block, budget = config["methods"][method], config["suites"][suite]["training"]
+    blocks = {"dataset": config["datasets"][dataset], "backbone": config["backbones"][backbone]}
+    return {
+        **{name: without(blocks[name], (*NAMES, *PLACES, "features")) for name in blocks},
+        "learner": block["learner"],
+        "hyper": block["hyper"]
+        | budget.get("methods", {}).get(method, {})
+        | budget.get("datasets", {}).get(dataset, {}).get(method, {}),
+        **without(budget, ("methods", "datasets")),
+    }
+
+
+def training_gpus(config: Settings, suite: str) -> int | None:
+    """Return how many GPUs such a job asks for: one where it may train on a card."""
+    device = config["suites"][suite]["training"].get("device", "auto")
+    return None if device == "cpu" else 1
 
 
 def timing(config: Settings, name: str) -> Spec:

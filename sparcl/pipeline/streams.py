@@ -54,6 +54,10 @@ def _read(config: Settings, name: str, root: Path) -> tuple[list[str], int]:
                     f"`stress: long-tail` leaves out samples that {path} gives to a session."
                 )
             for method in suite["methods"] if file.ids else ():
+                if config["methods"].get(method, {}).get("trained"):
+                    sentences.append(
+                        f"{path} gives samples to sessions, and '{method}' trains on whole classes. Take it out."
+                    )
                 if "sums" in config["methods"].get(method, {}):
                     sentences.append(
                         f"{path} gives samples to sessions, and '{method}' starts from sums of classes. Take its key "

@@ -3,11 +3,10 @@
 import sys
 
 from figures import module_name
-from sparcl import methods
 from sparcl.base.errors import SparclError
 from sparcl.extraction.datasets import folder_stamp
 from sparcl.pipeline import configuration, displays, interpreter, paths, plan, specs
-from sparcl.pipeline.provenance import order_modules, script_code
+from sparcl.pipeline.provenance import learner_module, order_modules, script_code
 
 
 def ask(function, *arguments, **names):
@@ -60,13 +59,13 @@ wildcard_constraints:
 SHARDED = [d for d in config["datasets"] if paths.is_sharded(config, d)]
 WHOLE = [d for d in config["datasets"] if d not in SHARDED]
 SUMMED = [m for m, block in config["methods"].items() if "sums" in block]
-FITTED = [m for m in config["methods"] if m not in SUMMED]
+TRAINED = plan.trained(config)
+FITTED = [m for m in config["methods"] if m not in (*SUMMED, *TRAINED)]
 
 
 def method_code(script, method, *modules):
     """Return the code of one method's jobs: another method's file is not among it."""
-    learner = methods.module_name(config["methods"][method]["learner"])
-    return script_code(script, learner, *modules)
+    return script_code(script, learner_module(config["methods"][method]), *modules)
 
 
 def frames(kind, name, suite):

@@ -12,6 +12,7 @@ from sparcl.trained.learner import Trained
 
 _FILES = Lookup(__name__, "trained method")
 names, module_name, hyperparameters = _FILES.names, _FILES.module_name, _FILES.hyperparameters
+checked = _FILES.checked
 
 
 def build(name: str, setup: Setup, **hyper: Any) -> Trained:

@@ -1,0 +1,112 @@
+"""What training the network buys and costs: accuracy by seconds of training, beside closed-form heads."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+
+from figures import style
+from figures.frames import PAIR, label, measured, require, select
+from figures.training_table import methods
+
+VALUE = "A_last"
+NEXT = 1.6  # the axis of seconds extends by this factor beyond its points
+PAD = 0.12  # and that of accuracies by this share of theirs
+TRAINED = "#0072B2"
+KEEPS = "s"  # marker of a method that keeps all images; others are circles
+
+
+@style.styled
+def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+    """Draw accuracy over seconds of training in one panel per data set; up and left is better.
+
+    Parameters
+    ----------
+    frames : mapping
+        ``runs``: one row per run; ``training``: one row per session of a run that trains the network.
+    options : mapping
+        ``datasets``, ``methods``.
+
+    Returns
+    -------
+    Figure
+        Means over (order, seed) pairs. Closed-form heads are lines, since they train nothing. A hollow point
+        has a session that is underfitted; a square keeps as many images as the stream has.
+
+    Raises
+    ------
+    InputError
+        A frame lacks a column or a row, or a drawn cell is empty.
+    """
+    trained, ran = methods(frames, options), measured(options)
+    runs = select(frames, "runs", options, [VALUE], ran)
+    told = select(frames, "training", options, ["seconds", "underfitted", "exemplars"], trained)
+    require(runs, "runs", [VALUE])
+    require(told, "training", ["seconds", "underfitted", "exemplars"])
+    accuracy = runs.groupby(["dataset", "method"])[VALUE].mean()
+    datasets = list(options["datasets"])
+    closed = [method for method in ran if method not in trained]
+    room = style.room([label(options, "methods", m, short=True) for m in closed or trained])
+    figure, stacks = style.per_dataset(
+        len(datasets), 1, 2.6, (0.42, room, 0.36, 0.24), (room + 0.3, 0.0)
+    )
+    for (ax,), dataset in zip(stacks, datasets, strict=True):
+        ax.set_title(label(options, "datasets", dataset), loc="left")
+        of_set = told[told["dataset"] == dataset].groupby(["method", *PAIR])
+        seconds = of_set["seconds"].sum().groupby("method").mean()
+        most = of_set["exemplars"].max().groupby("method").mean()
+        points = pd.DataFrame(
+            {
+                "seconds": seconds,
+                VALUE: accuracy[dataset][trained],
+                "underfitted": of_set["underfitted"].max().groupby("method").max() > 0,
+                "keeps": (most == most.max()) & (most > 0),
+            }
+        ).loc[trained]
+        _panel(ax, points, accuracy[dataset][closed], options)
+        if style.is_first_column(ax):
+            ax.set_ylabel("accuracy after the last session (%)")
+    return figure
+
+
+def _panel(ax: Axes, points: pd.DataFrame, closed: pd.Series, options: Mapping[str, Any]) -> None:
+    """Draw trained methods as named points and closed-form heads as named lines."""
+    values = pd.concat([points[VALUE], closed])
+    pad = PAD * max(float(values.max() - values.min()), 1.0)
+    ax.set_xscale("log")
+    ax.set_xlim(points["seconds"].min() / NEXT, points["seconds"].max() * NEXT)
+    ax.set_ylim(float(values.min()) - pad, float(values.max()) + pad)
+    ax.set_xlabel("seconds of training, all sessions")
+    ax.xaxis.set_major_locator(LogLocator(numticks=8, subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    left, right = ax.get_xlim()
+    ends, lines = [], []
+    for method, value in closed.items():
+        color = style.line(str(method))["color"]
+        ax.axhline(value, color=color, lw=0.7, zorder=1, label=str(method))
+        ends.append((label(options, "methods", str(method), short=True), right, value, color))
+        lines.append((left, value, right, value))
+    for method, row in points.iterrows():
+        ax.plot(
+            [row["seconds"]],
+            [row[VALUE]],
+            marker=KEEPS if row["keeps"] else "o",
+            markersize=3.8,
+            markeredgewidth=0.8,
+            ls="",
+            color=TRAINED,
+            markerfacecolor="white" if row["underfitted"] else TRAINED,
+            label=str(method),
+            zorder=3,
+        )
+    named = [
+        (label(options, "methods", str(method), short=True), row["seconds"], row[VALUE], TRAINED)
+        for method, row in points.iterrows()
+    ]
+    style.label_points(ax, named, lines)
+    style.label_ends(ax, ends)

@@ -1,0 +1,30 @@
+"""Train one method over one class order, from images to the record."""
+
+from pathlib import Path
+
+from sparcl.base.sealed import ORDER, read_sealed, write_sealed
+from sparcl.pipeline import adapter
+from sparcl.trained import job
+
+
+def main(snakemake) -> None:
+    names = dict(snakemake.wildcards)
+    order, seed = read_sealed(snakemake.input.order, ORDER), int(names["seed"])
+    record = job.train(
+        names["dataset"],
+        snakemake.params.spec,
+        snakemake.config["datasets"][names["dataset"]],
+        snakemake.config["extraction"],
+        order["sessions"],
+        seed,
+        *snakemake.input.split,
+        checkpoint=Path(snakemake.output[0]).with_suffix(".pt"),
+        threads=snakemake.threads,
+    )
+    names |= {"order": order["order"], "seed": seed, "order_sha256": order["sha256"]}
+    write_sealed(snakemake.output[0], record | names)
+
+
+if __name__ == "__main__":
+    with adapter.logged(snakemake.log):  # noqa: F821
+        main(snakemake)  # noqa: F821
