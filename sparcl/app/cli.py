@@ -1,4 +1,4 @@
-"""The command line: bring arrays in; fit, evaluate, merge and use learners; cut, sweep and exchange."""
+"""The command line: bring arrays in; fit, evaluate, inspect, merge and use learners; cut, sweep and exchange."""
 
 import argparse
 import io
@@ -14,6 +14,7 @@ from sparcl.app.commands import (
     fit,
     import_arrays,
     import_log,
+    inspect,
     merge,
     merge_sums,
     predict,
@@ -28,6 +29,7 @@ COMMANDS = (
     fit,
     evaluate,
     predict,
+    inspect,
     merge,
     cut,
     sums,
@@ -49,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
     try:
         if chosen.out is not None:
-            check_out(chosen.out, _inputs(chosen))
+            check_out(chosen.out, _inputs(chosen), getattr(chosen, "option", "--out"))
         chosen.run(chosen)
     except (SparclError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
@@ -65,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _inputs(chosen: argparse.Namespace) -> list[Path]:
     """Return what a command reads and must not replace: `fit` may append in place, and `cut` may cut in place."""
-    names = {"features", "model", "models", "sums", "order_file", "logs"}
+    names = {"features", "model", "models", "since", "sums", "order_file", "logs"}
     if chosen.run is cut.run:
         names -= {"features"}
     given = [getattr(chosen, name, None) for name in sorted(names)]
@@ -77,8 +79,8 @@ def _inputs(chosen: argparse.Namespace) -> list[Path]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sparcl",
-        description="Import arrays; fit, evaluate, merge and use learners on cached features; sweep class orders and "
-        "settings from sums. docs/command-line.md has examples.",
+        description="Import arrays; fit, evaluate, inspect, merge and use learners on cached features; sweep class "
+        "orders and settings from sums. docs/command-line.md has examples.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -1,4 +1,4 @@
-"""What ``--out`` may name, and one writer at a time for a model that is appended to."""
+"""What ``--out`` and ``--html`` may name, and one writer at a time for a model that is appended to."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -10,32 +10,35 @@ from sparcl.base.locks import locked
 from sparcl.features import layout
 
 
-def check_out(out: Path, inputs: Iterable[Path]) -> None:
+def check_out(out: Path, inputs: Iterable[Path], option: str = "--out") -> None:
     """Raise OutputError, before any work, unless ``out`` names a file that can be written and costs nobody anything.
 
     Parameters
     ----------
     out : where a command writes
     inputs : what it reads; of a feature file the manifest counts too
+    option : what ``out`` is given by
     """
     if out.is_symlink():
         raise OutputError(
-            f"--out {out} is a link to {os.readlink(out)}, which a file would replace. Name the target, or delete "
+            f"{option} {out} is a link to {os.readlink(out)}, which a file would replace. Name the target, or delete "
             "the link."
         )
     if out.exists() and not out.is_file():
-        raise OutputError(f"--out {out} is a folder or a device. Name a file.")
+        raise OutputError(f"{option} {out} is a folder or a device. Name a file.")
     for path in inputs:
         read = [path, layout.manifest_path(path)] if path.suffix == ".h5" else [path]
         if any(_same(out, file) for file in read):
             raise OutputError(
-                f"--out {out} is read by this command too ({path}), and would be replaced. Name another file."
+                f"{option} {out} is read by this command too ({path}), and would be replaced. Name another file."
             )
     folder = next(parent for parent in out.absolute().parents if parent.exists())
     if not folder.is_dir():
-        raise OutputError(f"--out {out}: {folder} is a file, not a folder. Name another folder.")
+        raise OutputError(f"{option} {out}: {folder} is a file, not a folder. Name another folder.")
     if not os.access(folder, os.W_OK):
-        raise OutputError(f"--out {out}: {folder} is read-only. Make it writable, or name another.")
+        raise OutputError(
+            f"{option} {out}: {folder} is read-only. Make it writable, or name another."
+        )
 
 
 @contextmanager

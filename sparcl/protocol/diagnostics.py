@@ -4,7 +4,7 @@ None of this needs a learner: the numbers belong to a data set and a class order
 for every method.  What a learner does to its old classes is measured in :mod:`sparcl.protocol.old_classes`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -102,6 +102,33 @@ def trace(
     Parameters
     ----------
     sessions : (Phi (n, d), labels (n,)) a session, training rows
+    ridge, tau, count : as of :func:`trace_sums`, whose result this is
+    """
+    return trace_sums(_summed(sessions), ridge, tau, count)
+
+
+def _summed(sessions: Sequence[tuple[Array, Ints]]) -> Iterator[tuple[Sums, Ints]]:
+    """Yield the sums after each session, with a column for each class of all of them, and the columns seen."""
+    labels = np.unique(np.concatenate([y for _, y in sessions]))
+    sums = Sums(sessions[0][0].shape[1])
+    sums.grow(len(labels))
+    seen = np.zeros(0, dtype=np.int64)
+    for Phi, y in sessions:
+        columns = np.searchsorted(labels, y)
+        sums.accumulate(Phi, columns)
+        seen = np.union1d(seen, columns)
+        yield sums, seen
+
+
+def trace_sums(
+    stages: Iterable[tuple[Sums, Ints]], ridge: float, tau: float, count: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Measure everything that depends on R and C only, from these sums.
+
+    Parameters
+    ----------
+    stages : after each session the sums of all sessions so far, with a column for each class that there will be,
+        and the columns of the classes seen; sums may be the same object each time
     ridge, tau : lambda and the core's energy threshold; the paper's 1 and 0.95 in params.yaml
     count : modes, of d, in ``modes``
 
@@ -113,18 +140,11 @@ def trace(
     :func:`_change_row`.  Cost: one dense eigendecomposition a session, and as much again for the
     core's measurements.
     """
-    d = sessions[0][0].shape[1]
-    modes = log_spaced_modes(d, count)
-    labels = np.unique(np.concatenate([y for _, y in sessions]))
-    sums, old = Sums(d), None
-    sums.grow(len(labels))
-    seen = np.zeros(0, dtype=np.int64)
+    old: _JointRidge | None = None
+    before: Ints = np.zeros(0, dtype=np.int64)
     mode_rows: list[dict[str, Any]] = []
     session_rows: list[dict[str, Any]] = []
-    for t, (Phi, y) in enumerate(sessions, 1):
-        columns = np.searchsorted(labels, y)
-        sums.accumulate(Phi, columns)
-        before, seen = seen, np.union1d(seen, columns)
+    for t, (sums, seen) in enumerate(stages, 1):
         new = _JointRidge.of(sums, ridge)
         by_mode = {"eigenvalue": _or_zero(new.values)}
         row = _spectrum_row(new, sums, before if len(before) else seen, seen, ridge)
@@ -138,10 +158,10 @@ def trace(
         mode_rows += [
             {"session": t, "mode": int(m)}
             | {name: None if np.isnan(v[m - 1]) else float(v[m - 1]) for name, v in by_mode.items()}
-            for m in modes
+            for m in log_spaced_modes(sums.D, count)
         ]
         session_rows.append({"session": t} | row)
-        old = new
+        old, before = new, seen
     return {"modes": mode_rows, "sessions": session_rows}
 
 

@@ -59,6 +59,8 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     [
         ["fit", *ACIL, "--features", "x.h5", "--order-file", "order.json", "--out", "{}"],
         ["evaluate", "x.npz", "--features", "x.h5", "--out", "{}"],
+        ["inspect", "x.npz", "--html", "{}"],
+        ["inspect", "x.npz", "--since", "y.npz", "--html", "{}"],
         ["merge", "x.npz", "y.npz", "--out", "{}"],
         ["sums", "--features", "x.h5", "--out", "{}"],
         ["merge-sums", "xs.npz", "ys.npz", "--out", "{}"],

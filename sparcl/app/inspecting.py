@@ -1,0 +1,346 @@
+"""What a saved file says about its learner: classes, sums, spectrum, core, and the paper's diagnostic protocol."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparcl import methods
+from sparcl.algebra import linalg
+from sparcl.algebra.subspaces import energy_rank
+from sparcl.algebra.sums import Sums
+from sparcl.app.kinds import CLASSIFIER, LEARNER, MODEL, SUMS, check_kind
+from sparcl.app.model import Model
+from sparcl.app.sums_file import SumsFile
+from sparcl.base.arrays import host
+from sparcl.base.checks import check_fraction, check_positive
+from sparcl.base.errors import InputError
+from sparcl.base.rows import NORMALISATION
+from sparcl.base.state import Stateful, pack
+from sparcl.base.types import Array, Ints
+from sparcl.learners.composed import Composed
+from sparcl.learners.learner import Learner
+from sparcl.methods.ncm import NearestClassMean
+from sparcl.methods.ridge_lda import RidgeLda
+from sparcl.protocol import diagnostics, stream
+from sparcl.protocol.metrics import prototype_cosine
+
+# Those of `spectrum` in params.yaml, which an installed package does not bring.
+RIDGE, TAU, MODES = 1.0, 0.95, 64
+LARGE = {"overlap": 0.5, "drift": 0.05, "cosine": 0.5}
+ADVICE = {
+    "partition": "sessions move old logits along the core, and prototypes are apart: spectral partition (sparcl)",
+    "decorrelation": "prototypes are close, and the core is at rest: sparse decorrelation (flycl)",
+    "both": "sessions move old logits along the core, and prototypes are close: partition and decorrelation",
+    "neither": "sessions leave the core at rest, and prototypes are apart: neither partition nor decorrelation",
+}
+Stage = tuple[Sums, Ints]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a file holds.
+
+    Attributes
+    ----------
+    title, facts : what was saved, and lines (name, text) about it
+    class_names, counts : c names, and samples (c,) of each, or None
+    prototypes : (D, c) mean row of each class, or None
+    sums : R, C and counts of all sessions, or None
+    lacks : what is not there, in sentences
+    report : what the learner chose and measured in its last session
+    """
+
+    title: str
+    facts: list[tuple[str, str]]
+    class_names: list[str]
+    counts: Array | None = None
+    prototypes: Array | None = None
+    sums: Sums | None = None
+    lacks: list[str] = field(default_factory=list)
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What was found, and what follows from its sums.
+
+    Attributes
+    ----------
+    ridge, tau : of the protocol; values : (D,) eigenvalues of R, descending; k : rank of the core at tau
+    modes, sessions : rows of :func:`sparcl.protocol.diagnostics.trace_sums`; own_drift of a later session is what
+        the learner's own old scores moved by
+    advice : of :func:`sparcl.protocol.diagnostics.recommend`, empty where no session comes after another
+    """
+
+    found: Found
+    ridge: float
+    tau: float
+    values: Array
+    k: int
+    modes: list[dict[str, Any]]
+    sessions: list[dict[str, Any]]
+    advice: dict[str, Any]
+
+    @property
+    def energy(self) -> Array:
+        """Share (D,) of the trace that the leading modes hold together."""
+        positive = np.maximum(self.values, 0)
+        return np.cumsum(positive) / positive.sum()
+
+
+def inspect(
+    path: Path,
+    since: Sequence[Path] = (),
+    order: tuple[int, int] | None = None,
+    ridge: float = RIDGE,
+    tau: float = TAU,
+) -> Inspection:
+    """Return what a saved file holds and what the diagnostic protocol makes of it.
+
+    Cost: for each session that is seen, one eigendecomposition of R (D, D) and as much again.
+
+    Parameters
+    ----------
+    path : of ``sparcl fit``, ``sparcl sums``, ``Learner.save`` or ``Classifier.save``
+    since : the same model as it was after earlier sessions
+    order : of sums by class: number of a class order, and into how many sessions it is cut
+    ridge, tau : of the protocol, the paper's by default
+
+    Raises
+    ------
+    InputError
+        When a file is none of these, or ``since`` or ``order`` do not belong to it.
+    """
+    check_positive("ridge", ridge)
+    check_fraction("tau", tau)
+    kind = check_kind(path, MODEL, SUMS, LEARNER, CLASSIFIER)
+    if since and kind != MODEL:
+        raise InputError(f"{path}: --since goes with {MODEL}, and this is {kind}. Leave it out.")
+    if order is not None and kind != SUMS:
+        raise InputError(
+            f"{path}: a class order goes with {SUMS}, and this is {kind}, whose sessions are over. Name saves after "
+            "earlier sessions by --since, or leave the order out."
+        )
+    moved: list[float] = []
+    if kind == SUMS:
+        file = SumsFile.load(path)
+        found, stages = _of_sums(file), _by_session(file, path, order)
+    elif kind == MODEL:
+        models = _in_order(Model.load(path), [(str(other), Model.load(other)) for other in since])
+        found, stages = _of_model(models[-1]), _saves([model.learner for model in models])
+        moved = _own_drift([model.learner for model in models])
+    else:
+        learner, labels = _opened(path, kind)
+        found, stages = _of_learner(learner, labels), _saves([learner])
+    traced = diagnostics.trace_sums(stages, ridge, tau, MODES)
+    for row, drift in zip(traced["sessions"][1:], moved, strict=False):
+        row["own_drift"] = drift
+    advice = {}
+    if len(traced["sessions"]) > 1:
+        advice = diagnostics.recommend(traced["sessions"], LARGE)
+    values = np.zeros(0)
+    if found.sums is not None:
+        values = host(linalg.descending_eigh(found.sums.R.copy(order="F"))[0])
+    k = energy_rank(values, float(np.maximum(values, 0).sum()), tau) if len(values) else 0
+    return Inspection(found, ridge, tau, values, k, traced["modes"], traced["sessions"], advice)
+
+
+def _opened(path: Path, kind: str) -> tuple[Learner, list[str]]:
+    """Return the learner of ``Learner.save`` or ``Classifier.save``, and its labels as text."""
+    if kind == LEARNER:
+        learner = Learner.load(path)
+        return learner, [str(label) for label in learner.classes]
+    from sparcl.app.classifier import Classifier  # needs scikit-learn
+
+    classifier = Classifier.load(path)
+    return classifier.learner_, [str(label) for label in classifier.labels_]
+
+
+def sums_of(learner: Learner) -> Sums | None:
+    """Return the sums R, C and n of a learner, or None where it keeps none."""
+    own = getattr(learner, "total" if isinstance(learner, RidgeLda) else "sums", None)
+    return own if isinstance(own, Sums) and own.D and own.n else None
+
+
+def _weights(learner: Learner) -> tuple[Array, Array] | None:
+    """Return W (D, c) and b (c,) of a learner whose scores are ``h W + b`` for the rows h that are summed."""
+    if isinstance(learner, RidgeLda):
+        return host(learner.weights), host(learner.bias)
+    if isinstance(learner, Composed) and learner.solutions:
+        W = learner.weights
+        return W, host(learner.biases[0]) if learner.biases else np.zeros(W.shape[1])
+    return None
+
+
+# --- what a file holds -----------------------------------------------------------------------
+
+
+def _of_learner(learner: Learner, class_names: list[str]) -> Found:
+    sums, lacks = sums_of(learner), []
+    kind = type(learner).__name__
+    prototypes = counts = None
+    if sums is not None:
+        prototypes, counts = sums.means(), sums.counts
+    elif isinstance(learner, NearestClassMean):
+        prototypes, counts = learner.sums / learner.counts, learner.counts
+    if sums is None:
+        kept = {k: np.shape(v) for k, v in pack(learner).items() if isinstance(v, np.ndarray)}
+        held = ", ".join(f"{name} {shape}" for name, shape in list(kept.items())[:4])
+        lacks.append(
+            f"This learner keeps no second moments R: there is no spectrum, no core and no advice. It holds {held}"
+            f"{' and more' if len(kept) > 4 else ''}."
+        )
+        if prototypes is None:
+            lacks.append("It keeps no sums of classes either: counts and prototypes are not known.")
+    return Found(
+        title=f"{kind}, {_sessions(learner.session)}, {len(class_names)} classes",
+        facts=[("features", _features(learner.d, NORMALISATION[learner.normalize]))],
+        class_names=class_names,
+        counts=counts,
+        prototypes=prototypes,
+        sums=sums,
+        lacks=lacks,
+        report=learner.report(),
+    )
+
+
+def _of_model(model: Model) -> Found:
+    method, hyper = model.terms["method"], model.terms["hyper"]
+    found = _of_learner(model.learner, model.labels.tolist())
+    default = json.loads(json.dumps(methods.hyperparameters(method)))
+    own = {name: value for name, value in hyper.items() if value != default[name]}
+    settings = ", ".join(f"{name} = {value}" for name, value in own.items())
+    facts = [("settings", settings + ", others by default" if own else "all by default")]
+    facts += [("network", str(model.terms["backbone"]))] if "backbone" in model.terms else []
+    learner = model.learner
+    title = f"{method}, {_sessions(learner.session)}, {len(found.class_names)} classes"
+    return Found(**vars(found) | {"title": title, "facts": facts + found.facts})
+
+
+def _of_sums(file: SumsFile) -> Found:
+    present = np.flatnonzero(file.sums.counts)
+    groups = file.sums.groups
+    whole = file.sums.of(np.arange(file.sums.classes)) if len(present) == len(groups) else None
+    lacks = [] if whole is not None else ["Not every class has samples: add the other shards up."]
+    return Found(
+        title=f"sums, {len(present)} classes",
+        facts=[
+            ("network", str(file.terms["backbone"])),
+            ("features", _features(file.sums.d, file.terms["normalisation"])),
+        ],
+        class_names=[file.class_names[i] for i in present],
+        counts=file.sums.counts[present],
+        prototypes=(file.sums.sums[present] / file.sums.counts[present, None]).T,
+        sums=whole,
+        lacks=lacks,
+    )
+
+
+def _features(d: int, normalisation: str) -> str:
+    return f"{d}, {'as they are' if normalisation == NORMALISATION[False] else normalisation}"
+
+
+def _sessions(count: int) -> str:
+    return "1 session" if count == 1 else f"{count} sessions"
+
+
+# --- the sums after each session -------------------------------------------------------------
+
+
+def _by_session(file: SumsFile, path: Path, order: tuple[int, int] | None) -> Iterator[Stage]:
+    """Yield sums after each session of a class order, or of the order that they were summed by."""
+    sums, groups = file.sums, file.sums.groups
+    by_class = np.array_equal(groups, np.arange(len(groups)))
+    if order is not None and not by_class:
+        raise InputError(
+            f"{path}: these sums are of the sessions of one class order: no other follows. Leave the order out."
+        )
+    if not sums.counts.all():
+        return
+    sessions: Sequence[Ints]
+    if order is not None:
+        number, count = order
+        sessions = stream.split_sessions(stream.class_order(number, len(groups)), count)
+    else:
+        whole = [np.arange(len(groups))]
+        sessions = whole if by_class else [np.flatnonzero(groups == t) for t in np.unique(groups)]
+    total, seen = Sums(sums.d), np.zeros(0, dtype=np.int64)
+    total.grow(len(groups))
+    for classes in sessions:
+        total.merge(sums.of(classes), classes)
+        seen = np.union1d(seen, classes)
+        yield total, seen
+
+
+def _in_order(model: Model, earlier: Sequence[tuple[str, Model]]) -> list[Model]:
+    """Return earlier saves of one model and the model, by session; InputError where one is none."""
+    saves = sorted(earlier, key=lambda save: save[1].learner.session)
+    models = [*(other for _, other in saves), model]
+    for (name, one), other in zip(saves, models[1:], strict=True):
+        other.agree(one.terms, name)
+        old, labels = one.labels, other.labels
+        began = np.array_equal(labels[: len(old)], old) and _same_map(one.learner, other.learner)
+        counted = np.isin(one.counted.names, other.counted.names).all()
+        if not (began and counted and len(one.counted.names) < len(other.counted.names)):
+            raise InputError(
+                f"{name}: is not what a later model was before more was appended: its classes, its map or its "
+                "samples differ. Name files that `fit --append` went on from, under another --out."
+            )
+    return models
+
+
+def _same_map(one: Learner, other: Learner) -> bool:
+    """Return whether two learners map rows alike."""
+    maps = [
+        [getattr(learner, name, None) for name in ("transform", "map")] for learner in (one, other)
+    ]
+    states = [[pack(part) for part in parts if isinstance(part, Stateful)] for parts in maps]
+    return len(states[0]) == len(states[1]) and all(
+        a.keys() == b.keys() and all(np.array_equal(a[key], b[key]) for key in a)
+        for a, b in zip(*states, strict=True)
+    )
+
+
+def _saves(learners: Sequence[Learner]) -> Iterator[Stage]:
+    """Yield the sums of saves of one learner, with a column for each class of the last."""
+    for learner in learners:
+        sums = sums_of(learner)
+        if sums is None:
+            return
+        sums = sums.copy()
+        sums.grow(len(learners[-1].classes))
+        yield sums, np.arange(len(learner.classes))
+
+
+def _own_drift(learners: Sequence[Learner]) -> list[float]:
+    """Return how far a learner's own old scores moved between saves, as a share of their root mean square.
+
+    Over the n old training rows h, from their sums: with ``A = W_new - W``, ``a = b_new - b`` and ``s = sum h``,
+    ``sum |A^T h + a|^2 = tr(A^T R A) + 2 a^T A^T s + n |a|^2``.
+    """
+    drifts = []
+    for one, other in pairwise(learners):
+        sums, before, after = sums_of(one), _weights(one), _weights(other)
+        if sums is None or before is None or after is None:
+            return []
+        (W, b), (V, v) = before, after
+        c = W.shape[1]
+        R, s = sums.R, host(sums.C).sum(axis=1)
+
+        def square(A: Array, a: Array, R: Array = R, s: Array = s, n: float = sums.n) -> float:
+            return float(np.einsum("ij,ij->", A, R @ A) + 2 * s @ (A @ a) + n * a @ a)
+
+        drifts.append(float(np.sqrt(max(square(V[:, :c] - W, v[:c] - b), 0) / square(W, b))))
+    return drifts
+
+
+def cosine(found: Found) -> float | None:
+    """Return the mean cosine between different prototypes; None for one class, or without prototypes."""
+    if found.prototypes is None or found.prototypes.shape[1] < 2:
+        return None
+    return prototype_cosine(found.prototypes)

@@ -1,0 +1,214 @@
+"""`inspect`: its numbers are those of the rows, it says what a file lacks, and both its outputs are safe to look at."""
+
+import json
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from sparcl.app import chart, inspecting, page
+from sparcl.app.cli import main
+from sparcl.app.model import Model
+from sparcl.base.rows import unit
+from sparcl.features import store
+from sparcl.methods import build
+from sparcl.protocol import diagnostics, stream
+
+ROOT = Path(__file__).resolve().parents[2]
+META = {"dataset": "toy", "split": "train", "backbone": "net", "timm_id": "toy"}
+META |= {"weights_sha256": "0" * 64, "preprocessing": {"size": 224}}
+NAMES = ["<script>alert(1)</script>", "b & c", "\x1b[31mred", "dög", "e" * 60, "f"]
+SESSIONS = [[3, 1], [0, 2], [5, 4]]
+EARLIER = [Path("after-1.npz"), Path("after-2.npz")]
+LAST = Path("after-3.npz")
+
+
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    labels = np.arange(90) % len(NAMES)
+    features = 2.0 * rng.standard_normal((len(NAMES), 12))[labels] + rng.standard_normal((90, 12))
+    return features.astype(np.float32), labels
+
+
+@pytest.fixture
+def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Fit a method session after session, each under a name of its own, in the folder that the test runs in."""
+    monkeypatch.chdir(tmp_path)
+    store.write("train.h5", *rows(), [str(i) for i in range(90)], NAMES, META)
+
+    def fit(*method: str) -> None:
+        begun = ["--method", *method]
+        for t, session in enumerate(SESSIONS, 1):
+            Path("order.json").write_text(json.dumps({"sessions": [session]}))
+            command = ["--order-file", "order.json", "--features", "train.h5"]
+            assert main(["fit", *begun, *command, "--out", f"after-{t}.npz"]) == 0
+            begun = ["--append", f"after-{t}.npz"]
+
+    return fit
+
+
+def by_session(sessions: list) -> list[tuple[np.ndarray, np.ndarray]]:
+    Phi, y = rows()
+    return [(unit(Phi)[np.isin(y, classes)], y[np.isin(y, classes)]) for classes in sessions]
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    capsys.readouterr()
+    assert main(["inspect", *arguments]) == code
+    return "".join(capsys.readouterr())
+
+
+def same_rows(found: list[dict], wanted: list[dict]) -> None:
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        assert {key for key in one if key != "own_drift"} == other.keys()
+        for key, value in other.items():
+            assert one[key] == pytest.approx(value, rel=1e-7, abs=1e-7), key
+
+
+@pytest.mark.parametrize("method", ["sparcl", "sparcl-plus", "slda"])
+def test_saves_of_a_model_have_the_numbers_of_its_rows(
+    saved: Callable[..., None], method: str
+) -> None:
+    saved(method, *(["--set", "ridge=0.1"] if method == "sparcl" else []))
+    found = inspecting.inspect(LAST, EARLIER[::-1])
+    learners = [Model.load(path).learner for path in (*EARLIER, LAST)]
+    for t, (one, other) in enumerate(pairwise(learners), 1):
+        old = np.concatenate([Phi for Phi, _ in by_session(SESSIONS)[:t]])
+        before = one.logits(old)
+        moved = other.logits(old)[:, : before.shape[1]] - before
+        drift = np.sqrt(np.mean(moved**2) / np.mean(before**2))
+        assert found.sessions[t]["own_drift"] == pytest.approx(drift, rel=1e-6)
+    if method == "sparcl":
+        wanted = diagnostics.trace(by_session(SESSIONS), inspecting.RIDGE, inspecting.TAU, 64)
+        same_rows(found.sessions, wanted["sessions"])
+        advice = diagnostics.recommend(wanted["sessions"], inspecting.LARGE)
+        assert found.advice["advice"] == advice.pop("advice")
+        assert {name: found.advice[name] for name in advice} == pytest.approx(advice)
+
+
+def test_sums_of_a_class_order_have_the_numbers_of_their_rows(
+    saved: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sums", "--features", "train.h5", "--out", "sums.npz"]) == 0
+    sessions = stream.split_sessions(stream.class_order(7, len(NAMES)), 3)
+    found = inspecting.inspect(Path("sums.npz"), order=(7, 3), ridge=0.5, tau=0.8)
+    wanted = diagnostics.trace(by_session(sessions), 0.5, 0.8, 64)
+    same_rows(found.sessions, wanted["sessions"])
+    assert found.k == 1 + np.argmax(found.energy >= 0.8)
+    assert "in which no session comes after another" in " ".join(said(capsys, "sums.npz").split())
+
+    Path("order.json").write_text(json.dumps({"sessions": SESSIONS}))
+    grouped = ["sums", "--features", "train.h5", "--order-file", "order.json", "--out"]
+    assert main([*grouped, "by-session.npz"]) == 0
+    wanted = diagnostics.trace(by_session(SESSIONS), inspecting.RIDGE, inspecting.TAU, 64)
+    same_rows(inspecting.inspect(Path("by-session.npz")).sessions, wanted["sessions"])
+    order = ("--order", "7", "--sessions", "3")
+    assert "no other follows" in said(capsys, "by-session.npz", *order, code=2)
+
+
+def test_the_protocol_is_that_of_the_settings() -> None:
+    settings = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))["spectrum"]
+    own = {"ridge": inspecting.RIDGE, "tau": inspecting.TAU, "modes": inspecting.MODES}
+    assert settings == own | {"recommend": inspecting.LARGE}
+
+
+@pytest.mark.parametrize("method", ["ncm", "fecam"])
+def test_what_a_model_does_not_hold_is_said(
+    saved: Callable[..., None], capsys: pytest.CaptureFixture[str], method: str
+) -> None:
+    saved(method)
+    text = said(capsys, str(LAST), "--html", "page.html")
+    assert "keeps no second moments R" in text and "none without R" in text
+    assert ("between prototypes" in text) == (method == "ncm")
+    assert "keeps no second moments R" in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_what_the_library_saved_is_read(
+    saved: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sparcl.app.classifier import Classifier
+
+    Phi, y = rows()
+    learner = build("acil", ridge=0.1)
+    learner.fit_session(Phi, y)
+    learner.save("learner.npz")
+    Classifier("acil", ridge=0.1).fit(Phi, np.array(NAMES)[y]).save("classifier.npz")
+    assert "classes     0, 1, 2, 3, 4, 5\n" in said(capsys, "learner.npz")
+    text = said(capsys, "classifier.npz")
+    assert "samples     90, 15 a class" in text and "12 x 12, rank 12, trace 90" in text
+
+
+def test_what_does_not_belong_together_is_refused(
+    saved: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved("acil", "--set", "ridge=0.1")
+    for arguments, why in [
+        (["after-1.npz", "--since", "after-2.npz"], "is not what a later model was"),
+        (["after-2.npz", "--since", "after-1.npz", "./after-1.npz"], "given twice"),
+        (["after-2.npz", "--order", "1", "--sessions", "2"], "a class order goes with sums"),
+        (["after-2.npz", "--order", "1"], "go together"),
+        (["after-2.npz", "--tau", "1.5"], "tau = 1.5"),
+        (["after-2.npz", "--ridge", "0"], "ridge = 0"),
+        (["train.h5"], "train.h5"),
+    ]:
+        assert why in said(capsys, *arguments, code=2)
+    before = Path("after-1.npz").read_bytes()
+    saved("acil", "--set", "ridge=0.5")
+    Path("other.npz").write_bytes(before)
+    assert "ridge is 0.1, but 0.5" in said(capsys, "after-2.npz", "--since", "other.npz", code=2)
+
+
+@pytest.mark.parametrize("width", [40, 59, 80, 160])
+@pytest.mark.parametrize("letters", [True, False])
+def test_text_keeps_to_the_terminal(saved: Callable[..., None], width: int, letters: bool) -> None:
+    saved("sparcl", "--set", "ridge=0.1")
+    text = chart.text(inspecting.inspect(LAST, EARLIER), width, letters)
+    # a table of seven columns does not break
+    long = [line for line in text.splitlines() if len(line) > max(width, 61)]
+    assert long == []
+    assert "\x1b" not in text and "\\x1b[31mred" in text
+    assert ("█" in text) == letters and ("░" in text) == letters
+    bars = re.findall(r"^ +\d+ .* ([\d.]+)%  ([█▏▎▍▌▋▊▉#░.]+)$", text, re.MULTILINE)
+    assert len(bars) > 5
+    sizes = [len(bar) for _, bar in bars]
+    assert sizes == sorted(sizes) and sizes[-1] > 1.5 * sizes[0]
+
+
+def test_a_terminal_of_plain_letters(saved: Callable[..., None]) -> None:
+    saved("acil", "--set", "ridge=0.1")
+    environment = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        [sys.executable, "-m", "sparcl", "inspect", str(LAST)],
+        env=environment | {"OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii() and "d\\xf6g" in done.stdout and "####" in done.stdout
+
+
+def test_the_page_is_complete_and_runs_nothing(saved: Callable[..., None]) -> None:
+    saved("sparcl", "--set", "ridge=0.1")
+    found = inspecting.inspect(LAST, EARLIER)
+    text = page.html(found, "<b>.npz")
+    assert (text == page.html(found, "<b>.npz")) is True  # no comparison of long texts line by line
+    for tag in ("<script", "<b>", "<link", "<img", "<iframe", "\x1b"):
+        assert tag not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text and "b &amp; c" in text
+    bodies = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert len(bodies) == 6
+    for body in bodies:
+        ET.fromstring(body)
+    identifiers = re.findall(r'\bid="([^"]+)"', text)
+    assert len(identifiers) == len(set(identifiers)) > 20
+    for target in re.findall(r'(?:href="|src="|url\()([^")]+)', text):
+        assert target.startswith("data:") or target.removeprefix("#") in identifiers
+    assert "own old scores" in text and found.advice["advice"] in text
