@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparcl import methods
-from sparcl.algebra import linalg
+from sparcl.algebra.spectra import descending_eigh
 from sparcl.algebra.subspaces import energy_rank
 from sparcl.algebra.sums import Sums
 from sparcl.app.kinds import CLASSIFIER, LEARNER, MODEL, SUMS, check_kind
@@ -145,7 +145,7 @@ def inspect(
         advice = diagnostics.recommend(traced["sessions"], LARGE)
     values = np.zeros(0)
     if found.sums is not None:
-        values = host(linalg.descending_eigh(found.sums.R.copy(order="F"))[0])
+        values = host(descending_eigh(found.sums.R.copy(order="F"))[0])
     k = energy_rank(values, float(np.maximum(values, 0).sum()), tau) if len(values) else 0
     return Inspection(found, ridge, tau, values, k, traced["modes"], traced["sessions"], advice)
 
@@ -171,9 +171,9 @@ def _weights(learner: Learner) -> tuple[Array, Array] | None:
     """Return W (D, c) and b (c,) of a learner whose scores are ``h W + b`` for the rows h that are summed."""
     if isinstance(learner, RidgeLda):
         return host(learner.weights), host(learner.bias)
-    if isinstance(learner, Composed) and learner.solutions:
-        W = learner.weights
-        return W, host(learner.biases[0]) if learner.biases else np.zeros(W.shape[1])
+    if isinstance(learner, Composed) and learner.solutions.weights:
+        W, biases = learner.weights, learner.solutions.biases
+        return W, host(biases[0]) if biases else np.zeros(W.shape[1])
     return None
 
 

@@ -32,6 +32,7 @@ CALLS = {
     "predict": ["predict", "x.npz", "--features", "test.h5", "--out", "old.csv"],
     "export": ["export", "--to", "pilot", "--features", "x.h5", "test.h5", "--out", "new"],
     "import-log": ["import-log", "logs.pyd", "--from", "mammoth", "--out", "new.csv"],
+    "inspect": ["inspect", "x.npz", "--html", "old.csv"],
     "import": ["import", "--features", "f.npy", "--labels", "l.npy", "--out", "new/toy/net"],
 }
 
