@@ -127,7 +127,7 @@ def test_from_images_to_table_and_figure(
     for path in records:
         record = read_sealed(path, RUN)
         assert len(record["seconds"]) == len(record["reports"]) == 3
-        assert not path.with_suffix(".pt").exists()
+        assert not path.with_suffix(".npz").exists()
     # the closed forms read features of the same images by the same network
     for split in ("train", "test"):
         spec = specs.extraction(settings, "toy-images", "toy-net")
@@ -199,7 +199,7 @@ def test_a_killed_job_goes_on_from_its_checkpoint(
     output.unlink()
     with pytest.raises(KeyboardInterrupt):
         train(settings, places, "linear-probe")
-    assert output.with_suffix(".pt").is_file() and not output.exists()
+    assert output.with_suffix(".npz").is_file() and not output.exists()
     monkeypatch.setattr(Trained, "fit_session", counted)
     again = read_sealed(train(settings, places, "linear-probe"), RUN)
     assert seen == [3]

@@ -18,7 +18,7 @@ def main(snakemake) -> None:
         order["sessions"],
         seed,
         *snakemake.input.split,
-        checkpoint=Path(snakemake.output[0]).with_suffix(".pt"),
+        checkpoint=Path(snakemake.output[0]).with_suffix(".npz"),
         threads=snakemake.threads,
     )
     names |= {"order": order["order"], "seed": seed, "order_sha256": order["sha256"]}
