@@ -50,6 +50,7 @@ def add_tiny_suite(params: dict[str, Any]) -> None:
     params["suites"]["tiny"] = {
         **params["suites"]["toy"],
         "datasets": ["tiny-a", "tiny-b"],
+        "backbones": ["efficientnet-lite0"],
         "methods": ["ncm", "sparcl"],
         "sessions": 3,
         "pairs": [[1993, 0]],

@@ -35,7 +35,8 @@ cat kept >> printed
 """
 
 
-@pytest.mark.parametrize("page", ["adding", "tutorial"])
+# tests/workflow/test_newcomer.py goes the tutorial's way in its short form
+@pytest.mark.parametrize("page", ["adding", pytest.param("tutorial", marks=pytest.mark.slow)])
 def test_the_page_is_followed(page: str, tmp_path: Path) -> None:
     repository = copy_project(tmp_path / "repository")
     walkthrough.follow(ROOT / f"docs/{page}.md", repository)

@@ -51,8 +51,14 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Builder:
 
 @pytest.fixture(scope="session")
 def pristine(once: Builder) -> Path:
-    """Return a fresh copy that stays as it is."""
-    return once("pristine", copy_project)
+    """Return a fresh copy that stays as it is; `toy` takes 384 features in place of 1,280, a solve of a thirtieth."""
+
+    def build(folder: Path) -> None:
+        suite = copy_project(folder) / "config/suites/toy.yaml"
+        text = suite.read_text(encoding="utf-8")
+        suite.write_text(text.replace("efficientnet-lite0", "vit-s14-focus"), encoding="utf-8")
+
+    return once("pristine", build)
 
 
 @pytest.fixture
@@ -72,20 +78,12 @@ def one_order(once: Builder, pristine: Path) -> Path:
     return once("one-order", lambda folder: edit_params(duplicate(pristine, folder), shorten))
 
 
-def toy_to_run(pristine: Path, folder: Path) -> Path:
-    """Return a copy whose suite `toy` takes 384 features in place of 1,280: a solve of a thirtieth."""
-    suite = duplicate(pristine, folder) / "config/suites/toy.yaml"
-    text = suite.read_text(encoding="utf-8")
-    suite.write_text(text.replace("efficientnet-lite0", "vit-s14-focus"), encoding="utf-8")
-    return folder
-
-
 @pytest.fixture(scope="session")
 def toy(once: Builder, pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return this worker's copy of a run of the suite `toy`; tests put back what they change."""
 
     def build(folder: Path) -> None:
-        run = snakemake(toy_to_run(pristine, folder), "--cores", "2", *TOY)
+        run = snakemake(duplicate(pristine, folder), "--cores", "2", *TOY)
         assert run.returncode == 0, run.stdout
 
     return duplicate(once("toy", build), tmp_path_factory.mktemp("toy") / "project")
@@ -116,7 +114,7 @@ def elsewhere(once: Builder, pristine: Path) -> Elsewhere:
     } | dict.fromkeys(threads, "2")
 
     def build(folder: Path) -> None:
-        place = toy_to_run(pristine, folder / "another place")
+        place = duplicate(pristine, folder / "another place")
         run = subprocess.Popen(
             command("--cores", "1", *TOY),
             cwd=place,

@@ -135,7 +135,10 @@ def test_slurm_asks_for_a_gpu_for_extraction_alone(pristine: Path) -> None:
     assert all("slurm_partition=cpu" in asked[rule] for rule in set(asked) - on_gpu)
 
 
-def test_runs_on_a_gpu_ask_for_one_and_other_runs_do_not(clone: Path) -> None:
+def test_runs_on_a_gpu_ask_for_one_and_other_runs_do_not(
+    clone: Path, local_jobs: dict[str, int]
+) -> None:
+    """The jobs are those of a local run."""
     edit_params(clone, lambda params: params["solver"].update(device="cuda"))
     plan = snakemake(
         clone,
@@ -143,6 +146,7 @@ def test_runs_on_a_gpu_ask_for_one_and_other_runs_do_not(clone: Path) -> None:
         *("--set-resources", "run_method:slurm_partition=gpu", "select_hyper:slurm_partition=gpu"),
     )
     assert plan.returncode == 0, plan.stdout
+    assert jobs(plan.stdout) == local_jobs
     asked = resources(plan.stdout)
     on_gpu = {rule for rule, text in asked.items() if re.search(r"\bgpu=1\b", text)}
     assert on_gpu == {"run_method", "select_hyper"} & set(asked) and "run_method" in on_gpu
@@ -166,12 +170,6 @@ def test_a_shard_of_an_extraction_asks_for_a_gpu_too(clone: Path) -> None:
     assert "slurm_partition=gpu" in asked["extract_shard"]
 
 
-def test_slurm_plans_what_a_local_run_does(pristine: Path, local_jobs: dict[str, int]) -> None:
-    plan = snakemake(pristine, "--dry-run", *SLURM, *TOY)
-    assert plan.returncode == 0, plan.stdout
-    assert jobs(plan.stdout) == local_jobs
-
-
 def test_every_rule_that_a_profile_names_exists(pristine: Path) -> None:
     rules = set(
         re.findall(
@@ -191,14 +189,14 @@ def test_kubernetes_plans_what_a_local_run_does(
     plan = plan_on_kubernetes(pristine, bucket)
     assert plan.returncode == 0, plan.stdout
     assert jobs(plan.stdout) == local_jobs
-    assert f"s3://{BUCKET}/sparcl/data/features/cub-50/efficientnet-lite0/train.h5" in plan.stdout
+    assert f"s3://{BUCKET}/sparcl/data/features/cub-50/vit-s14-focus/train.h5" in plan.stdout
     assert f"s3://{BUCKET}/sparcl/paper/toy/tables/main.csv" in plan.stdout
     assert bucket.changed == []
 
 
 def test_kubernetes_says_what_the_bucket_lacks(pristine: Path, bucket: Bucket) -> None:
     """The plan rests on the storage: what was not uploaded is named."""
-    lost = "sparcl/data/features/cub-50/efficientnet-lite0/train.h5"
+    lost = "sparcl/data/features/cub-50/vit-s14-focus/train.h5"
     del bucket.objects[lost]
     plan = plan_on_kubernetes(pristine, bucket)
     assert plan.returncode != 0

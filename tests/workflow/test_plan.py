@@ -92,10 +92,10 @@ def test_a_bundled_file_can_be_extracted_by_its_name(pristine: Path) -> None:
 
 def test_an_input_outside_git_would_be_noticed(clone: Path) -> None:
     """The first test can fail: without one feature file there is no plan."""
-    (clone / "data/features/cub-50/efficientnet-lite0/test.h5").unlink()
+    (clone / "data/features/cub-50/vit-s14-focus/test.h5").unlink()
     said = snakemake(clone, "--dry-run", "--cores", "1", "all", "--config", "suite=toy")
     assert said.returncode != 0
-    assert "cub-50/efficientnet-lite0/test.h5" in said.stdout
+    assert "cub-50/vit-s14-focus/test.h5" in said.stdout
 
 
 def test_one_block_of_own_images_is_planned(clone: Path) -> None:

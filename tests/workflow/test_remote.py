@@ -52,7 +52,7 @@ def test_the_documented_way(fresh: Path, tmp_path: Path, make: Make) -> None:
     assert "extract_features" not in planned(other, *PLAN)
     assert "up to date" in dvc(other, "repro", "my-data")
     (tmp_path / "images").rename(tmp_path / "nowhere")
-    run = snakemake(other, "--cores", "2", *PLAN)
+    run = snakemake(other, "--cores", "2", "runs", *PLAN[1:])
     assert run.returncode == 0, run.stdout
     record = read_json(other / "results/runs/my-suite/my-data/my-net/ncm/1993-0.json")
     manifest = read_json(other / "results/features/my-data/my-net/train.json")

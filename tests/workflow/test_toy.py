@@ -51,19 +51,23 @@ def test_a_second_call_has_nothing_to_do(toy: Path) -> None:
 
 
 def test_a_deleted_output_is_made_again_alone(toy: Path) -> None:
-    """A table or figure takes one job; a summary also those that read it, which write the same bytes."""
+    """A table and a figure take a job each; a summary also those that read it, which write the same bytes."""
     before = outputs(toy)
-    for name in ("tables/main.md", "figures/drift.png", "summary/recommendations.csv"):
+    for name in ("tables/main.md", "figures/drift.png"):
         (toy / "paper/toy" / name).unlink()
-        rule, one = {"tables": ("write_table", "main"), "figures": ("draw_figure", "drift")}.get(
-            name.partition("/")[0], ("summarise_spectra", "")
-        )
-        jobs = planned(toy)
-        assert jobs.pop(rule) >= {one}
-        assert jobs == {} if "summary" not in name else set(jobs) <= {"write_table", "draw_figure"}
-        made_again = snakemake(toy, "--cores", "2", *TOY)
-        assert made_again.returncode == 0, made_again.stdout
-        assert outputs(toy) == before
+    assert planned(toy) == {"write_table": {"main"}, "draw_figure": {"drift"}}
+    made_again(toy, before)
+    (toy / "paper/toy/summary/recommendations.csv").unlink()
+    jobs = planned(toy)
+    assert "summarise_spectra" in jobs
+    assert set(jobs) <= {"summarise_spectra", "write_table", "draw_figure"}
+    made_again(toy, before)
+
+
+def made_again(toy: Path, before: dict[str, bytes]) -> None:
+    run = snakemake(toy, "--cores", "2", *TOY)
+    assert run.returncode == 0, run.stdout
+    assert outputs(toy) == before
 
 
 def test_everything_around_it_may_differ_but_the_bytes(toy: Path, elsewhere) -> None:
