@@ -5,6 +5,7 @@
 # make verify    compute everything again in a temporary clone and compare with the committed numbers
 # make paper     paper/report.pdf from what lies in paper/, with pdflatex
 # make report    report.html: captions, tables that can be sorted, figures, how long each job took
+# make docs      site/index.html: the documentation, the gallery and the reference; opens from a disk
 # make features  extract scikit-learn's digits from images, as any own data set would be
 # make timings   measure times again, on an idle machine (timings/)
 # make touch     after `dvc pull`: take the pulled features as extracted here
@@ -33,7 +34,7 @@ TIMED := $(addprefix paper/matched/,tables/tau-post.md tables/memory.md figures/
   $(addprefix paper/claims/claims,.md .png)
 
 .DELETE_ON_ERROR:
-.PHONY: all results test test-all test-slurm verify paper report features timings touch lint lock unlock clean
+.PHONY: all results test test-all test-slurm verify paper report docs features timings touch lint lock unlock clean
 
 results: $(VENV)/core
 	@$(SNAKEMAKE) all --config suite=$(SUITE)
@@ -84,6 +85,13 @@ report: results
 	@$(SNAKEMAKE) all --config suite=$(SUITE) --report report.html
 	@echo "Report: report.html"
 
+# Fetches nothing, and the site loads nothing from elsewhere, which the last line checks.
+docs: $(VENV)/docs
+	@$(VENV)/bin/python docs/site/gather.py build/pages
+	@NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --quiet
+	@$(VENV)/bin/python docs/site/check.py site
+	@echo "Documentation: site/index.html"
+
 features: $(VENV)/all
 	@$(SNAKEMAKE) features --config suite=digits
 	@echo "Features: results/features/digits"
@@ -116,6 +124,11 @@ $(VENV)/core: requirements/core.txt pyproject.toml
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
 	@touch $@
 
+$(VENV)/docs: requirements/docs.txt $(VENV)/core
+	@echo "Installing requirements/docs.txt into $(VENV) ..."
+	@$(INSTALL) --require-hashes -r requirements/docs.txt
+	@touch $@
+
 $(VENV)/all: requirements/all.txt $(VENV)/core
 	@echo "Installing requirements/all.txt into $(VENV) (PyTorch: about 6 GB) ..."
 	@$(INSTALL) --require-hashes -r requirements/all.txt
@@ -124,6 +137,7 @@ $(VENV)/all: requirements/all.txt $(VENV)/core
 # Renews the lock files from pyproject.toml; needs uv (UV=path/to/uv). Look at the difference, then run `make test`.
 lock:
 	$(COMPILE) --extra pipeline --output-file requirements/core.txt
+	$(COMPILE) --extra pipeline --extra docs --output-file requirements/docs.txt
 	$(COMPILE) --all-extras --output-file requirements/all.txt
 
 # Only after a run with other settings than profiles/default left Snakemake's own lock behind.
@@ -133,4 +147,4 @@ unlock: $(VENV)/core
 # What a killed job left under a temporary name (.NAME.PROCESS) goes too.
 clean:
 	find data paper timings -name '.*.[0-9]*' -prune -exec rm -rf {} +
-	rm -rf results .snakemake build *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
+	rm -rf results .snakemake build site *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

@@ -1,0 +1,161 @@
+"""Gather the pages of the documentation site: ``python docs/site/gather.py FOLDER``, which `make docs` calls.
+
+Pages and what they link to are copied under their own paths, so that one link serves GitHub and the site. Written here
+are the gallery and the list of tables, from the settings and what lies in paper/, and the reference, a page a room of
+the package.
+"""
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from sparcl.pipeline.configuration import load
+from sparcl.pipeline.displays import Settings, caption
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMENT = re.compile(r"<!--.*?-->[ \n]?", re.DOTALL)
+FENCE = re.compile(r"(^ *```.*?^ *```)", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
+START = ["README.md", "CHANGELOG.md", "LICENSE"]
+"""Files beside those of docs/ that the site begins with."""
+USERS = ("sparcl.build", "sparcl.load", "sparcl.Classifier")
+LEARNERS = "What `sparcl.build` returns is a [`Learner`][sparcl.learners.learner.Learner].\n"
+
+
+def gather(folder: Path) -> None:
+    """Write all pages, and what they link to, into a new folder."""
+    config = load(ROOT)
+    pages = {Path(name) for name in START} | {p.relative_to(ROOT) for p in ROOT.glob("docs/*.md")}
+    written = {
+        Path("docs/gallery.md"): gallery(config),
+        Path("docs/tables.md"): tables(config),
+        **reference(),
+    }
+    todo, done = sorted(pages), set[Path]()
+    for page, text in written.items():
+        todo += _place(folder, page, text)
+    while todo:
+        path = todo.pop()
+        if path in done or path in written:
+            continue
+        done.add(path)
+        if path.suffix == ".md":
+            todo += _place(folder, path, (ROOT / path).read_text(encoding="utf-8"))
+        else:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / path, folder / path)
+    for name in ("site.css", "iframe-worker.js"):
+        shutil.copyfile(ROOT / "docs/site" / name, folder / name)
+
+
+def _place(folder: Path, path: Path, text: str) -> list[Path]:
+    """Write one page and return the files that it links to."""
+    text, linked = prepared(path, text)
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_text(text, encoding="utf-8")
+    return linked
+
+
+def prepared(path: Path, text: str) -> tuple[str, list[Path]]:
+    """Return a page without comments and with folded parts that Markdown reads, and the files that it links to.
+
+    What a folder of the repository is called stays, without a link.
+    """
+    linked: list[Path] = []
+
+    def kept(match: re.Match[str]) -> str:
+        mark, label, target, anchor = match.groups(default="")
+        if not target or ":" in target:
+            return match[0]
+        file = Path(os.path.normpath(path.parent / target))
+        if (ROOT / file).is_dir():
+            return label
+        if (ROOT / file).is_file():
+            linked.append(file)
+        return f"{mark}[{label}]({target}{anchor})"
+
+    parts = FENCE.split(COMMENT.sub("", text))
+    parts[::2] = [
+        LINK.sub(kept, part).replace("<details>", '<details markdown="1">') for part in parts[::2]
+    ]
+    return "".join(parts), linked
+
+
+def gallery(config: Settings) -> str:
+    """Return the page of all figures: each with its caption, its file, what draws it and the command."""
+    lines = [
+        "# Gallery",
+        "",
+        "Every figure, with its file and the command that draws it again.",
+        "",
+    ]
+    for suite, block in config["suites"].items():
+        drawn = [name for name in block["figures"] if (ROOT / _drawn(suite, name)).is_file()]
+        lines += [f"## Suite {suite}", ""] if drawn else []
+        for name in drawn:
+            lines += _figure(name, _drawn(suite, name), caption(config, name, suite))
+    text = str(config["figures"]["claims"]["caption"])
+    return "\n".join(
+        [*lines, "## All suites", "", *_figure("claims", "paper/claims/claims.png", text)]
+    )
+
+
+def _drawn(suite: str, name: str) -> str:
+    return f"paper/{suite}/figures/{name}.png"
+
+
+def _figure(name: str, file: str, text: str) -> list[str]:
+    plain = text.replace("[", "(").replace("]", ")").replace("\n", " ")
+    return [
+        f"### {name} {{ #{file.removeprefix('paper/').removesuffix('.png').replace('/', '-')} }}",
+        "",
+        f"[![{name}](../{file})](../{file})",
+        "",
+        plain,
+        "",
+        f"`{file}`, by `figures/{name}.py`:",
+        "",
+        f"```sh\nsnakemake --cores 2 {file}\n```",
+        "",
+    ]
+
+
+def tables(config: Settings) -> str:
+    """Return the page that lists all tables by suite."""
+    lines = [
+        "# Tables",
+        "",
+        "Every table that a suite writes; beside each lie a CSV and a LaTeX file of the same name.",
+        "",
+    ]
+    for suite, block in config["suites"].items():
+        files = [f"paper/{suite}/tables/{name}.md" for name in block["tables"]]
+        files = [file for file in files if (ROOT / file).is_file()]
+        if files:
+            links = ", ".join(f"[{Path(file).stem}](../{file})" for file in files)
+            lines.append(f"- `{suite}`: {links}")
+    return "\n".join([*lines, "- all suites: [claims](../paper/claims/claims.md)", ""])
+
+
+def reference() -> dict[Path, str]:
+    """Return the pages of the reference: one for what a user calls, one a room of the package."""
+    pages = {Path("api/index.md"): _described("What a user calls", USERS) + LEARNERS}
+    for room in sorted(p for p in (ROOT / "sparcl").iterdir() if (p / "__init__.py").is_file()):
+        modules = [
+            ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+            for file in sorted(room.rglob("*.py"))
+        ]
+        pages[Path(f"api/{room.name}.md")] = _described(f"sparcl.{room.name}", sorted(modules))
+    return pages
+
+
+def _described(title: str, names: tuple[str, ...] | list[str]) -> str:
+    return "\n".join([f"# {title}", "", *(f"::: {name}\n" for name in names)])
+
+
+if __name__ == "__main__":
+    (target,) = map(Path, sys.argv[1:])
+    shutil.rmtree(target, ignore_errors=True)
+    gather(target)
