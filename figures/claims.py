@@ -9,12 +9,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from figures import style
+from figures import claims_table, style
 from figures.frames import require
 from sparcl.base.errors import InputError
 from sparcl.report.claims import FAILS, HOLDS, UNMEASURABLE
 
-COLUMNS = ["id", "judge", "verdict", "dataset", "mean", "std", "n", "satisfied"]
+COLUMNS = ["number", "id", "topic", "judge", "verdict", "dataset", "mean", "std", "n", "satisfied"]
 # Colour, marker's face and word of each verdict; face and word tell them apart without colour.
 VERDICTS = {
     HOLDS: ("#009E73", "#009E73", "holds"),
@@ -24,14 +24,15 @@ VERDICTS = {
 ALLOWED = "#E9E9E9"
 # Inches: the height of a strip, the space above the first and below the last; positions in a column.
 STRIP, TOP, BOTTOM = 0.2, 0.5, 0.06
-COLUMN, NAME, LEFT, RIGHT, RULE, WORD = 3.4, 0.06, 1.46, 2.46, 2.52, 3.34
+COLUMN, NAME, LEFT, RIGHT, RULE, WORD = 3.4, 0.06, 1.58, 2.28, 2.62, 3.37
 NUMBER = 0.24  # from the number of a claim to its name
+END = 0.02  # from a strip to the number at its end
 PAD = 0.06  # share of a strip left free at either end
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw one strip per claim, in two columns in the order of the ledger.
+    """Draw one strip per claim, by topic, in two columns in the order of the ledger.
 
     Parameters
     ----------
@@ -43,9 +44,10 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Returns
     -------
     Figure
-        Each strip has a scale of its own. The range that the predicate allows is grey; a marker is
-        the mean of a data set, and its bar extends one standard deviation over class orders to
-        each side, in the colour of its own verdict.
+        Each strip has a scale of its own, whose least and greatest drawn value stand at its ends.
+        The range that the predicate allows is grey; a marker is the mean of a data set, and its bar
+        extends one standard deviation over class orders to each side, in the colour of its own
+        verdict.
 
     Raises
     ------
@@ -61,16 +63,23 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         )
         raise InputError(f"claims.csv {why}; run `snakemake claims`")
     require(cells, "claims", ["id", "judge", "verdict"])
-    claims = [group for _, group in cells.groupby("id", sort=False)]
-    lines = -(-len(claims) // 2)
-    height = TOP + lines * STRIP + BOTTOM
+    lines = [
+        line
+        for head, topic in claims_table.heads(cells)
+        for line in (head, *(group for _, group in topic.groupby("number", sort=False)))
+    ]
+    starts = [i for i, line in enumerate(lines) if isinstance(line, str)]
+    split = min((*starts[1:], len(lines)), key=lambda start: max(start, len(lines) - start))
+    columns = [column for column in (lines[:split], lines[split:]) if column]
+    height = TOP + max(map(len, columns)) * STRIP + BOTTOM
     figure = Figure(figsize=(style.PAGE, height))
     ax = figure.add_axes((0, 0, 1, 1))
     ax.set_xlim(0, style.PAGE)
     ax.set_ylim(-height, 0)
     ax.set_axis_off()
-    for column in range(min(2, len(claims))):
-        x = column * (style.PAGE - COLUMN)
+    ax.text(NAME, -0.13, claims_table.tally(cells), va="center", fontweight="bold")
+    for i, column in enumerate(columns):
+        x = i * (style.PAGE - COLUMN)
         for at, text, side in (
             (NAME, "claim", "left"),
             ((LEFT + RIGHT) / 2, "measured", "center"),
@@ -78,13 +87,12 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             (WORD, "verdict", "right"),
         ):
             ax.text(x + at, -0.36, text, ha=side, va="center", fontsize=7, color=style.QUIET)
-    counts = cells.drop_duplicates("id")["verdict"].value_counts()
-    tally = ", ".join(f"{verdict}: {counts.get(verdict, 0)}" for verdict in VERDICTS)
-    ax.text(NAME, -0.13, f"Of {len(claims)} claims, {tally}", va="center", fontweight="bold")
-    for i, group in enumerate(claims):
-        column, line = divmod(i, lines)
-        x, y = column * (style.PAGE - COLUMN), -TOP - (line + 0.5) * STRIP
-        _strip(ax, x, y, group, f"C{i + 1}")
+        for j, line in enumerate(column):
+            y = -TOP - (j + 0.5) * STRIP
+            if isinstance(line, str):
+                ax.text(x + NAME, y, line, va="center_baseline", fontsize=7, fontweight="bold")
+            else:
+                _strip(ax, x, y, line)
     return figure
 
 
@@ -111,13 +119,13 @@ def bounds(judge: str) -> tuple[float, float, str]:
     )
 
 
-def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame, number: str) -> None:
-    """Draw one claim, with its number, at the height y of the column that starts at x."""
+def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame) -> None:
+    """Draw one claim at the height y of the column that starts at x."""
     first = group.iloc[0]
     color, _, word = VERDICTS[first["verdict"]]
     low, high, rule = bounds(first["judge"])
     text: dict[str, Any] = {"va": "center_baseline", "fontsize": style.LABEL_SIZE - 0.5}
-    ax.text(x + NAME, y, number, color=style.QUIET, **text)
+    ax.text(x + NAME, y, first["number"], color=style.QUIET, **text)
     ax.text(x + NAME + NUMBER, y, first["id"].replace("-", " "), **text)
     ax.text(x + RULE, y, rule.replace("-", "−"), color=style.QUIET, **text)
     ax.text(x + WORD, y, word, ha="right", color=style.ink(color), **text)
@@ -137,6 +145,8 @@ def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame, number: str) -> No
         share = PAD + (1 - 2 * PAD) * (value - start) / width
         return x + LEFT + (RIGHT - LEFT) * min(max(share, 0.0), 1.0)
 
+    for edge, value, side in ((LEFT - END, start, "right"), (RIGHT + END, end, "left")):
+        ax.text(x + edge, y, _short(value), ha=side, color=style.QUIET, **text)
     left, right = at(low), at(high)
     half = 0.42 * STRIP
     ax.add_patch(
@@ -160,3 +170,10 @@ def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame, number: str) -> No
             markeredgewidth=0.6,
             label=f"{first['id']} {row['dataset']}",
         )
+
+
+def _short(value: float) -> str:
+    """Return a number in the least room that tells its size."""
+    text = f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}"
+    mantissa, e, power = text.partition("e")
+    return (mantissa + (f"e{int(power)}" if e else "")).replace("-", "−")

@@ -1,18 +1,19 @@
-"""The claims ledger as LaTeX, Markdown and CSV: place, statement, value with spread, verdict."""
+"""The claims ledger as LaTeX, Markdown and CSV: a sentence a claim, by topic, with its verdict and values."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from figures.grid import Origin
 from figures.markup import escape, escape_numbers, markdown
-from sparcl.report.claims import FAILS, HOLDS, UNMEASURABLE, Judged, Measured
+from sparcl.report.claims import ALL, FAILS, HOLDS, UNMEASURABLE, Judged, Measured
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNMEASURABLE: "–"}
-RAGGED, END = r">{\raggedright\arraybackslash}", r" \\ \addlinespace[2pt]"
-ANALOGUES = (
+EXPLAINED = (
+    "A claim holds if its predicate is true of the mean over class orders on every data set; deviations are over class "
+    "orders. "
     "The paper's data sets and backbone are not in this repository: every value is measured on the "
     "bundled data sets, its analogues, with EfficientNet-Lite0 features, and says nothing about the "
     "paper's own tables."
@@ -33,9 +34,10 @@ def rows(judged: Sequence[Judged], labels: Mapping[str, str]) -> pd.DataFrame:
         Data set id -> name; an id without a name stays as it is.
     """
     cells = []
-    for item in judged:
+    for position, item in enumerate(judged, start=1):
         claim = item.claim
-        keys = {key: claim[key] for key in ("id", "place", "says", "measured")}
+        keys = {"number": f"C{position}"}
+        keys |= {key: claim[key] for key in ("id", "topic", "place", "says", "measured")}
         keys |= {"judge": predicate(claim["judge"]), "verdict": item.verdict, "reason": item.reason}
         suites = "/".join(dict.fromkeys(term["suite"] for term in claim["terms"]))
         for value in item.values or [Measured("", np.nan, np.nan, 0, False)]:
@@ -89,8 +91,10 @@ def predicate(rule: Mapping) -> str:
 
 def tally(cells: pd.DataFrame) -> str:
     """Return the number of claims for each verdict, in words."""
-    counts = Counter(cells.drop_duplicates("id")["verdict"])
-    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in MARKS)
+    counts = Counter(cells.drop_duplicates("number")["verdict"])
+    words = {HOLDS: "hold", FAILS: "do not", UNMEASURABLE: "cannot be measured here"}
+    told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items())
+    return f"Of {counts.total()} claims {told}"
 
 
 def number(value: float) -> str:
@@ -102,67 +106,60 @@ def number(value: float) -> str:
     return f"{value:.1e}"
 
 
+def heads(cells: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield each topic with how many of its claims hold, and its cells."""
+    for topic, group in cells.groupby("topic", sort=False):
+        verdicts = group.drop_duplicates("number")["verdict"]
+        yield f"{topic}: {(verdicts == HOLDS).sum()} of {len(verdicts)} hold", group
+
+
+def sentences(cells: pd.DataFrame) -> Iterator[tuple[str, str, str, str]]:
+    """Yield number, verdict, statement and measurement of each claim."""
+    for _, group in cells.groupby("number", sort=False):
+        first = group.iloc[0]
+        says = f"{first['says'].rstrip('.')} ({first['place']})."
+        yield first["number"], first["verdict"], says, _measurement(group)
+
+
+def _measurement(group: pd.DataFrame) -> str:
+    first = group.iloc[0]
+    if not first["n"]:
+        return f"Not measured: {first['reason']}."
+    values = ", ".join(
+        ("" if row["dataset"] == ALL else f"{row['dataset']} ") + _value(row)
+        for _, row in group.iterrows()
+    )
+    return (
+        f"Measured: {first['measured']} (suite {first['suite']}), to be {first['judge']}: {values}."
+    )
+
+
 def _value(row: pd.Series) -> str:
     spread = "" if np.isnan(row["std"]) else f" ± {number(row['std'])}"
     return number(row["mean"]) + spread
 
 
-def _values(group: pd.DataFrame, line: str) -> str:
-    if not group["n"].iloc[0]:
-        return group["reason"].iloc[0]
-    named = (group["dataset"] != "all").all()
-    return line.join((f"{r['dataset']} " if named else "") + _value(r) for _, r in group.iterrows())
-
-
 def _markdown(cells: pd.DataFrame) -> str:
-    lines = [
-        f"{tally(cells)}. {ANALOGUES}",
-        "",
-        "Values are means ± standard deviations over class orders. A claim holds if its predicate "
-        "is true of the mean on every data set.",
-        "",
-        "| | place | the paper says | measured | predicate | value |",
-        "|---|---|---|---|---|---|",
-    ]
-    for _, group in cells.groupby("id", sort=False):
-        first = group.iloc[0]
-        mark = f"{MARKS[first['verdict']]} {first['verdict']}"
-        parts = [mark, first["place"], first["says"], f"{first['measured']} ({first['suite']})"]
-        values = [markdown(value) for value in _values(group, "\n").split("\n")]
-        written = [*map(markdown, [*parts, first["judge"]]), "<br>".join(values)]
-        lines.append("| " + " | ".join(written) + " |")
+    lines = [f"**{tally(cells)}.** {EXPLAINED}"]
+    for head, topic in heads(cells):
+        lines += ["", f"## {markdown(head)}", ""]
+        lines += [
+            f"- {MARKS[verdict]} **{name} {verdict}.** {markdown(says)} {markdown(measured)}"
+            for name, verdict, says, measured in sentences(topic)
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _latex(cells: pd.DataFrame) -> str:
-    widths = ("0.10", "0.20", "0.22", "0.08", "0.25", "0.07")
-    columns = "".join(rf"{RAGGED}p{{{width}\textwidth}}" for width in widths)
-    heads = ("place", "the paper says", "measured", "predicate", "value", "verdict")
-    head = " & ".join(heads) + r" \\"
     lines = [
-        "% needs array, booktabs and longtable, in one column",
-        r"{\scriptsize\setlength{\tabcolsep}{3pt}",
-        rf"\begin{{longtable}}{{{columns}}}",
-        rf"\caption{{Claims of the paper: {escape(tally(cells))}. {escape(ANALOGUES)}}}"
-        r"\label{tab:claims}\\",
-        r"\toprule",
-        head,
-        r"\midrule",
-        r"\endfirsthead",
-        r"\toprule",
-        head,
-        r"\midrule",
-        r"\endhead",
-        r"\bottomrule",
-        r"\endfoot",
+        "% needs multicol, in one column",
+        rf"\textbf{{{escape(tally(cells))}.}} {escape(EXPLAINED)}",
+        r"\begin{multicols}{2}\scriptsize\raggedright",
     ]
-    for _, group in cells.groupby("id", sort=False):
-        first = group.iloc[0]
-        values = [escape_numbers(v) for v in _values(group, "\n").split("\n")]
-        verdict = escape(first["verdict"])
-        if first["verdict"] == FAILS:
-            verdict = rf"\emph{{{verdict}}}"
-        parts = [escape_numbers(first[key]) for key in ("place", "says", "measured", "judge")]
-        lines.append(" & ".join([*parts, r"\newline ".join(values), verdict]) + END)
-    lines += [r"\end{longtable}}"]
-    return "\n".join(lines) + "\n"
+    for head, topic in heads(cells):
+        lines.append(rf"\par\medskip{{\footnotesize\textbf{{{escape(head)}}}}}\nopagebreak")
+        lines += [
+            rf"\par\textbf{{{name} {verdict}.}} \emph{{{escape_numbers(says)}}} {escape_numbers(measured)}"
+            for name, verdict, says, measured in sentences(topic)
+        ]
+    return "\n".join([*lines, r"\end{multicols}"]) + "\n"

@@ -121,9 +121,8 @@ def _points(ax: Axes, points: pd.DataFrame, options: Mapping[str, Any], mark: fl
     corners = [*zip(best["cost"], best[VALUE], strict=True), (highest * NEXT, best[VALUE].max())]
     lines = [(x, y, after, y) for (x, y), (after, _) in pairwise(corners)][:-1]
     lines += [(after, y, after, up) for (_, y), (after, up) in pairwise(corners[:-1])]
-    style.label_points(
-        ax, named, [*lines, *([(mark, low - pad, mark, high + pad)] if mark else [])]
-    )
+    lines += [(mark, low - 2 * pad, mark, high + pad)] if mark else []
+    style.label_points(ax, named, lines)
 
 
 def front(points: pd.DataFrame) -> pd.DataFrame:

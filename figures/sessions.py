@@ -12,13 +12,15 @@ from figures import style
 from figures.frames import PAIR, first, label, require, select, shown, valued
 
 ACCURACY, FORGETTING = "A_t", "forgetting"
-# A row of panels: its measure, and whether the other method's is taken from it.
-ROWS = ((ACCURACY, False), (ACCURACY, True), (FORGETTING, True))
+# A column of panels: its measure, and whether the other method's is taken from it.
+COLUMNS = ((ACCURACY, False), (ACCURACY, True), (FORGETTING, True))
+# Inches: the height of a panel, the space above, below and left of all, and between panels beside their names.
+TALL, TOP, BOTTOM, LEFT, DOWN, ACROSS = 1.2, 0.24, 0.36, 0.5, 0.28, 0.3
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw accuracy, and below it both differences to one method, in one column per data set.
+    """Draw accuracy, and beside it both differences to one method, in one row per data set.
 
     Parameters
     ----------
@@ -50,11 +52,26 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     datasets, name = list(options["datasets"]), label(options, "methods", reference, short=True)
     titles = ("accuracy on seen (%)", f"accuracy − {name}", f"forgetting − {name}")
     room = style.room([valued(options, method, -99.9) for method in methods])
-    margins = (0.46, room, 0.36, 0.24)
-    figure, stacks = style.per_dataset(len(datasets), len(ROWS), 1.25, margins, (room + 0.3, 0.3))
-    for stack, dataset in zip(stacks, datasets, strict=True):
+    height = TOP + len(datasets) * TALL + (len(datasets) - 1) * DOWN + BOTTOM
+    figure = Figure(figsize=(style.PAGE, height))
+    gap = room + ACROSS
+    wide = (style.PAGE - LEFT - room - (len(COLUMNS) - 1) * gap) / len(COLUMNS)
+    panels = figure.subplots(
+        len(datasets),
+        len(COLUMNS),
+        squeeze=False,
+        gridspec_kw={
+            "left": LEFT / style.PAGE,
+            "right": 1 - room / style.PAGE,
+            "bottom": BOTTOM / height,
+            "top": 1 - TOP / height,
+            "wspace": gap / wide,
+            "hspace": DOWN / TALL,
+        },
+    )
+    for row, dataset in zip(panels, datasets, strict=True):
         of_set = rows[rows["dataset"] == dataset]
-        for ax, (measure, differs), title in zip(stack, ROWS, titles, strict=True):
+        for ax, (measure, differs) in zip(row, COLUMNS, strict=True):
             kept = of_set if measure == ACCURACY else of_set[of_set["session"] > 1]
             tables = {
                 method: kept[kept["method"] == method].pivot(
@@ -69,10 +86,11 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
                 style.undefined(ax, style.ALONE)
                 continue
             _curves(ax, tables, differs, options)
-            if style.is_first_column(ax):
-                ax.set_ylabel(title)
-        stack[0].set_title(label(options, "datasets", dataset), loc="left")
-        stack[-1].set_xlabel("session")
+        row[0].set_ylabel(label(options, "datasets", dataset))
+    for ax, title in zip(panels[0], titles, strict=True):
+        ax.set_title(title, loc="left")
+    for ax in panels[-1]:
+        ax.set_xlabel("session")
     return figure
 
 

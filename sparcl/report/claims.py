@@ -10,6 +10,7 @@ that this repository does not have is not measurable here. docs/claims.md explai
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ ALL = "all"  # stands for the data set where a value joins several
 
 TERM = {"suite", "frame", "method", "methods", "across", "column", "times", "minus", "with"}
 TERM |= {"where", "reduce", "weight", "dataset"}
-CLAIM = {"id", "place", "says", "measured", "terms", "judge", "ratio"}
+CLAIM = {"id", "topic", "place", "says", "measured", "terms", "judge", "ratio"}
 
 
 def _rise(values: np.ndarray, other: np.ndarray) -> float:
@@ -123,11 +124,16 @@ def check(ledger: Sequence[Mapping[str, Any]]) -> None:
         The message names the claim and the key.
     """
     ids = [claim.get("id") for claim in ledger]
+    topics = [topic for topic, _ in groupby(claim.get("topic") for claim in ledger)]
     for claim in ledger:
         name = claim.get("id")
         _known_keys(f"claim {name}", claim, CLAIM, CLAIM - {"ratio"})
         if ids.count(name) > 1:
             raise ConfigError(f"docs/claims.yaml: two claims are named {name}.")
+        if topics.count(claim["topic"]) > 1:
+            raise ConfigError(
+                f"docs/claims.yaml, {name}: claims of the topic '{claim['topic']}' do not stand together; move them."
+            )
         if claim["judge"].get("is") not in PREDICATES or "than" not in claim["judge"]:
             raise ConfigError(
                 f"docs/claims.yaml, {name}: judge is {{is: one of {', '.join(PREDICATES)}, than: "

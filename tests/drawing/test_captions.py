@@ -32,13 +32,18 @@ def rows_drawn(figure) -> int:
 
 @pytest.mark.parametrize(
     ("name", "module"),
-    [("drift", drift), ("sessions", sessions), ("ages", ages), ("dilution", dilution), ("peers", peers)],
-)  # fmt: skip
+    [("drift", drift), ("ages", ages), ("dilution", dilution), ("peers", peers)],
+)
 def test_rows(name, module, frames, options):
     told = options | {"groups": {"All": list(options["methods"])}, "against": "acil"}
     arrivals = frames["sessions"].rename(columns={"session": "arrival", "A_t": "A_last"})
     given = frames | {"arrivals": arrivals}
     assert rows_drawn(module.draw(given, told)) == rows_said(name)
+
+
+def test_a_row_a_data_set(frames, options):
+    assert "A row a data set, from the left: " in FIGURES["sessions"]["caption"]
+    assert rows_drawn(sessions.draw(frames, options)) == len(options["datasets"]) == 2
 
 
 def test_rows_of_groups_and_costs(frames, options):

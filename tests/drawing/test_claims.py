@@ -8,11 +8,18 @@ from drawing.test_figures import overlapping
 from figures import claims, style
 from sparcl.base.errors import InputError
 
+NAMES = ["is-large", "is-small", "lies-between", "elsewhere"]
+
 
 def row(
     claim: str, judge: str, verdict: str, mean: float, std: float, dataset: str = "one"
 ) -> dict:
-    keys = {"id": claim, "judge": judge, "verdict": verdict, "dataset": dataset}
+    keys = {
+        "number": f"C{NAMES.index(claim) + 1}",
+        "id": claim,
+        "topic": "Size" if claim.startswith("is") else "Place",
+    }
+    keys |= {"judge": judge, "verdict": verdict, "dataset": dataset}
     measured = {"mean": mean, "std": std, "n": 0 if np.isnan(mean) else 3}
     return keys | measured | {"satisfied": int(verdict == "holds")}
 
@@ -56,7 +63,9 @@ def test_strips(ledger: pd.DataFrame) -> None:
     assert points["is-small one"].get_markerfacecolor() == "white"
     written = [text.get_text() for text in ax.texts]
     assert [text for text in written if text[0] == "C"] == ["C1", "C2", "C3", "C4"]
-    assert "Of 4 claims, holds: 2, does not hold: 1, not measurable here: 1" in written
+    assert "Of 4 claims 2 hold, 1 do not, 1 cannot be measured here" in written
+    assert {"Size: 1 of 2 hold", "Place: 1 of 2 hold"} <= {*written}
+    assert {"1", "3", "−2", "5", "−1"} <= {*written}  # the ends of the scales
     for text in ("is large", "> 1", "< −2", "−1 … 1", "not measurable here"):
         assert text in written
     assert [written.count(word) for word in ("holds", "fails", "–")] == [2, 1, 1]

@@ -5,10 +5,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from copies import ROOT
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Annotation, Text
 
 from drawing.test_figures import overlapping
 from figures import efficiency, style
+from figures.frames import read
 from sparcl.base.errors import InputError
+from sparcl.pipeline import displays
+from sparcl.pipeline.configuration import load
 
 MEASURED = ["ncm", "acil", "sparcl"]
 
@@ -69,6 +75,30 @@ def test_names_cover_nothing(given: tuple) -> None:
     costs = pd.DataFrame(crowded)
     figure = efficiency.draw(frames | {"methods": costs, "memory": costs}, options)
     assert overlapping(figure) == []
+
+
+def test_committed_names_touch_no_mark_and_no_dotted_line() -> None:
+    config = load(ROOT)
+    told = displays.display(config, "figures", "efficiency", "matched")
+    paths = [ROOT / path for path in displays.frames(config, "figures", "efficiency", "matched")]
+    figure = efficiency.draw(read(paths, told["frames"]), told)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.canvas.draw()
+    for ax in figure.axes:
+        names = [text for text in ax.texts if isinstance(text, Annotation)]
+        marks = [line for line in ax.lines if line.get_linestyle() == "None"]
+        around = [mark.get_window_extent(renderer) for mark in marks]
+        dotted = [
+            line.get_window_extent(renderer) for line in ax.lines if line.get_label() == "exemplars"
+        ]
+        assert len(around) == len(names) > 10
+        for name in names:
+            box = Text.get_window_extent(name, renderer)
+            for other in (*around, *dotted):
+                apart = max(
+                    box.x0 - other.x1, other.x0 - box.x1, box.y0 - other.y1, other.y0 - box.y1
+                )
+                assert apart > 0, name.get_text()
 
 
 def test_seconds_alone(given: tuple) -> None:

@@ -26,7 +26,13 @@ def term(column: str = "A_bar", **keys: object) -> dict:
 
 
 def claim(*terms: dict, **keys: object) -> dict:
-    text = {"id": "c", "place": "Table 1", "says": "A beats B.", "measured": "A - B"}
+    text = {
+        "id": "c",
+        "topic": "Accuracy",
+        "place": "Table 1",
+        "says": "A beats B.",
+        "measured": "A - B",
+    }
     return text | {"terms": list(terms), "judge": {"is": "above", "than": 0.0}} | keys
 
 
@@ -163,6 +169,9 @@ def test_malformed_ledgers_are_refused(broken: dict, message: str) -> None:
 
 
 def test_double_ids_are_refused() -> None:
+    parted = [claim(term(method="a"), id=name, topic=topic) for name, topic in ("ax", "by", "cx")]
+    with pytest.raises(ConfigError, match="topic 'x' do not stand together"):
+        claims.check(parted)
     with pytest.raises(ConfigError, match="two claims"):
         claims.check([claim(term(method="a"))] * 2)
 
@@ -208,7 +217,7 @@ def test_printed_ledger_says_what_was_judged() -> None:
     ledger = [
         claim(*DIFFERENCE),
         claim(*DIFFERENCE, id="d", judge={"is": "below", "than": 0.5}),
-        claim(term(method="fly-cl"), id="e"),
+        claim(term(method="fly-cl"), id="e", topic="Cost"),
     ]
     frame = runs(a=[3.0, 5.0, 7.0], b=2.0)
     judged = claims.judge(
@@ -216,18 +225,18 @@ def test_printed_ledger_says_what_was_judged() -> None:
     )
     cells = claims_table.rows(judged, {"one": "Set One"})
     texts = claims_table.texts(cells)
-    assert claims_table.tally(cells) == "1 holds, 1 does not hold, 1 not measurable here"
-    lines = [
-        line for line in texts[".md"].splitlines() if line.startswith("| ") and "A - B" in line
-    ]
-    assert [line.split(" | ")[0] for line in lines] == [
-        "| ✓ holds",
-        "| ✗ does not hold",
-        "| – not measurable here",
-    ]
-    assert "Set One 3 ± 2" in lines[0] and "above 0" in lines[0]
-    assert "method fly-cl is not in this repository" in lines[2]
-    assert texts[".tex"].count(r"\emph{does not hold}") == 1
+    assert claims_table.tally(cells) == "Of 3 claims 1 hold, 1 do not, 1 cannot be measured here"
+    first, second, third = (line for line in texts[".md"].splitlines() if line.startswith("- "))
+    assert first == (
+        "- ✓ **C1 holds.** A beats B (Table 1). Measured: A - B (suite s), to be above 0: Set One 3 ± 2."
+    )
+    assert second.startswith("- ✗ **C2 does not hold.**") and "to be below 0.5" in second
+    assert third.startswith("- – **C3 not measurable here.**")
+    assert third.endswith("Not measured: method fly-cl is not in this repository.")
+    heads = [line for line in texts[".md"].splitlines() if line.startswith("## ")]
+    assert heads == ["## Accuracy: 1 of 2 hold", "## Cost: 0 of 1 hold"]
+    for words in ("Accuracy: 1 of 2 hold", r"\textbf{C1 holds.} \emph{A beats B (Table 1).}"):
+        assert words in texts[".tex"]
     assert "analogues" in texts[".md"] and "analogues" in texts[".tex"]
     assert len(texts[".csv"].splitlines()) == 4
     # each value says where it comes from, term by term; a claim without one says nothing
