@@ -63,7 +63,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         )
         raise InputError(f"claims.csv {why}; run `snakemake claims`")
     require(cells, "claims", ["id", "judge", "verdict"])
-    lines = [
+    lines: list[str | pd.DataFrame] = [
         line
         for head, topic in claims_table.heads(cells)
         for line in (head, *(group for _, group in topic.groupby("number", sort=False)))

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,13 +42,11 @@ def rows(judged: Sequence[Judged], labels: Mapping[str, str]) -> pd.DataFrame:
         keys |= {"judge": predicate(claim["judge"]), "verdict": item.verdict, "reason": item.reason}
         suites = "/".join(dict.fromkeys(term["suite"] for term in claim["terms"]))
         for value in item.values or [Measured("", np.nan, np.nan, 0, False)]:
-            cells.append(
-                keys
-                | {"suite": suites, "dataset": labels.get(value.dataset, value.dataset)}
-                | {"mean": value.mean, "std": value.std, "n": value.n}
-                | {"satisfied": int(value.satisfied)}
-                | (_origins(claim["terms"], value.dataset) if value.n else {})
-            )
+            cell: dict[str, Any] = dict(keys)
+            cell |= {"suite": suites, "dataset": labels.get(value.dataset, value.dataset)}
+            cell |= {"mean": value.mean, "std": value.std, "n": value.n}
+            cell |= {"satisfied": int(value.satisfied)}
+            cells.append(cell | (_origins(claim["terms"], value.dataset) if value.n else {}))
     return pd.DataFrame(cells)
 
 

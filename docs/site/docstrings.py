@@ -5,6 +5,7 @@ is in the signature, and what is returned is a sentence.
 """
 
 import re
+from textwrap import dedent, indent
 from typing import Any
 
 from griffe import Extension, Object
@@ -32,10 +33,10 @@ def rewritten(text: str) -> str:
     result = parts[0]
     for title, line, body in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
         if title in SENTENCES:
-            result += f"**{title}:** {body.strip()}\n\n"
-        else:
-            body = "\n".join(map(_described, body.splitlines())) if title in LISTS else body
-            result += f"{title}\n{line}{body}\n\n"
+            body = f"\n:\n{indent(dedent(body).strip(), '    ')}"
+        elif title in LISTS:
+            body = "\n".join(map(_described, body.splitlines()))
+        result += f"{title}\n{line}{body}\n\n"
     return result
 
 

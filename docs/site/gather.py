@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from sparcl.pipeline.configuration import load
@@ -21,6 +22,7 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 START = ["README.md", "CHANGELOG.md", "LICENSE"]
 """Files beside those of docs/ that the site begins with."""
 USERS = ("sparcl.build", "sparcl.load", "sparcl.Classifier")
+FEWER = "---\nsearch: {boost: 0.2}\n---\n"
 LEARNERS = "What `sparcl.build` returns is a [`Learner`][sparcl.learners.learner.Learner].\n"
 
 
@@ -74,12 +76,13 @@ def prepared(path: Path, text: str) -> tuple[str, list[Path]]:
             return label
         if (ROOT / file).is_file():
             linked.append(file)
-        return f"{mark}[{label}]({target}{anchor})"
+        shown = f"{mark}[{label}]({target}{anchor})"
+        return f"[{shown}]({target})" if mark else shown  # a figure leads to itself, in full size
 
-    parts = FENCE.split(COMMENT.sub("", text))
-    parts[::2] = [
-        LINK.sub(kept, part).replace("<details>", '<details markdown="1">') for part in parts[::2]
-    ]
+    parts = FENCE.split(text)
+    for i in range(0, len(parts), 2):
+        part = LINK.sub(kept, COMMENT.sub("", parts[i]))
+        parts[i] = part.replace("<details>", '<details markdown="1">')
     return "".join(parts), linked
 
 
@@ -111,7 +114,7 @@ def _figure(name: str, file: str, text: str) -> list[str]:
     return [
         f"### {name} {{ #{file.removeprefix('paper/').removesuffix('.png').replace('/', '-')} }}",
         "",
-        f"[![{name}](../{file})](../{file})",
+        f"![{name}](../{file})",
         "",
         plain,
         "",
@@ -143,16 +146,21 @@ def reference() -> dict[Path, str]:
     """Return the pages of the reference: one for what a user calls, one a room of the package."""
     pages = {Path("api/index.md"): _described("What a user calls", USERS) + LEARNERS}
     for room in sorted(p for p in (ROOT / "sparcl").iterdir() if (p / "__init__.py").is_file()):
-        modules = [
-            ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            for file in sorted(room.rglob("*.py"))
-        ]
+        modules = [_module(file) for file in sorted(room.rglob("*.py"))]
         pages[Path(f"api/{room.name}.md")] = _described(f"sparcl.{room.name}", sorted(modules))
     return pages
 
 
-def _described(title: str, names: tuple[str, ...] | list[str]) -> str:
-    return "\n".join([f"# {title}", "", *(f"::: {name}\n" for name in names)])
+def _module(file: Path) -> str:
+    """Return a module's name; of a package that passes names on, they are described where they come from."""
+    name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    passes = "__all__" in file.read_text(encoding="utf-8")
+    return f"{name}\n    options: {{members: false}}" if passes else name
+
+
+def _described(title: str, names: Sequence[str]) -> str:
+    """Return a page of the reference, which a search shows after the others."""
+    return "\n".join([FEWER, f"# {title}", "", *(f"::: {name}\n" for name in names)])
 
 
 if __name__ == "__main__":

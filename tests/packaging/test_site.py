@@ -1,0 +1,131 @@
+"""What is gathered for the documentation site, and the check of what is built."""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from copies import ROOT, in_git
+
+from sparcl.pipeline.configuration import load
+from sparcl.pipeline.displays import caption
+
+
+class Loader(yaml.SafeLoader):
+    """Reads mkdocs.yml without its functions."""
+
+
+Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: suffix)
+SITE = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=Loader)
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[tuple[ModuleType, ModuleType]]:
+    """The modules of docs/site, which is no package."""
+    sys.path.insert(0, str(ROOT / "docs/site"))
+    import check
+    import gather
+
+    yield gather, check
+    sys.path.remove(str(ROOT / "docs/site"))
+
+
+@pytest.fixture(scope="module")
+def pages(made: tuple[ModuleType, ModuleType], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "pages"
+    made[0].gather(folder)
+    return folder
+
+
+def entries(nav: Any) -> Iterator[str]:
+    """Yield the pages of a navigation."""
+    for entry in nav if isinstance(nav, list) else [nav]:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            for below in entry.values():
+                yield from entries(below)
+
+
+def test_every_page_is_there_and_reached(pages: Path) -> None:
+    reached = set(entries(SITE["nav"]))
+    assert [page for page in reached if not (pages / page).is_file()] == []
+    own = {page.relative_to(pages).as_posix() for page in pages.glob("*/*.md")}
+    assert own | {"README.md", "CHANGELOG.md"} == reached
+    rooms = {path.parent.name for path in (ROOT / "sparcl").glob("*/__init__.py")}
+    assert {f"api/{room}.md" for room in rooms} < reached
+
+
+def test_every_link_of_a_page_leads_to_what_was_gathered(pages: Path) -> None:
+    found = 0
+    for page in sorted(pages.rglob("*.md")):
+        text = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
+        assert "<!--" not in text, page
+        for target in re.findall(r"\]\(([^)\s#:]+)(?:#[^)]*)?\)", re.sub(r"`[^`\n]*`", "", text)):
+            assert (page.parent / target).is_file(), (page, target)
+            found += 1
+    assert found > 200
+
+
+def test_the_gallery_has_every_figure_with_its_caption_and_its_command(pages: Path) -> None:
+    text, config = (pages / "docs/gallery.md").read_text(encoding="utf-8"), load(ROOT)
+    figures = [
+        path.relative_to(ROOT).as_posix()
+        for path in in_git()
+        if re.search(r"/paper/(.*/figures|claims)/[\w-]+\.png$", path.as_posix())
+    ]
+    assert len(figures) > 15
+    for file in figures:
+        _, suite, *_, name = Path(file).with_suffix("").parts
+        suite_caption = (
+            config["figures"]["claims"]["caption"]
+            if name == "claims"
+            else caption(config, name, suite)
+        )
+        assert f"![{name}](../{file})" in text
+        assert f"snakemake --cores 2 {file}\n" in text
+        assert suite_caption in text
+        assert (pages / file).is_file() and (ROOT / f"figures/{name}.py").is_file()
+
+
+def test_what_a_page_loses_and_keeps(made: tuple[ModuleType, ModuleType]) -> None:
+    text = "of <!-- basis: a\n  b --> 10 [folder](../paper) [page](faq.md#a) ![f](../paper/claims/claims.png)\n"
+    text += "```\n<!-- kept --> [no](link)\n```\n<details><summary>more</summary>\n"
+    prepared, linked = made[0].prepared(Path("docs/page.md"), text)
+    figure = "![f](../paper/claims/claims.png)"
+    assert prepared == (
+        f"of 10 folder [page](faq.md#a) [{figure}](../paper/claims/claims.png)\n"
+        '```\n<!-- kept --> [no](link)\n```\n<details markdown="1"><summary>more</summary>\n'
+    )
+    assert linked == [Path("docs/faq.md"), Path("paper/claims/claims.png")]
+
+
+def test_the_check_finds_what_is_wrong(made: tuple[ModuleType, ModuleType], tmp_path: Path) -> None:
+    (tmp_path / "b.html").write_text('<h1 id="here">b</h1><a href="a.html#there">a</a>')
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#here">1</a><a href="b.html#away">2</a><a href="c.html">3</a><a href="#x">4</a>'
+        '<p id="there"><script src="//elsewhere/x.js"></script><img src="no.png">'
+        '<a href="//elsewhere/">5</a>'
+    )
+    found = {fault.partition(" ")[2] for fault in made[1].faults(tmp_path)}
+    assert found == {
+        "links to b.html#away: no such place",
+        "links to c.html: no such file",
+        "links to #x: no such place",
+        "links to no.png: no such file",
+        "loads //elsewhere/x.js",
+    }
+
+
+def test_nothing_is_fetched() -> None:
+    assert SITE["theme"]["font"] is False and SITE["strict"] is True
+    own = [ROOT / "mkdocs.yml", *(ROOT / "docs/site").glob("*.*")]
+    assert len(own) == 6
+    for file in own:
+        assert not re.search(r"https?:", file.read_text(encoding="utf-8")), file
+    assert os.path.basename(SITE["extra"]["polyfills"][0]) == "iframe-worker.js"
