@@ -63,11 +63,10 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         )
         raise InputError(f"claims.csv {why}; run `snakemake claims`")
     require(cells, "claims", ["id", "judge", "verdict"])
-    lines: list[str | pd.DataFrame] = [
-        line
-        for head, topic in claims_table.heads(cells)
-        for line in (head, *(group for _, group in topic.groupby("number", sort=False)))
-    ]
+    lines: list[str | pd.DataFrame] = []
+    for head, topic in claims_table.heads(cells):
+        lines.append(head)
+        lines.extend(group for _, group in topic.groupby("number", sort=False))
     starts = [i for i, line in enumerate(lines) if isinstance(line, str)]
     split = min((*starts[1:], len(lines)), key=lambda start: max(start, len(lines) - start))
     columns = [column for column in (lines[:split], lines[split:]) if column]
