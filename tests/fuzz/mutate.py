@@ -165,7 +165,8 @@ def read_params(folder: Path) -> object:
     from sparcl.pipeline import configuration, specs
 
     config = configuration.load(folder)
-    compositions = [specs.composition(config, block) for block in config["methods"].values()]
+    closed = [block for block in config["methods"].values() if not block.get("trained")]
+    compositions = [specs.composition(config, block) for block in closed]
     return [methods.build(each["learner"], **each["hyper"]) for each in compositions]
 
 
