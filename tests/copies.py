@@ -82,10 +82,15 @@ def snakemake(folder: Path, *arguments: str, **changes: str) -> subprocess.Compl
     )
 
 
-# Importing snakemake or dvc takes longer than most of what they are asked: both are imported once, in a process that
-# knows nothing of this project, and each call is a fork of that one.
+# Importing snakemake or dvc takes longer than most of what they are asked: both, and what a plan imports beside this
+# project, are imported once, in a process that knows nothing of the project, and each call is a fork of that one.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["dvc.cli", "dvc.repo", "jsonschema", "numpy", "snakemake.cli"])
+FORKS.set_forkserver_preload(
+    [
+        *("dvc.cli", "dvc.repo", "snakemake.cli"),
+        *("h5py", "jsonschema", "numpy", "scipy.linalg", "scipy.sparse.linalg", "scipy.special"),
+    ]
+)
 
 
 def forked(

@@ -1,5 +1,6 @@
 """One finished run of the suite `toy`, and a suite of invented features that takes seconds."""
 
+import compileall
 import fcntl
 import os
 import shutil
@@ -57,6 +58,10 @@ def pristine(once: Builder) -> Path:
         suite = copy_project(folder) / "config/suites/toy.yaml"
         text = suite.read_text(encoding="utf-8")
         suite.write_text(text.replace("efficientnet-lite0", "vit-s14-focus"), encoding="utf-8")
+        for package in ("sparcl", "figures", "snakemake_logger_plugin_oneline"):
+            compileall.compile_dir(
+                folder / package, quiet=1
+            )  # once, and not in every job of every copy
 
     return once("pristine", build)
 
