@@ -24,7 +24,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     options : mapping
         What `figures.main_table.rows` reads. ``place``: ``source`` and ``place`` of the published
         numbers; ``quoted_as``: method of the suite -> its name there; ``quoted``: title -> names
-        there of methods that are not run here; ``caption`` with ``{suite}``, ``{backbone}``,
+        there of methods, where the suite does not run them; ``caption`` with ``{suite}``, ``{backbone}``,
         ``{sessions}`` and ``{orders}``; ``id``.
 
     Raises
@@ -37,7 +37,8 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     here = (table["source"] == place["source"]) & (table["place"] == place["place"])
     printed = table[here & (table["metric"] == MEASURE)]
     names = {m: n for m, n in options["quoted_as"].items() if m in options["methods"]}
-    only = {name: title for title, members in options["quoted"].items() for name in members}
+    quoted = {name: title for title, members in options["quoted"].items() for name in members}
+    only = {name: title for name, title in quoted.items() if name not in names.values()}
     if missing := sorted({*names.values(), *only} - set(printed["method"])):
         raise InputError(
             f"data/published.csv has no {MEASURE} of {', '.join(missing)} at {place}; "

@@ -56,6 +56,35 @@ REFUSED: dict[str, tuple[Change, list[str]]] = {
         lambda c: c["suites"]["toy"].update(tables=["nonesuch"]),
         ["config/suites/toy.yaml: tables", "'nonesuch'", "tau-post"],
     ),
+    "trained on features without images": (
+        lambda c: (
+            c["datasets"].update(
+                mine={"features": "file", "path": "a/mine/vit-s14-focus-112", "shards": 1}
+            ),
+            c["suites"]["trained"].update(datasets=["mine"]),
+        ),
+        ["config/suites/trained.yaml: datasets", "'mine' has no images", "finetune", "`reader`"],
+    ),
+    "trained on stressed features": (
+        lambda c: c["suites"]["trained"].update(stress="saturated"),
+        ["config/suites/trained.yaml: stress", "train on images"],
+    ),
+    "budget of a method that is not there": (
+        lambda c: c["suites"]["trained"]["training"]["methods"].update(acil={"epochs": 3}),
+        ["config/suites/trained.yaml: training.methods", "'acil'", "finetune"],
+    ),
+    "budget of a data set that is not there": (
+        lambda c: c["suites"]["trained"]["training"].update(datasets={"digits": {}}),
+        ["config/suites/trained.yaml: training.datasets", "'digits'", "cub-50"],
+    ),
+    "budget with an unknown setting": (
+        lambda c: c["suites"]["trained"]["training"]["methods"]["l2p"].update(epoch=3),
+        ["config/suites/trained.yaml: training.methods.l2p", "'epoch'", "epochs"],
+    ),
+    "budget that nobody reads": (
+        lambda c: c["suites"]["toy"].update(training={"device": "cpu"}),
+        ["config/suites/toy.yaml: training", "the suite has none"],
+    ),
     "streams beside a failure case": (
         lambda c: c["suites"]["noisy"].update(stress="saturated"),
         ["config/suites/noisy.yaml: stress goes without `streams`"],

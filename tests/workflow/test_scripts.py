@@ -477,8 +477,9 @@ def test_sums_of_shards_and_a_run_from_them(
 
 
 def test_every_script_is_called_here() -> None:
-    """All but splits and extraction, which the tests of the features run on real images."""
+    """All but splits and extraction, which the tests of the features run on real images; and training's."""
     text = Path(__file__).read_text(encoding="utf-8")
+    text += (Path(__file__).parent / "test_trained.py").read_text(encoding="utf-8")
     scripts = {path.stem for path in SCRIPTS.glob("*.py")} - {"extract_features", "list_split"}
     assert len(scripts) > 5
     assert {name for name in scripts if f'call("{name}"' not in "".join(text.split())} == set()
