@@ -73,7 +73,7 @@ paper:
 	@command -v "$(PDFLATEX)" >/dev/null || { \
 	  echo "$(PDFLATEX) was not found. On Debian and Ubuntu: apt-get install texlive-latex-recommended" \
 	    "texlive-fonts-recommended; or name one: make paper PDFLATEX=path/to/pdflatex" >&2; exit 1; }
-	@day=$$(git log -1 --format=%cs -- 'paper/*/summary' 2>/dev/null); \
+	@day=$$(git log -1 --format=%cs -- 'paper/*/summary/*' 2>/dev/null); \
 	[ -z "$$day" ] || day="\\def\\datadate{$$day}"; \
 	for time in first second; do \
 	  (cd paper && "$(PDFLATEX)" -interaction=nonstopmode -halt-on-error -jobname=report \
