@@ -4,7 +4,7 @@
 # make test-slurm  the suite `toy` on a SLURM cluster of one node: Debian or Ubuntu, as root; installs slurm-wlm and munge
 # make verify    compute everything again in a temporary clone and compare with the committed numbers
 # make paper     paper/report.pdf from what lies in paper/, with pdflatex
-# make report    report.html: captions, tables that can be sorted, figures, how long each job took
+# make report    report.html from what lies in paper/: findings, tables to sort and search, figures, settings
 # make docs      site/index.html: the documentation, the gallery and the reference; opens from a disk
 # make features  extract scikit-learn's digits from images, as any own data set would be
 # make timings   measure times again, on an idle machine (timings/)
@@ -29,6 +29,10 @@ COMPILE := "$(or $(UV),uv)" pip compile --universal --fork-strategy fewest --pyt
 PYTEST := $(RUN) pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
+# When the recorded numbers were committed, and report.html of what lies in paper/, SUITE first.
+DAY := git log -1 --format=%cs -- 'paper/*/summary/*' 2>/dev/null
+REPORT = $(RUN) sparcl.pipeline.page $(SUITE) report.html --day "$$($(DAY))" && echo "Report: report.html"
+
 # What shows times and memory: rules take those as they are, however new.
 TIMED := $(addprefix paper/matched/,tables/tau-post.md tables/memory.md figures/efficiency.png) \
   $(addprefix paper/claims/claims,.md .png)
@@ -46,8 +50,7 @@ results: $(VENV)/core
 # `recorded` are the suites of `methods` and `ablations`, and the claims.
 all: results
 	@$(SNAKEMAKE) recorded claims
-	@$(SNAKEMAKE) all recorded claims --report report.html
-	@echo "Report: report.html"
+	@$(REPORT)
 
 test: lint
 	$(ONE_THREAD) $(PYTEST) -m "not slow"
@@ -73,7 +76,7 @@ paper:
 	@command -v "$(PDFLATEX)" >/dev/null || { \
 	  echo "$(PDFLATEX) was not found. On Debian and Ubuntu: apt-get install texlive-latex-recommended" \
 	    "texlive-fonts-recommended; or name one: make paper PDFLATEX=path/to/pdflatex" >&2; exit 1; }
-	@day=$$(git log -1 --format=%cs -- 'paper/*/summary' 2>/dev/null); \
+	@day=$$($(DAY)); \
 	[ -z "$$day" ] || day="\\def\\datadate{$$day}"; \
 	for time in first second; do \
 	  (cd paper && "$(PDFLATEX)" -interaction=nonstopmode -halt-on-error -jobname=report \
@@ -81,9 +84,8 @@ paper:
 	  grep -A5 '^!' paper/report.out.txt >&2; echo "paper/report.log says more." >&2; exit 1; }; done
 	@echo "Report: paper/report.pdf"
 
-report: results
-	@$(SNAKEMAKE) all --config suite=$(SUITE) --report report.html
-	@echo "Report: report.html"
+report: $(VENV)/core
+	@$(REPORT)
 
 # Fetches nothing, and the site loads nothing from elsewhere, which the last line checks.
 docs: $(VENV)/docs

@@ -37,7 +37,7 @@ def rows(judged: Sequence[Judged], labels: Mapping[str, str]) -> pd.DataFrame:
     cells = []
     for position, item in enumerate(judged, start=1):
         claim = item.claim
-        keys = {"number": f"C{position}"}
+        keys: dict[str, Any] = {"number": f"C{position}"}
         keys |= {key: claim[key] for key in ("id", "topic", "place", "says", "measured")}
         keys |= {"judge": predicate(claim["judge"]), "verdict": item.verdict, "reason": item.reason}
         suites = "/".join(dict.fromkeys(term["suite"] for term in claim["terms"]))

@@ -225,8 +225,17 @@ def _head(title: str, columns: list[Column], dense: bool) -> list[str]:
                 rules.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
             start += width
         lines += [" & ".join(titles) + r" \\", "".join(rules)]
-    names = [rf"\multicolumn{{1}}{{c}}{{{escape(head)}}}" for _, head in columns]
+    names = [
+        rf"\multicolumn{{1}}{{c}}{{{_broken(head) if dense else escape(head)}}}"
+        for _, head in columns
+    ]
     return [*lines, " & ".join([escape(title), *names]) + r" \\"]
+
+
+def _broken(head: str) -> str:
+    """Return a column's name, what follows a comma in a line of its own."""
+    lines = r"\\".join(map(escape, head.split(", ")))
+    return rf"\shortstack{{{lines}}}" if ", " in head else lines
 
 
 def _body(part: list[Cell], width: int) -> list[str]:

@@ -56,6 +56,7 @@ MEASURES = {
     ),
 }
 REST = "Other methods"
+WIDE = 8  # as many columns of numbers fit a page side by side
 MARKS = ["best", "tied", "underlined"]
 COMPARED = ["n", "mean", "std", "gap", "gap_low", "gap_high", "best", "tied"]  # `against_best`
 NO_ORIGIN = Origin("", "", "")
@@ -74,7 +75,8 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     options : mapping
         What `rows` reads; ``caption`` with the fields of `figures.frames.fill`; ``notes``:
         sentences after it (``text``), each if one of its methods (``of``) has a row; ``blocks``:
-        measures side by side, block under block (default: one per block); ``id`` of the table.
+        measures side by side, block under block (default: one per block; of few data sets all stand side by
+        side in LaTeX); ``id`` of the table.
 
     Raises
     ------
@@ -94,6 +96,8 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     sessions = " or ".join(dict.fromkeys(table["sessions"]))
     caption = fill(options, table, orders=table["n"].max(), sessions=sessions)
     caption = " ".join([caption, *notes])
+    if len(MEASURES) * table["dataset"].nunique() <= WIDE:
+        blocks = [[measure for block in blocks for measure in block]]
     titles = [[MEASURES[measure].title for measure in block] for block in blocks]
     return {
         ".tex": grid.latex(

@@ -15,7 +15,7 @@ ACCURACY, FORGETTING = "A_t", "forgetting"
 # A column of panels: its measure, and whether the other method's is taken from it.
 COLUMNS = ((ACCURACY, False), (ACCURACY, True), (FORGETTING, True))
 # Inches: the height of a panel, the space above, below and left of all, and between panels beside their names.
-TALL, TOP, BOTTOM, LEFT, DOWN, ACROSS = 1.2, 0.24, 0.36, 0.5, 0.28, 0.3
+TALL, TOP, BOTTOM, LEFT, DOWN, ACROSS = 1.1, 0.24, 0.36, 0.5, 0.28, 0.3
 
 
 @style.styled

@@ -11,7 +11,7 @@ from pathlib import Path
 from figures.markup import escape
 from sparcl.base.files import write_text
 from sparcl.pipeline.configuration import load
-from sparcl.pipeline.displays import Settings, caption
+from sparcl.pipeline.displays import Settings, caption, findings
 
 IMAGE = re.compile(r"!\[[^\]]*\]\((paper/([a-z0-9-]+)/figures/([a-z0-9-]+)\.png)\)")
 HEAD = "% Written by `python -m sparcl.pipeline.captions` from config/figures.yaml.\n"
@@ -19,19 +19,17 @@ HEAD = "% Written by `python -m sparcl.pipeline.captions` from config/figures.ya
 
 def latex(config: Settings) -> str:
     r"""Return a macro for each figure of each suite: ``\csname caption:bundled:drift\endcsname``."""
-    shown = [(s, name) for s, block in config["suites"].items() for name in block["figures"]]
-    texts = {f"{suite}:{name}": caption(config, name, suite) for suite, name in shown}
+    drawn = [(s, name) for s, block in config["suites"].items() for name in block["figures"]]
+    texts = {f"{suite}:{name}": caption(config, name, suite) for suite, name in drawn}
     texts["claims"] = str(config["figures"]["claims"]["caption"])
     lines = [
         rf"\expandafter\def\csname caption:{key}\endcsname{{{escape(text)}}}"
         for key, text in texts.items()
     ]
-    found = [
-        rf"\item {escape(block['finding']['says'])} (Figure~\ref{{fig:{suite}:{name}}}, suite {suite})"
-        for name, block in config["figures"].items()
-        for suite in block.get("finding", {"suites": []})["suites"]
-        if name in config["suites"][suite]["figures"]
-    ]
+    found = []
+    for says, name, suites in findings(config):
+        where = "; ".join(rf"Figure~\ref{{fig:{suite}:{name}}}, suite {suite}" for suite in suites)
+        found.append(rf"\item {escape(says)} ({where})")
     lines += [r"\newcommand{\findings}{\begin{itemize}", *found, r"\end{itemize}}"]
     return HEAD + "\n".join(lines) + "\n"
 

@@ -1,6 +1,6 @@
 """What figures and tables read, and what they are told of the settings."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -91,6 +91,17 @@ def caption(config: Settings, name: str, suite: str) -> str:
         ) from error
     finding = block.get("finding", {"suites": ()})
     return f"{finding['says']} {text}" if suite in finding["suites"] else text
+
+
+def findings(config: Settings) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield what was found: the sentence, the figure that shows it, and the suites that draw it."""
+    for name, block in config["figures"].items():
+        if "finding" in block:
+            suites = [
+                s for s in block["finding"]["suites"] if name in config["suites"][s]["figures"]
+            ]
+            if suites:
+                yield block["finding"]["says"], name, suites
 
 
 def display(config: Settings, kind: str, name: str, suite: str) -> dict[str, Any]:

@@ -83,6 +83,9 @@ class TestGrid:
         assert r"\multicolumn{2}{c}{no block features} \\" in tex
         assert tex.count(r"\quad one") == 2 and tex.count(r"\midrule[\heavyrulewidth]") == 1
         assert r"\begin{tabular}{lrr}" in tex
+        assert r"\shortstack" not in tex
+        broken = grid.latex([cell("one", "a & b, c", "1")], "Caption", "tag", dense=True)
+        assert r"\multicolumn{1}{c}{\shortstack{a \& b\\c}}" in broken
         assert r"{lrr@{\hskip 10pt}rr}" in grid.latex(cells, "Caption", "tag", dense=True)
 
     def test_a_dense_page_takes_smaller_type_and_breaks_titles(self):

@@ -56,7 +56,19 @@ def test_a_note_needs_a_method_of_the_table(frames, settings):
     assert "orders, ± 50% Of SPARCL. Of ACIL." in texts[".md"]
 
 
-def test_latex(frames, settings):
+def test_measures_of_few_data_sets_stand_side_by_side(frames, settings):
+    tex = main_table.texts(frames, settings)[".tex"]
+    (row,) = [line for line in tex.splitlines() if line.startswith(r"\quad SPARCL &")]
+    assert row.count(" & ") == 8
+    frames["runs"] = pd.concat(
+        [frames["runs"], frames["runs"].query("dataset == 'one'").assign(dataset="three")]
+    )
+    settings["datasets"] = settings["datasets"] | {"three": {"label": "Set Three"}}
+    assert main_table.texts(frames, settings)[".tex"].count(r"\quad SPARCL &") == 2
+
+
+def test_latex(frames, settings, monkeypatch):
+    monkeypatch.setattr(main_table, "WIDE", 0)
     frames["runs"].loc[frames["runs"]["method"].eq("acil"), "A_bar"] = [
         70.0,
         81,
@@ -158,7 +170,8 @@ class TestAbsent:
         rest = cells[cells["method"] != "acil"].reset_index(drop=True)
         pd.testing.assert_frame_equal(rest, alone)
 
-    def test_every_kind_of_file_says_why(self, frames, absent, tmp_path, capsys):
+    def test_every_kind_of_file_says_why(self, frames, absent, tmp_path, capsys, monkeypatch):
+        monkeypatch.setattr(main_table, "WIDE", 0)
         texts = main_table.texts(frames, absent)
         row = "| the acil | no block features | no block features |"
         assert texts[".md"].count(row) == 4

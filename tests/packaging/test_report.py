@@ -5,12 +5,25 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from sparcl.pipeline import captions
 from sparcl.pipeline.configuration import load
+from sparcl.report.reading import read_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = (ROOT / "paper/report.tex").read_text(encoding="utf-8")
 PARAMS = load(ROOT)
+# Tables of one suite whose every number stands in a table of several.
+MERGED = {
+    "long": ("long/tables/streams.csv", "T = 20"),
+    "hard": ("hard/tables/orders.csv", "hard"),
+    "mild": ("hard/tables/orders.csv", "mild"),
+    "near-duplicate": ("near-duplicate/tables/failures.csv", "near-duplicate"),
+    "saturated": ("near-duplicate/tables/failures.csv", "saturated"),
+    "long-tail": ("near-duplicate/tables/failures.csv", "long-tailed"),
+}
+PAGES = 24
 WHOLE = ["bundled", *(name for name, block in PARAMS["suites"].items() if "group" in block)]
 
 
@@ -26,7 +39,9 @@ def drawn(suite: str) -> set[tuple[str, str, str]]:
 
 def included() -> list[tuple[str, str, str]]:
     return re.findall(
-        r"^\\suite(table|figure)\{([a-z-]+)\}\{([a-z-]+)\}", REPORT, flags=re.MULTILINE
+        r"^\\suite(table|figure)(?:\[[\d.]+\])?\{([a-z-]+)\}\{([a-z-]+)\}",
+        REPORT,
+        flags=re.MULTILINE,
     )
 
 
@@ -34,9 +49,22 @@ def test_all_that_its_suites_draw_is_included_once() -> None:
     shown = included()
     assert len(shown) == len({*shown})
     for suite in WHOLE:
-        assert drawn(suite) <= {*shown}, suite
+        missing = drawn(suite) - {*shown}
+        assert missing == ({("table", suite, "main")} if suite in MERGED else set()), suite
     for item in shown:
         assert item in drawn(item[1]), item
+
+
+@pytest.mark.parametrize("suite", MERGED)
+def test_a_merged_table_has_every_number(suite: str) -> None:
+    file, words = MERGED[suite]
+    keys = ["measure", "dataset", "method", "printed"]
+    whole = read_csv(ROOT / "paper" / file)
+    own = read_csv(ROOT / f"paper/{suite}/tables/main.csv")
+    own["dataset"] += f", {words}"
+    assert {*own[keys].itertuples(index=False, name=None)} <= {
+        *whole[keys].itertuples(index=False, name=None)
+    }
 
 
 def test_captions_and_findings_are_those_of_the_settings() -> None:
@@ -46,7 +74,7 @@ def test_captions_and_findings_are_those_of_the_settings() -> None:
     for kind, suite, name in included():
         if kind == "figure":
             assert rf"\csname caption:{suite}:{name}\endcsname" in written
-            assert f"fig:{suite}:{name}" in re.sub(r"#1:#2", f"{suite}:{name}", REPORT)
+            assert f"fig:{suite}:{name}" in re.sub(r"#2:#3", f"{suite}:{name}", REPORT)
     assert written.isascii() and written.count(r"\item ") >= 5
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     assert captions.readme(PARAMS, page) == page
@@ -94,3 +122,16 @@ def test_latex_is_run_twice_and_its_error_is_shown(tmp_path: Path) -> None:
     latex.write_text('#!/bin/sh\necho "! Undefined control sequence."\nexit 1\n', encoding="utf-8")
     failed = make_paper(tmp_path, f"PDFLATEX={latex}")
     assert failed.returncode != 0 and "! Undefined control sequence." in failed.stderr
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
+def test_it_compiles_with_every_reference_and_few_pages(tmp_path: Path) -> None:
+    made = make_paper(tmp_path)
+    assert made.returncode == 0, made.stderr
+    log = (tmp_path / "paper/report.log").read_text(encoding="utf-8", errors="replace")
+    said = re.sub(r"\n", "", log)  # lines are broken anywhere
+    assert not re.findall(r"undefined references|multiply defined|Font shape .* undefined", said)
+    (pages,) = re.findall(r"Output written on report\.pdf \((\d+) pages", said)
+    assert int(pages) <= PAGES
+    # less than two millimetres of a table
+    assert all(float(points) < 5 for points in re.findall(r"Overfull \\hbox \(([\d.]+)pt", said))

@@ -62,7 +62,11 @@ def test_only_ablations_read_other_suites(loaded: dict[str, Any]) -> None:
         for frame in loaded[kind][name]["frames"]
         if frame.split("/")[0] in {*loaded["suites"]} - {suite}
     }
-    assert reading == {"hard", "long", "sweep"} <= set(plan.of_group(loaded, "ablations"))
+    assert (
+        reading
+        == {"hard", "long", "near-duplicate", "sweep"}
+        <= set(plan.of_group(loaded, "ablations"))
+    )
 
 
 def test_times_are_read_as_they_are(one_order: Path) -> None:
