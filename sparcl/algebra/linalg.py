@@ -203,8 +203,12 @@ def leading_eigh(
         if energy is None or values.sum() >= target:
             falling = np.argsort(-values, kind="stable")
             return values[falling], on.array(vectors[:, falling])
-        # Eigenvalues not found yet are at most the smallest one found: so many more are needed.
-        least = tried + (target - values.sum()) / max(values.min(), np.finfo(dtype).tiny)
+        # So many more are needed: j eigenvalues not found yet sum to at most j times the smallest one found,
+        # and by Cauchy and Schwarz to at most sqrt(j) times the root of their squares, of which
+        # ||R||_F^2 holds the sum.
+        lacking, tiny = target - values.sum(), np.finfo(dtype).tiny
+        squares = on.squared_lengths(R).sum(dtype=np.float64) - np.sum(values**2)
+        least = tried + max(lacking / max(values.min(), tiny), lacking**2 / max(squares, tiny))
     return on.dense_leading(R, target, rank)
 
 
@@ -230,16 +234,22 @@ def extended_svd(U: Array, s: Array, B: Array, rank: int) -> tuple[Array, Array]
 
 
 def complement(U: Array) -> Array:
-    """Return U_res (d, d - k), an orthonormal basis of what U (d, k) leaves: O(d^2 k)."""
-    k = U.shape[1]
+    """Return U_res (d, d - k), an orthonormal basis of what U (d, k) leaves, on the host: O(d^3)."""
+    U, k = host(U), U.shape[1]
     if k == 0:
         return np.eye(len(U), dtype=U.dtype, order="F")
     return np.asfortranarray(qr(U, mode="full", check_finite=False)[0][:, k:])
 
 
-def residual_eigenvalues(R: Array, U: Array) -> Array:
+def thin_qr(A: Array) -> tuple[Array, Array]:
+    """Return orthonormal Q (d, n) and triangular R (n, n) with A = Q R, n <= d, on the host: 4 d n^2 flops."""
+    Q, R = qr(host(A), mode="economic", check_finite=False)
+    return Q, R
+
+
+def residual_eigenvalues(R: Array, U_res: Array) -> Array:
     """Return the eigenvalues, descending, of ``U_res^T R U_res`` (r, r), on the host: O(d^3)."""
-    R, U_res = host(R), complement(host(U))
+    R, U_res = host(R), host(U_res)
     block = U_res.T @ (R @ U_res)
     return eigvalsh((block + block.T) / 2, check_finite=False)[::-1]
 

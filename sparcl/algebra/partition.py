@@ -140,9 +140,9 @@ class Spectrum:
         return self._pairs
 
 
-def residual_condition(R: Array, ridge: float, U_core: Array) -> float:
-    """Return the condition number of ``U_res^T (R + ridge I) U_res``: O(d^3)."""
-    values = linalg.residual_eigenvalues(R, U_core)
+def residual_condition(R: Array, ridge: float, U_res: Array) -> float:
+    """Return the condition number of ``U_res^T (R + ridge I) U_res`` for a basis (d, r) of the residual: O(d^3)."""
+    values = linalg.residual_eigenvalues(R, U_res)
     if len(values) == 0:
         return 1.0
     return float((max(values[0], 0.0) + ridge) / (max(values[-1], 0.0) + ridge))
