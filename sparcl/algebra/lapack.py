@@ -23,7 +23,6 @@ from scipy.linalg import (
     solve_triangular,
     solveh_banded,
 )
-from scipy.spatial.distance import cdist
 from scipy.special import ndtr
 
 from sparcl.base.arrays import host
@@ -130,6 +129,8 @@ class Lapack:
 
     def squared_distances(self, X: Array, Z: Array) -> Array:
         """Return the squared distances (n, m) between rows."""
+        from scipy.spatial.distance import cdist  # loads half of scipy.spatial, for a few methods
+
         return cdist(X, Z, "sqeuclidean")
 
     normal_cdf = staticmethod(ndtr)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.spatial.distance import pdist
 
 from sparcl.algebra.backend import of
 from sparcl.base.state import Shape, Stateful
@@ -71,6 +70,8 @@ class Features(Map):
 
 def median_distance(Phi: Array) -> float:
     """Return the median distance between rows of Phi (n, d), of at most 2 BANDWIDTH_ROWS; 0 for one row."""
+    from scipy.spatial.distance import pdist  # loads half of scipy.spatial, for kernels alone
+
     distances = pdist(Phi[:: max(len(Phi) // BANDWIDTH_ROWS, 1)])
     return float(np.median(distances)) if len(distances) else 0.0
 
