@@ -141,9 +141,9 @@ class Spectrum:
         return self._pairs
 
 
-def residual_condition(R: Array, ridge: float, U_core: Array) -> float:
-    """Return the condition number of ``U_res^T (R + ridge I) U_res``: O(d^3)."""
-    values = _residual_eigenvalues(R, U_core)
+def residual_condition(R: Array, ridge: float, U_res: Array) -> float:
+    """Return the condition number of ``U_res^T (R + ridge I) U_res`` for a basis (d, r) of the residual: O(d^3)."""
+    values = _residual_eigenvalues(R, U_res)
     if len(values) == 0:
         return 1.0
     return float((max(values[0], 0.0) + ridge) / (max(values[-1], 0.0) + ridge))
@@ -183,16 +183,16 @@ def embedded(U_core: Array, D: int) -> Array:
     return padded
 
 
-def _residual_eigenvalues(R: Array, U: Array) -> Array:
+def _residual_eigenvalues(R: Array, U_res: Array) -> Array:
     """Return the eigenvalues, descending, of ``U_res^T R U_res`` (r, r), on the host: O(d^3)."""
-    R, U_res = host(R), _complement(host(U))
+    R, U_res = host(R), host(U_res)
     block = U_res.T @ (R @ U_res)
     return eigvalsh((block + block.T) / 2, check_finite=False)[::-1]
 
 
-def _complement(U: Array) -> Array:
-    """Return U_res (d, d - k), an orthonormal basis of what U (d, k) leaves: O(d^2 k)."""
-    k = U.shape[1]
+def complement(U: Array) -> Array:
+    """Return U_res (d, d - k), an orthonormal basis of what U (d, k) leaves, on the host: O(d^3)."""
+    U, k = host(U), U.shape[1]
     if k == 0:
         return np.eye(len(U), dtype=U.dtype, order="F")
     return np.asfortranarray(qr(U, mode="full", check_finite=False)[0][:, k:])

@@ -66,9 +66,19 @@ def leading_eigh(
         if energy is None or values.sum() >= target:
             falling = np.argsort(-values, kind="stable")
             return values[falling], on.array(vectors[:, falling])
-        # Eigenvalues not found yet are at most the smallest one found: so many more are needed.
-        least = tried + (target - values.sum()) / max(values.min(), np.finfo(dtype).tiny)
+        # So many more are needed: j eigenvalues not found yet sum to at most j times the smallest one found,
+        # and by Cauchy and Schwarz to at most sqrt(j) times the root of their squares, of which
+        # ||R||_F^2 holds the sum.
+        lacking, tiny = target - values.sum(), np.finfo(dtype).tiny
+        squares = on.squared_lengths(R).sum(dtype=np.float64) - np.sum(values**2)
+        least = tried + max(lacking / max(values.min(), tiny), lacking**2 / max(squares, tiny))
     return on.dense_leading(R, target, rank)
+
+
+def thin_qr(A: Array) -> tuple[Array, Array]:
+    """Return orthonormal Q (d, n) and triangular R (n, n) with A = Q R, n <= d, on the host: 4 d n^2 flops."""
+    Q, R = qr(host(A), mode="economic", check_finite=False)
+    return Q, R
 
 
 def extended_svd(U: Array, s: Array, B: Array, rank: int) -> tuple[Array, Array]:

@@ -24,7 +24,9 @@ def canonical_angle(U: Array, V: Array) -> float:
     if U.shape[1] == 0:
         return 0.0
     U, V = host(U), host(V)
-    sine = np.linalg.norm(V - U @ (U.T @ V), 2)
+    outside = V - U @ (U.T @ V)
+    # the largest eigenvalue of a Gram matrix has all its digits, which the small ones have not
+    sine = np.sqrt(np.linalg.eigvalsh(outside.T @ outside)[-1])
     return float(np.degrees(np.arcsin(min(float(sine), 1.0))))
 
 

@@ -4,12 +4,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 SQUARES = (1e-140, 1e140)  # norms whose squares float64 holds, those of a row's small parts too
+CACHED = 256  # rows at a time, which stay in the cache: memory for all of them is asked for once
 NORMALISATION = {True: "unit norm", False: "none"}  # whether rows are divided by their norms
 
 
 def unit(Phi: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return the rows of Phi (n, d) over their Euclidean norm; a zero row stays zero."""
-    Phi = np.asarray(Phi, dtype=np.float64)
+    Phi = np.asarray(Phi)
+    result = np.empty_like(Phi, dtype=np.float64)
+    for start in range(0, len(Phi), CACHED):
+        result[start : start + CACHED] = _unit(Phi[start : start + CACHED].astype(np.float64))
+    return result
+
+
+def _unit(Phi: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(over="ignore"):
         norm = np.linalg.norm(Phi, axis=1, keepdims=True)
     squares_fit = (norm > SQUARES[0]) & (norm < SQUARES[1])

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sparcl.algebra.partition import Partition, Spectrum, residual_condition
+from sparcl.algebra.partition import Partition, Spectrum, complement, residual_condition
 from sparcl.algebra.subspaces import canonical_angle
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError
@@ -66,7 +66,7 @@ class Conditioned(Policy):
         """Return True in the first session that has a past, and where the condition is over limit."""
         if session == 0:
             return False, {}
-        condition = residual_condition(spectrum.R, ridge, current.U_core)
+        condition = residual_condition(spectrum.R, ridge, complement(current.U_core))
         return session == 1 or condition > self.limit, {"residual_condition": condition}
 
 

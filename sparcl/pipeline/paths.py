@@ -12,9 +12,10 @@ Settings = Mapping[str, Any]
 Inputs = dict[str, str | list[str]]
 
 
-def is_bundled(config: Settings, dataset: str) -> bool:
-    """Tell whether a data set's features come with the repository."""
-    return config["datasets"][dataset].get("features") == "bundle"
+def is_bundled(config: Settings, dataset: str, backbone: str) -> bool:
+    """Tell whether a data set's features of a backbone come with the repository."""
+    kept = config["backbones"].get(backbone, {}).get("bundled", True)
+    return kept and config["datasets"][dataset].get("features") == "bundle"
 
 
 def is_imported(config: Settings, dataset: str) -> bool:
@@ -33,13 +34,13 @@ def feature_file(
     """Return where features lie (``suffix``: h5, or json for their manifest): imported, bundled or extracted ones."""
     if is_imported(config, dataset):
         return f"{config['datasets'][dataset]['path']}/{split}.{suffix}"
-    root = "data/features" if is_bundled(config, dataset) else "results/features"
+    root = "data/features" if is_bundled(config, dataset, backbone) else "results/features"
     return f"{root}/{dataset}/{backbone}/{split}.{suffix}"
 
 
 def manifest(config: Settings, dataset: str, backbone: str, split: str) -> str:
     """Return the manifest that exists once the features are there and were checked."""
-    if is_bundled(config, dataset) or is_imported(config, dataset):
+    if is_bundled(config, dataset, backbone) or is_imported(config, dataset):
         return f"results/verified/{dataset}/{backbone}/{split}.json"
     return feature_file(config, dataset, backbone, split, "json")
 

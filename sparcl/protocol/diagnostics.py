@@ -222,7 +222,7 @@ def _change_row(
         "core_shrink_exact": float(diluted["shrink_exact"][:k].mean()),
         "core_shrink_bound": float(diluted["shrink_bound"][:k].mean()),
         "core_angle": canonical_angle(U, new.vectors[:, :k]),
-        "residual_condition": residual_condition(new.R, ridge, np.asfortranarray(U)),
+        "residual_condition": residual_condition(new.R, ridge, old.vectors[:, k:]),
         "joint_residual_change": float(moved[k:].sum() / moved.sum()) if moved.any() else np.nan,
         "joint_drift_core": float(np.sqrt(drift[:k].sum())),
         "joint_drift_residual": float(np.sqrt(drift[k:].sum())),

@@ -125,6 +125,11 @@ def _followed(learner: Any, fitted: Split, scored: Split, subs: list[Any]) -> To
     Exact fractions: a tie must not hang on the last bit of a mean.
     """
     follows = few_rows.of(learner)
+    rows = few_rows.in_span(learner, fitted.features, scored.features)
+    fitted, scored = (
+        Split(features, split.labels)
+        for features, split in zip(rows, (fitted, scored), strict=True)
+    )
     totals: Totals = {}
     for t, classes in enumerate(subs):
         data = fitted.rows(classes)

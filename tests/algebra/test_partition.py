@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from reference import solver as naive
 from reference.partitioned import core_basis
 from reference.streams import Session, fit, synthetic_stream
+from scipy.sparse.linalg import eigsh
 
 from sparcl.algebra import spectra
-from sparcl.algebra.partition import Rule, Spectrum, residual_condition
+from sparcl.algebra.partition import Rule, Spectrum, complement, residual_condition
 from sparcl.algebra.subspaces import canonical_angle
 from sparcl.base.errors import InputError
 from sparcl.methods import build
@@ -43,6 +44,20 @@ def test_truncation_is_used_and_refused() -> None:
     steep, flat = matrix(0, 200, 10.0 * 0.5 ** np.arange(200)), matrix(0, 200, np.ones(200))
     assert len(spectra.leading_eigh(steep, energy=0.9)[0]) == 8
     assert len(spectra.leading_eigh(flat, energy=0.9)[0]) == 181  # one above what the sum asks for
+
+
+def test_ranks_that_cannot_hold_the_energy_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the smallest eigenvalue found 29 pairs may hold it, by the squares that are left 36; it takes 110."""
+    tried = []
+
+    def counted(operator: object, k: int, **options: object) -> object:
+        tried.append(k)
+        return eigsh(operator, k=k, **options)
+
+    monkeypatch.setattr(spectra, "eigsh", counted)
+    R = matrix(0, 400, np.r_[np.full(20, 10.0), np.full(380, 1.0)])
+    assert len(spectra.leading_eigh(R, energy=0.499)[0]) == 111
+    assert tried == [8]
 
 
 @settings(max_examples=10)
@@ -149,11 +164,11 @@ def test_condition_of_the_residual(seed: int, k: int, ridge: float) -> None:
     R = Phi.T @ Phi
     U = np.linalg.qr(rng.standard_normal((10, 10)))[0][:, :k]
     expected = naive.residual_condition(R, ridge, U)
-    assert residual_condition(R, ridge, U) == pytest.approx(expected, rel=1e-9)
+    assert residual_condition(R, ridge, complement(U)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_condition_of_an_empty_residual_is_one() -> None:
-    assert residual_condition(np.eye(4), 1.0, np.eye(4)) == 1.0
+    assert residual_condition(np.eye(4), 1.0, np.zeros((4, 0))) == 1.0
 
 
 @pytest.mark.parametrize("how", [{"tau": 0.3}, {"tau": 0.95}, {"k": 4, "tau": None}])

@@ -6,7 +6,7 @@ from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
-from sparcl.learners.few_rows import FewRows
+from sparcl.learners.few_rows import FewRows, in_span
 from sparcl.methods import build
 from sparcl.protocol import experiment, selection, stream
 
@@ -116,3 +116,60 @@ def test_scores_from_few_rows_are_those_from_sums(method: str, hyper: dict) -> N
 def test_a_learner_that_weighs_rows_is_followed_itself() -> None:
     assert FewRows.suits(build("compose", ridge=RIDGES))
     assert not FewRows.suits(build("compose", ridge=RIDGES, trust="trim"))
+
+
+TAUS = {"ridge": RIDGES, "tau": [0.4, 0.9]}
+
+
+@pytest.mark.parametrize(
+    ("method", "hyper"),
+    [
+        ("sparcl", {"relative": True, "refresh": 1}),
+        ("sparcl", {"trust_degrees": 80.0}),
+        ("sparcl", {"project": True}),
+        ("sparcl", {"reappearing": "free", "new_classes": "residual"}),
+        ("sparcl-alg1", {"relative": True, "refresh": 1}),
+    ],
+)
+def test_scores_in_the_span_are_those_of_the_rows(method: str, hyper: dict) -> None:
+    train, d = base(), 400
+    lift = np.linalg.qr(np.random.default_rng(2).standard_normal((d, train.features.shape[1])))[0]
+    rows = train.features @ lift.T + 0.1 * np.random.default_rng(3).standard_normal(
+        (len(train.labels), d)
+    )
+    fitted = np.arange(len(rows)) % 3 > 0
+    learner, turned = (build(method, **hyper, **TAUS) for _ in range(2))
+    inside, others = in_span(turned, rows[fitted], rows[~fitted])
+    assert inside.shape == (fitted.sum(), fitted.sum()) and others.shape[1] == fitted.sum() < d
+    for classes in np.array_split(np.unique(train.labels), 3):
+        part = np.isin(train.labels[fitted], classes)
+        learner.fit_session(rows[fitted][part], train.labels[fitted][part])
+        turned.fit_session(inside[part], train.labels[fitted][part])
+        assert turned.core.report()["k"] == learner.core.report()["k"]
+        expected = learner.scores(rows[~fitted])
+        for point, scores in turned.scores(others).items():
+            assert scores == pytest.approx(
+                expected[point], abs=1e-9 * np.abs(expected[point]).max()
+            )
+
+
+@pytest.mark.parametrize(
+    ("method", "hyper"),
+    [
+        ("acil", {}),
+        ("slda", {}),
+        ("fecam", {}),
+        ("sparcl", {"k": 3}),
+        ("sparcl", {"condition_limit": 10.0}),
+        ("sparcl", {"expansion": "relu", "m": 20}),
+        ("sparcl-alg1", {"m": 5}),
+    ],
+)
+def test_what_goes_beyond_the_span_keeps_its_rows(method: str, hyper: dict) -> None:
+    rows = np.random.default_rng(5).standard_normal((6, 40))
+    assert in_span(build(method, **hyper), rows, rows)[0] is rows
+
+
+def test_more_rows_than_dimensions_stay_as_they_are() -> None:
+    rows = np.random.default_rng(6).standard_normal((40, 40))
+    assert in_span(build("sparcl"), rows, rows)[0] is rows

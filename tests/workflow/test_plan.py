@@ -48,7 +48,7 @@ def test_features_are_extracted_where_they_are_not_bundled(everything: str) -> N
         r"rule extract_features:\n(?: .*\n)*?    wildcards: dataset=([\w-]+)", everything
     )
     assert set(extracted) == {
-        *("digits", "cifar-100", "cub-200", "imagenet-r", "imagenet-a", "imagenet-100")
+        *("digits", "cifar-100", "cub-50", "cub-200", "imagenet-r", "imagenet-a", "imagenet-100")
     }
 
 

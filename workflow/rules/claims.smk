@@ -74,7 +74,9 @@ rule judge_claims:
         ledger=CLAIMS,
         known={
             "datasets": [
-                name for name in config["datasets"] if paths.is_bundled(config, name)
+                name
+                for name, block in config["datasets"].items()
+                if block.get("features") == "bundle"
             ],
             "methods": list(config["methods"]),
         },

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
 
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_positive
@@ -36,6 +35,8 @@ class Clusters(Trust):
 
     def judge(self, batch: Batch, old: Sums, head: Head, value: float) -> Batch:
         """Return the rows under their clusters' labels."""
+        from scipy.cluster.hierarchy import fcluster, linkage  # for this part alone: slow to load
+
         labels, place = np.unique(batch.columns, return_inverse=True)
         wanted = max(round(self.share * len(labels)), 1)
         if len(batch) < 2 or len(labels) < 2:
