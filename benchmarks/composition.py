@@ -11,7 +11,7 @@ gains is another question.
 
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -91,12 +91,19 @@ def measured(path: str) -> Iterator[dict[str, object]]:
             }
 
 
-if __name__ == "__main__":
-    rows = []
-    for name in sys.argv[1:] or SETS:
+def record(
+    measured: Callable[[str], Iterable[dict[str, object]]], sets: Sequence[str], file: str
+) -> None:
+    """Write the rows of the sets that the command line names, or of all, to a CSV file."""
+    rows: list[dict[str, object]] = []
+    for name in sys.argv[1:] or sets:
         rows += measured(name)
         print(name, flush=True)
-    with replacing(Path("docs/search/composition.csv")) as path, path.open("w") as file:
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+    with replacing(Path(file)) as path, path.open("w") as stream:
+        table = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
         table.writeheader()
         table.writerows(rows)
+
+
+if __name__ == "__main__":
+    record(measured, SETS, "docs/search/composition.csv")

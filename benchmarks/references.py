@@ -7,18 +7,14 @@ sessions nor class orders play a part.  Their strength is chosen on a quarter of
 as in ``composition.py``; then each is fitted on all of them and scored once on the test set.
 """
 
-import csv
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from composition import development
+from composition import development, record
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression
 
-from sparcl.base.files import replacing
 from sparcl.base.rows import unit
 from sparcl.features import store
 from sparcl.protocol.experiment import Split
@@ -78,12 +74,4 @@ def measured(name: str) -> Iterator[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    rows = []
-    for name in sys.argv[1:] or SETS:
-        for row in measured(name):
-            print(row, flush=True)
-            rows.append(row)
-    with replacing(Path("docs/search/references.csv")) as path, path.open("w") as file:
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    record(measured, SETS, "docs/search/references.csv")

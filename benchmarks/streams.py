@@ -6,15 +6,11 @@ As benchmarks/composition.py, on streams in which unannotated images of old clas
 that no learner knows.  No test sample is read.
 """
 
-import csv
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
-from composition import SETS, development
+from composition import SETS, development, record
 
-from sparcl.base.files import replacing
 from sparcl.base.rows import prepared
 from sparcl.features import store
 from sparcl.protocol import stream, stressed
@@ -52,12 +48,12 @@ def measured(path: str) -> Iterator[dict[str, object]]:
         classes = stream.class_order(order, len(data.class_names))
         sessions = stream.split_sessions(classes, 10)
         for title, hyper in TRIED.items():
-            record = stressed.run(
+            made = stressed.run(
                 train, validation, sessions, STREAMS, SETTINGS, order, "compose", dict(hyper)
             )
-            counts = np.array(record["test_counts"])
-            half = np.array(record["session_of_class"]) < 5
-            for run in record["runs"]:
+            counts = np.array(made["test_counts"])
+            half = np.array(made["session_of_class"]) < 5
+            for run in made["runs"]:
                 correct = np.array(run["correct"])[-1]
                 yield {
                     "dataset": dataset,
@@ -78,11 +74,4 @@ def _mean(values: list[float | None]) -> str:
 
 
 if __name__ == "__main__":
-    rows = []
-    for name in sys.argv[1:] or SETS:
-        rows += measured(name)
-        print(name, flush=True)
-    with replacing(Path("docs/search/streams.csv")) as path, path.open("w") as file:
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    record(measured, SETS, "docs/search/streams.csv")

@@ -30,8 +30,9 @@ def stranger_share(
 
     Returns
     -------
-    The share, from 0 to 0.9, and its standard error: how much the classes of the session differ in their own spread
-    along B; 0 where one class arrives.  Both are 0 where there are fewer than two old classes, or nothing spreads.
+    The share, from 0 to 0.9, and its standard error: how much the classes of the session differ in their own
+    spread along B, which needs their rows; 0 where one class arrives.  Both are 0 where there are fewer than two
+    old classes, or nothing spreads.
     """
     known = np.flatnonzero(old.counts > 0)
     labels, place, counts = np.unique(columns, return_inverse=True, return_counts=True)

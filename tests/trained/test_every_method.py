@@ -3,7 +3,8 @@
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,22 @@ def fitted(setup: Setup, name: str, sessions: int = 3, **hyper: Any) -> Trained:
     return learner
 
 
+@contextmanager
+def killed_in(session: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Kill the training that the block starts when a session, from 0, begins."""
+    fit = Trained.fit_session
+
+    def killed(learner: Trained, rows: np.ndarray) -> None:
+        if learner.number == session:
+            raise KeyboardInterrupt
+        fit(learner, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trained, "fit_session", killed)
+        with pytest.raises(KeyboardInterrupt):
+            yield
+
+
 def test_every_method_is_tried_here() -> None:
     assert sorted(FAST) == methods.names()
 
@@ -71,17 +88,9 @@ def test_a_killed_run_goes_on_to_the_same_record(
     made = setup(augmentation="resized-crop")
     before = [tensor.clone() for tensor in made.network.state_dict().values()]
     whole = run(made, test_images, SESSIONS, name, FAST[name])
-    path, fit = tmp_path / "checkpoint.npz", Trained.fit_session
-
-    def killed(learner: Trained, rows: np.ndarray) -> None:
-        if learner.number == 2:
-            raise KeyboardInterrupt
-        fit(learner, rows)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trained, "fit_session", killed)
-        with pytest.raises(KeyboardInterrupt):
-            run(made, test_images, SESSIONS, name, FAST[name], path)
+    path = tmp_path / "checkpoint.npz"
+    with killed_in(2, monkeypatch):
+        run(made, test_images, SESSIONS, name, FAST[name], path)
     assert path.is_file()
     resumed = run(made, test_images, SESSIONS, name, FAST[name], path)
     assert counts(resumed) == counts(whole) and len(resumed["seconds"]) == 3
@@ -298,20 +307,13 @@ def nothing_said(content: State) -> State:
 def test_a_checkpoint_that_was_changed_is_refused(
     setup: Make, test_images: Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, made, fit = tmp_path / "checkpoint.npz", setup(), Trained.fit_session
+    path, made = tmp_path / "checkpoint.npz", setup()
 
     def go() -> None:
         run(made, test_images, SESSIONS, "finetune", FAST["finetune"], path)
 
-    def killed(learner: Trained, rows: np.ndarray) -> None:
-        if learner.number == 1:
-            raise KeyboardInterrupt
-        fit(learner, rows)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Trained, "fit_session", killed)
-        with pytest.raises(KeyboardInterrupt):
-            go()
+    with killed_in(1, monkeypatch):
+        go()
     kept = read_npz(path)
     with np.load(path) as file:
         packed = dict(file)

@@ -7,7 +7,7 @@ import numpy as np
 
 from sparcl.algebra.strangers import stranger_share
 from sparcl.algebra.sums import Sums
-from sparcl.base.checks import check_fraction
+from sparcl.base.checks import check_fraction, check_positive
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
@@ -26,8 +26,8 @@ class Watchful(Doubting):
 
     Parameters
     ----------
-    limit : share of strangers from which on rows are dropped, if it is that many standard
-    errors : above zero
+    limit : share of strangers from which on rows are dropped
+    errors : standard errors by which the share must exceed 0 besides
     ridge : of OldModel
 
     Attributes
@@ -42,6 +42,7 @@ class Watchful(Doubting):
 
     def __post_init__(self) -> None:
         check_fraction("limit", self.limit)
+        check_positive("errors", self.errors)
         self.model = OldModel(self.ridge)
         self.noticed = 0.0
 
