@@ -210,6 +210,7 @@ def test_from_features_to_figures(
     monkeypatch.chdir(tmp_path)
     claim = {
         "id": "ncm-has-no-drift",
+        "topic": "Drift",
         "place": "nowhere",
         "says": "Class means do not drift.",
         "measured": "drift of class means",
