@@ -115,12 +115,13 @@ class Gram:
                 lost = factor.pivots**2 <= least
                 info = int(np.argmax(lost)) + 1 if lost.any() else 0
             if info:
+                largest = diagonal.max()
+                condition = f"about {largest / shift:.1e} or more" if shift else "without bound"
                 raise NumericalError(
                     f"R + {shift:g} I is not positive definite (d = {len(self)}, {self.dtype}, leading "
-                    f"minor {info}; largest diagonal entry {diagonal.max():.3g}, so the condition "
-                    f"number is about {diagonal.max() / shift:.1e} or more). Usual cause: a ridge "
-                    "too small for the scale of the features or for float32; raise ridge or use "
-                    "dtype float64."
+                    f"minor {info}; largest diagonal entry {largest:.3g}; the condition number is {condition}). "
+                    "Usual cause: a ridge too small for the scale of the features or for float32; raise "
+                    "ridge or use dtype float64."
                 )
             yield factor
             if factor.residual is not None:
