@@ -100,9 +100,21 @@ def gallery(config: Settings) -> str:
         for name in drawn:
             lines += _figure(name, _drawn(suite, name), caption(config, name, suite))
     text = str(config["figures"]["claims"]["caption"])
-    return "\n".join(
-        [*lines, "## All suites", "", *_figure("claims", "paper/claims/claims.png", text)]
-    )
+    lines += ["## All suites", "", *_figure("claims", "paper/claims/claims.png", text)]
+    return "\n".join([*lines, *_scaling()])
+
+
+def _scaling() -> list[str]:
+    """Return the lines of the figures of docs/scaling.md, which no suite draws."""
+    lines = ["## Time and memory", ""]
+    page = (ROOT / "docs/scaling.md").read_text(encoding="utf-8")
+    for text, file in re.findall(r"!\[(.*?)\]\((scaling/.*?\.png)\)", page):
+        name = Path(file).stem
+        lines += [f"### {name} {{ #scaling-{name} }}", "", f"![{name}]({file})", ""]
+        lines += [f"{text} ([measured](scaling.md)).", ""]
+        lines += [f"`docs/{file}`, by `benchmarks/scaling.py`:", ""]
+        lines += ["```sh\npython benchmarks/scaling.py --draw --out docs/scaling\n```", ""]
+    return lines
 
 
 def _drawn(suite: str, name: str) -> str:
