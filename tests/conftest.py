@@ -2,6 +2,7 @@
 
 import copy
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,16 @@ from reference.streams import Session, synthetic_stream
 
 from sparcl.features import store
 from sparcl.pipeline import configuration
+
+# Tests write a great many small files, and each waits for its disk. In memory, where there is room and programs may
+# run, that wait is nothing.
+MEMORY, ROOM = "/dev/shm", 6 << 30
+if (
+    os.path.isdir(MEMORY)
+    and shutil.disk_usage(MEMORY).free > ROOM
+    and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
+):
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
 
 ROOT = Path(__file__).resolve().parents[1]
 LONG = ("extraction", "fuzz", "packaging", "trained", "workflow")
