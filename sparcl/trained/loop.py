@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from tqdm import tqdm
 
 from sparcl.base.checks import check_choice
@@ -22,9 +25,16 @@ MOMENTUM = 0.9
 PRECISIONS = ("float32", "bfloat16")  # float16 would need its loss scaled
 
 
-def mixed(device: str, precision: str) -> torch.autocast:
-    """Return the context of forward passes: mixed precision unless ``precision`` is float32."""
-    return torch.autocast(device, dtype=torch.bfloat16, enabled=precision != "float32")
+@contextmanager
+def mixed(device: str, precision: str) -> Iterator[None]:
+    """Be the context of forward passes in training: mixed precision unless ``precision`` is float32.
+
+    On a CPU attention is computed as written: for the few tokens of an image, torch's fused kernel
+    takes longer, backwards above all.
+    """
+    attention = sdpa_kernel(SDPBackend.MATH) if device == "cpu" else nullcontext()
+    with torch.autocast(device, dtype=torch.bfloat16, enabled=precision != "float32"), attention:
+        yield
 
 
 def train(

@@ -1,0 +1,134 @@
+"""Which learning rate should a trained method have in suite ``trained``?  Chosen on training images alone.
+
+    python benchmarks/learning_rates.py     # an hour on two cores; writes docs/search/learning-rates.csv
+
+A fifth of the first session's training images validates, the rest trains, for the epochs and batches of the suite.  A
+method that trains the whole network at one rate is tried from its own rate down to a hundredth.  For the others the
+search starts at their own rate and walks by factors of about 3 for as long as validation accuracy rises.  Among equals
+the rate nearest to the start is chosen.  No test image is read.  What the file holds already is not tried again.
+"""
+
+import csv
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from sparcl.base.errors import NumericalError
+from sparcl.base.files import replacing
+from sparcl.base.randomness import generator
+from sparcl.extraction import backbones, datasets
+from sparcl.extraction.preprocessing import preprocessing_of
+from sparcl.pipeline.configuration import load
+from sparcl.protocol import stream
+from sparcl.trained import methods
+from sparcl.trained.images import Images, View, decode
+from sparcl.trained.setup import Setup
+
+FACTORS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
+START = FACTORS.index(1)
+AT_ONE_RATE = ("finetune", "icarl", "derpp", "foster", "joint-finetune")
+FILE = Path("docs/search/learning-rates.csv")
+
+
+@cache
+def prepared() -> tuple[dict, Setup, np.ndarray, np.ndarray]:
+    """Return the configuration, the setup, and the rows of the first session that train and that validate."""
+    torch.set_num_threads(1)
+    configuration = load(Path.cwd())
+    suite = configuration["suites"]["trained"]
+    (dataset,), (backbone,) = suite["datasets"], suite["backbones"]
+    block, network = configuration["datasets"][dataset], configuration["backbones"][backbone]
+    places = configuration["extraction"]
+    preprocessing = preprocessing_of(network, block)
+    side = int(preprocessing["size"] / preprocessing["crop"])
+    images = decode(
+        datasets.open_split(dataset, block, "train", places["image_root"], places["cache"], ""),
+        side,
+        preprocessing["interpolation"],
+    )
+    training = suite["training"]
+    view = View(preprocessing, training["augmentation"], side=side)
+    model = backbones.build(network, preprocessing, cache=places["cache"]).model
+    setup = Setup(model, images, view, training["device"], training["precision"])
+    order = suite["pairs"][0][0]
+    classes = stream.split_sessions(stream.class_order(order, images.classes), suite["sessions"])[0]
+    held = np.zeros(len(images), dtype=bool)
+    for label in classes:
+        rows = np.flatnonzero(images.labels == label)
+        held[generator("rates", order, int(label)).permutation(rows)[: max(len(rows) // 5, 1)]] = (
+            True
+        )
+    rows = np.flatnonzero(np.isin(images.labels, classes))
+    return configuration, setup, rows[~held[rows]], rows[held[rows]]
+
+
+def tried(method: str, factor: float) -> dict[str, object]:
+    """Train the first session at ``factor`` times the method's own rate; return accuracies in percent."""
+    configuration, setup, rows, held = prepared()
+    budget = configuration["suites"]["trained"]["training"]["methods"].get(method, {})
+    block = configuration["methods"][method]
+    own = (methods.hyperparameters(block["learner"]) | block["hyper"])["rate"]
+    hyper = block["hyper"] | budget | {"rate": float(f"{factor * own:.4g}")}
+    learner = methods.build(block["learner"], setup, **hyper)
+    row = {key: hyper[key] for key in ("epochs", "batch", "rate")}
+    row = {"method": method, "factor": factor} | row
+    try:
+        learner.fit_session(rows)
+    except NumericalError:
+        return row | {"training": 0.0, "validation": 0.0}
+    images = setup.train
+    validation = Images([images.pixels[i] for i in held], images.labels[held], images.classes)
+    found = learner.classes[np.argmax(learner.logits(validation), axis=1)]
+    return row | {
+        "training": round(learner.report()["training_accuracy"], 4),
+        "validation": round(100 * float(np.mean(found == images.labels[held])), 4),
+    }
+
+
+def walked(method: str, known: dict[float, dict[str, object]]) -> list[dict[str, object]]:
+    """Return a row for each rate tried, by rate; ``known`` are rows by factor."""
+    rows: dict[int, dict[str, object]] = {}
+
+    def accuracy(index: int) -> float:
+        if index not in rows:
+            factor = FACTORS[index]
+            rows[index] = known.get(factor) or tried(method, factor)
+            print(*rows[index].values(), file=sys.stderr, flush=True)
+        return float(str(rows[index]["validation"]))
+
+    if method in AT_ONE_RATE:
+        best = max(range(START, -1, -1), key=accuracy)
+    else:
+        best = START
+        for step in (-1, 1):
+            while 0 <= best + step < len(FACTORS) and accuracy(best + step) > accuracy(best):
+                best += step
+    return [rows[i] | {"chosen": int(i == best)} for i in sorted(rows)]
+
+
+def main() -> None:
+    """Search for each trained method of the suite, one on each core."""
+    configuration = load(Path.cwd())
+    suite = configuration["suites"]["trained"]["methods"]
+    names = [name for name in suite if configuration["methods"][name].get("trained")]
+    known: dict[str, dict[float, dict[str, object]]] = {name: {} for name in names}
+    if FILE.is_file():
+        with FILE.open(newline="") as file:
+            for row in csv.DictReader(file):
+                known[row["method"]][float(row["factor"])] = dict(row)
+    workers = int(sys.argv[1]) if sys.argv[1:] else 2
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        rows = [row for found in pool.map(walked, names, known.values()) for row in found]
+    with replacing(FILE) as path, path.open("w") as file:
+        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+
+
+if __name__ == "__main__":
+    main()
