@@ -38,7 +38,7 @@ TIMED := $(addprefix paper/matched/,tables/tau-post.md tables/memory.md figures/
   $(addprefix paper/claims/claims,.md .png)
 
 .DELETE_ON_ERROR:
-.PHONY: all results test test-all test-slurm verify paper report docs features timings touch lint lock unlock clean
+.PHONY: all results test test-all test-slurm verify paper report docs features timings touch lint lint-types lint-style lock unlock clean
 
 results: $(VENV)/core
 	@$(SNAKEMAKE) all --config suite=$(SUITE)
@@ -106,13 +106,19 @@ timings: $(VENV)/core
 touch: $(VENV)/core
 	@$(SNAKEMAKE) features --touch --config suite=$(SUITE)
 
+# mypy takes as long as all others.
 lint: $(VENV)/all
+	@$(MAKE) --no-print-directory --jobs=2 lint-types lint-style
+
+lint-types:
+	$(RUN) mypy
+
+lint-style:
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) snakefmt --check Snakefile workflow
 	$(RUN) snakemake --lint
 	$(VENV)/bin/lint-imports --no-cache
-	$(RUN) mypy
 
 # The stamps: what is installed, renewed when the lists change.
 $(VENV)/core: requirements/core.txt pyproject.toml
