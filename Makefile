@@ -110,10 +110,10 @@ touch: $(VENV)/core
 lint: $(VENV)/all
 	@$(MAKE) --no-print-directory --jobs=2 lint-types lint-style
 
-lint-types:
+lint-types: $(VENV)/all
 	$(RUN) mypy
 
-lint-style:
+lint-style: $(VENV)/all
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) snakefmt --check Snakefile workflow

@@ -35,6 +35,7 @@ def test_a_fresh_clone_is_clean_and_has_nothing_to_do(fresh: Path) -> None:
     assert not (fresh / "results").exists()
 
 
+@pytest.mark.slow
 def test_deleted_outputs_are_rebuilt_to_the_byte(fresh: Path) -> None:
     for top in ("paper", "results"):
         subprocess.run(["rm", "-rf", top], cwd=fresh, check=True)
@@ -44,6 +45,7 @@ def test_deleted_outputs_are_rebuilt_to_the_byte(fresh: Path) -> None:
     assert "up to date" in dvc(fresh, "status")
 
 
+@pytest.mark.slow
 def test_a_changed_setting_reruns_that_method_alone(work: Path) -> None:
     before = record_times(work)
     with edited(work / "config/methods.yaml", ("tau: 0.95", "tau: 0.3")):

@@ -193,6 +193,7 @@ def test_a_stream_by_samples_whose_class_comes_back(place: Path, arrays: str, sh
     assert f"| NCM | {' | '.join(shares)} |" in table
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("birds")
 def test_images_to_a_table_in_two_commands(place: Path, shell: Shell) -> None:
     assert len(IMAGES.splitlines()) == 2

@@ -24,6 +24,7 @@ def documented(language: str, page: str = "docs/remote.md") -> list[str]:
     return [block for name, block in blocks if name == language]
 
 
+@pytest.mark.slow
 def test_the_documented_way(fresh: Path, tmp_path: Path, make: Make) -> None:
     add_own_data(fresh, tmp_path / "images")
     (stage,) = documented("yaml")

@@ -59,6 +59,7 @@ def run(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_table_is_that_of_one_pass(cub: Path, tmp_path: Path) -> None:
     sharded = duplicate(cub, tmp_path / "sharded")
     cut(sharded)
