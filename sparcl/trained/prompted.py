@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,9 +26,9 @@ class Prompted(Growing):
         with torch.no_grad():
             return self.network(x).float()
 
+    @abstractmethod
     def loss(self, batch: Batch) -> Tensor:
         """Return the loss of a batch."""
-        raise NotImplementedError
 
     def prompt_phase(
         self, rows: NDArray[np.int64], prompts: Sequence[nn.Parameter], **more: Any
