@@ -93,9 +93,10 @@ def load(root: Path, overrides: Mapping[str, Any] | None = None, build: bool = F
     schemas = read_schemas(root / SCHEMAS)
     refuse(faults(settings, schemas))
     if overrides:
-        settings = merged(settings, overrides)
+        files, settings = settings, merged(settings, overrides)
         refuse(
-            f"{fault} (as --config or --configfile has it)" for fault in faults(settings, schemas)
+            f"{fault} (as --config or --configfile has it)"
+            for fault in faults(settings, schemas, files)
         )
     written = {*settings["suites"]}
     _complete(settings)
@@ -147,24 +148,33 @@ def read_schemas(folder: Path) -> Registry:
     )
 
 
-def faults(settings: Any, schemas: Registry) -> Iterator[str]:
-    """Yield what the schemas refuse, with file and key."""
+def faults(settings: Any, schemas: Registry, sound: Any = None) -> Iterator[str]:
+    """Yield what the schemas refuse, with file and key; what ``sound`` settings hold too is not read again."""
     if not isinstance(settings, dict):
         yield "params.yaml: it holds no settings by name"
         return
-    page = {key: block for key, block in settings.items() if key not in (*CATALOGUES, "suites")}
-    parts = [("params.yaml", "params.schema.yaml", page)]
-    parts += [(f"config/{n}.yaml", f"{n}.schema.yaml", settings[n]) for n in CATALOGUES]
-    for suite, block in settings["suites"].items():
-        file = f"config/suites/{suite}.yaml"
-        parts += [(file, "common.schema.yaml#/$defs/id", suite), (file, "suite.schema.yaml", block)]
-    for file, schema, content in parts:
+    known = _parts(sound) if sound else {}
+    for (file, schema), content in _parts(settings).items():
+        # as text: 1, 1.0 and true are equal, and schemas tell them apart
+        if (file, schema) in known and repr(known[file, schema]) == repr(content):
+            continue
         validator = Draft202012Validator({"$ref": schema}, registry=schemas, format_checker=FORMATS)
         errors = [f"{file}: {_described(error)}" for error in validator.iter_errors(content)]
         # a content that passes has no circle
         yield from errors or (
             f"{file}: {place}: {number} is no finite number" for place, number in _endless(content)
         )
+
+
+def _parts(settings: Settings) -> dict[tuple[str, str], Any]:
+    """Return what each file holds, by file and schema."""
+    page = {key: block for key, block in settings.items() if key not in (*CATALOGUES, "suites")}
+    parts: dict[tuple[str, str], Any] = {("params.yaml", "params.schema.yaml"): page}
+    parts |= {(f"config/{n}.yaml", f"{n}.schema.yaml"): settings[n] for n in CATALOGUES}
+    for suite, block in settings["suites"].items():
+        file = f"config/suites/{suite}.yaml"
+        parts |= {(file, "common.schema.yaml#/$defs/id"): suite, (file, "suite.schema.yaml"): block}
+    return parts
 
 
 def _endless(content: Any, place: str = "") -> Iterator[tuple[str, float]]:

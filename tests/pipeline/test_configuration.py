@@ -315,6 +315,13 @@ def test_a_suite_is_one_file(project: Path) -> None:
         load(project)
 
 
+def test_an_override_that_differs_in_type_alone_is_refused(project: Path) -> None:
+    """`1 == True`: what is equal to the files' value is still checked."""
+    assert load(project)["suites"]["toy"]["normalize"] is True
+    with pytest.raises(ConfigError, match=r"normalize: .*as --config or --configfile"):
+        load(project, {"suites": {"toy": {"normalize": 1}}})
+
+
 def test_overrides_are_merged_key_by_key_and_named_as_such() -> None:
     overrides = {
         "methods": {"sparcl-paper": {"hyper": {"tau": 0.9}}},
