@@ -99,6 +99,11 @@ def record(
     for name in sys.argv[1:] or sets:
         rows += measured(name)
         print(name, flush=True)
+    write(rows, file)
+
+
+def write(rows: Sequence[dict[str, object]], file: str) -> None:
+    """Write rows of the same columns to a CSV file."""
     with replacing(Path(file)) as path, path.open("w") as stream:
         table = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
         table.writeheader()

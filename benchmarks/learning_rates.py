@@ -5,7 +5,8 @@
 A fifth of the first session's training images validates, the rest trains, for the epochs and batches of the suite.  A
 method that trains the whole network at one rate is tried from its own rate down to a hundredth.  For the others the
 search starts at their own rate and walks by factors of about 3 for as long as validation accuracy rises.  Among equals
-the rate nearest to the start is chosen.  No test image is read.  What the file holds already is not tried again.
+the rate nearest to the start is chosen.  No test image is read.  What the file holds already, of the same epochs and
+batches, is not tried again.
 """
 
 import csv
@@ -17,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from composition import write
 
 from sparcl.base.errors import NumericalError
-from sparcl.base.files import replacing
 from sparcl.base.randomness import generator
 from sparcl.extraction import backbones, datasets
 from sparcl.extraction.preprocessing import preprocessing_of
@@ -114,20 +115,20 @@ def walked(method: str, known: dict[float, dict[str, object]]) -> list[dict[str,
 def main() -> None:
     """Search for each trained method of the suite, one on each core."""
     configuration = load(Path.cwd())
-    suite = configuration["suites"]["trained"]["methods"]
-    names = [name for name in suite if configuration["methods"][name].get("trained")]
+    suite = configuration["suites"]["trained"]
+    budgets = suite["training"]["methods"]
+    names = [name for name in suite["methods"] if configuration["methods"][name].get("trained")]
     known: dict[str, dict[float, dict[str, object]]] = {name: {} for name in names}
     if FILE.is_file():
         with FILE.open(newline="") as file:
             for row in csv.DictReader(file):
-                known[row["method"]][float(row["factor"])] = dict(row)
+                budget = budgets.get(row["method"], {})
+                if all(row[key] == str(budget.get(key)) for key in ("epochs", "batch")):
+                    known[row["method"]][float(row["factor"])] = dict(row)
     workers = int(sys.argv[1]) if sys.argv[1:] else 2
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         rows = [row for found in pool.map(walked, names, known.values()) for row in found]
-    with replacing(FILE) as path, path.open("w") as file:
-        table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    write(rows, str(FILE))
 
 
 if __name__ == "__main__":
