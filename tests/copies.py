@@ -88,7 +88,15 @@ FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(
     [
         *("dvc.cli", "dvc.repo", "snakemake.cli"),
-        *("h5py", "jsonschema", "numpy", "scipy.linalg", "scipy.sparse.linalg", "scipy.special"),
+        *(
+            "boto3",
+            "h5py",
+            "jsonschema",
+            "numpy",
+            "scipy.linalg",
+            "scipy.sparse.linalg",
+            "scipy.special",
+        ),
     ]
 )
 

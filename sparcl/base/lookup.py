@@ -3,7 +3,8 @@
 import importlib
 import inspect
 import pkgutil
-from functools import cached_property
+from collections.abc import Callable
+from functools import cache, cached_property
 from typing import Any
 
 from sparcl.base.errors import InputError
@@ -39,12 +40,7 @@ class Lookup:
 
     def hyperparameters(self, name: str) -> dict[str, Any]:
         """Return every hyper-parameter of method ``name`` with its default."""
-        signature = inspect.signature(importlib.import_module(self.module_name(name)).build)
-        return {
-            key: parameter.default
-            for key, parameter in signature.parameters.items()
-            if parameter.kind is parameter.KEYWORD_ONLY
-        }
+        return dict(_keywords(importlib.import_module(self.module_name(name)).build))
 
     def checked(self, name: str, hyper: dict[str, Any]) -> dict[str, Any]:
         """Return ``hyper`` if method ``name`` knows all its keys, else raise InputError."""
@@ -61,3 +57,10 @@ class Lookup:
         """Return what the ``build`` of method ``name`` makes of what is given and of its settings."""
         self.checked(name, hyper)
         return importlib.import_module(self.module_name(name)).build(*given, **hyper)
+
+
+@cache
+def _keywords(function: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
+    """Return the keyword arguments of a function with their defaults, read once: a plan builds hundreds of learners."""
+    parameters = inspect.signature(function).parameters.items()
+    return tuple((key, p.default) for key, p in parameters if p.kind is p.KEYWORD_ONLY)

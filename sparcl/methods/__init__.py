@@ -39,8 +39,10 @@ def build(name: str, *, device: str = "cpu", **hyper: Any) -> Learner:
         outside their range, and for a device that is not there or that the method cannot use.
     """
     learner = _FILES.build(name, **checked(name, hyper))
+    on = backend.named(device)
     try:
-        learner.move(backend.named(device))
+        if on is not learner.on:
+            learner.move(on)
     except InputError as error:
         raise InputError(f"Method {name!r}: {error}") from error
     return learner
