@@ -49,6 +49,8 @@ class Trained(nn.Module, ABC):
         self.setup, self.settings = setup, settings
         self.seed = check_int("seed", seed, least=0)
         network: Any = copy.deepcopy(setup.network).eval().requires_grad_(False)
+        if not hasattr(network, "patch_embed"):  # convolutions are a third faster so
+            network = network.to(memory_format=torch.channels_last)
         self.network = network
         self.width: int = network.num_features
         self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)

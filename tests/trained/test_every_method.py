@@ -204,9 +204,15 @@ def test_a_network_without_tokens_is_refused(name: str, setup: Make) -> None:
 
 
 @pytest.mark.parametrize("name", CONVOLUTIONAL)
-def test_convolutional_networks_run_too(name: str, setup: Make, test_images: Images) -> None:
-    record = run(setup(convolutional()), test_images, SESSIONS, name, FAST[name])
-    assert np.sum(record["correct"][0]) >= 4  # of 8
+def test_convolutional_networks_run_and_go_on_too(
+    name: str, setup: Make, test_images: Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, path = setup(convolutional()), tmp_path / "checkpoint.npz"
+    whole = run(made, test_images, SESSIONS, name, FAST[name])
+    assert np.sum(whole["correct"][0]) >= 4  # of 8
+    with killed_in(2, monkeypatch):
+        run(made, test_images, SESSIONS, name, FAST[name], path)
+    assert counts(run(made, test_images, SESSIONS, name, FAST[name], path)) == counts(whole)
 
 
 def test_a_record_is_that_of_other_methods_and_more(setup: Make, test_images: Images) -> None:
