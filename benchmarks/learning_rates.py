@@ -1,16 +1,17 @@
-"""Which learning rate should a trained method have in suite ``trained``?  Chosen on training images alone.
+"""Which learning rate should a trained method have in a suite?  Chosen on training images alone.
 
-    python benchmarks/learning_rates.py     # an hour on two cores; writes docs/search/learning-rates.csv
+    python benchmarks/learning_rates.py trained trained-cnn   # 90 minutes on two cores
 
-A fifth of the first session's training images validates, the rest trains, for the epochs and batches of the suite.  A
-method that trains the whole network at one rate is tried from its own rate down to a hundredth.  For the others the
-search starts at their own rate and walks by factors of about 3 for as long as validation accuracy rises.  Among equals
-the rate nearest to the start is chosen.  No test image is read.  What the file holds already, of the same epochs and
-batches, is not tried again.
+Writes docs/search/learning-rates.csv.  A fifth of the first session's training images validates, the rest trains, for
+the epochs and batches of the suite.  A method that trains the whole network at one rate is tried from its own rate down
+to a hundredth.  From the best of these, for the others from their own rate, the search walks by factors of about 3 for
+as long as validation accuracy rises.  Among equals the rate nearest to the start is chosen.  No test image is read.
+What the file holds already, of the same suite, epochs and batches, is not tried again.
 """
 
 import csv
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from multiprocessing import get_context
@@ -32,16 +33,21 @@ from sparcl.trained.setup import Setup
 
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 START = FACTORS.index(1)
-AT_ONE_RATE = ("finetune", "icarl", "derpp", "foster", "joint-finetune")
+AT_ONE_RATE = ("finetune", "icarl", "derpp", "foster")
+# In the first session it is fine-tuning, whose rate it takes.
+SAME = "joint-finetune"
+
+Row = dict[str, object]
+Rows = dict[float, Row]
 FILE = Path("docs/search/learning-rates.csv")
 
 
 @cache
-def prepared() -> tuple[dict, Setup, np.ndarray, np.ndarray]:
+def prepared(name: str) -> tuple[dict, Setup, np.ndarray, np.ndarray]:
     """Return the configuration, the setup, and the rows of the first session that train and that validate."""
     torch.set_num_threads(1)
     configuration = load(Path.cwd())
-    suite = configuration["suites"]["trained"]
+    suite = configuration["suites"][name]
     (dataset,), (backbone,) = suite["datasets"], suite["backbones"]
     block, network = configuration["datasets"][dataset], configuration["backbones"][backbone]
     places = configuration["extraction"]
@@ -68,16 +74,16 @@ def prepared() -> tuple[dict, Setup, np.ndarray, np.ndarray]:
     return configuration, setup, rows[~held[rows]], rows[held[rows]]
 
 
-def tried(method: str, factor: float) -> dict[str, object]:
+def tried(suite: str, method: str, factor: float) -> dict[str, object]:
     """Train the first session at ``factor`` times the method's own rate; return accuracies in percent."""
-    configuration, setup, rows, held = prepared()
-    budget = configuration["suites"]["trained"]["training"]["methods"].get(method, {})
+    configuration, setup, rows, held = prepared(suite)
+    budget = configuration["suites"][suite]["training"]["methods"].get(method, {})
     block = configuration["methods"][method]
     own = (methods.hyperparameters(block["learner"]) | block["hyper"])["rate"]
     hyper = block["hyper"] | budget | {"rate": float(f"{factor * own:.4g}")}
     learner = methods.build(block["learner"], setup, **hyper)
     row = {key: hyper[key] for key in ("epochs", "batch", "rate")}
-    row = {"method": method, "factor": factor} | row
+    row = {"suite": suite, "method": method, "factor": factor} | row
     try:
         learner.fit_session(rows)
     except NumericalError:
@@ -91,45 +97,55 @@ def tried(method: str, factor: float) -> dict[str, object]:
     }
 
 
-def walked(method: str, known: dict[float, dict[str, object]]) -> list[dict[str, object]]:
-    """Return a row for each rate tried, by rate; ``known`` are rows by factor."""
-    rows: dict[int, dict[str, object]] = {}
+def walked(suite: str, method: str, known: Rows) -> list[Row]:
+    """Return a row for each rate tried, by rate; ``known`` are rows of the same budget by factor."""
+    rows: dict[int, Row] = {}
 
     def accuracy(index: int) -> float:
         if index not in rows:
             factor = FACTORS[index]
-            rows[index] = known.get(factor) or tried(method, factor)
+            rows[index] = known.get(factor) or tried(suite, method, factor)
             print(*rows[index].values(), file=sys.stderr, flush=True)
         return float(str(rows[index]["validation"]))
 
-    if method in AT_ONE_RATE:
-        best = max(range(START, -1, -1), key=accuracy)
-    else:
-        best = START
-        for step in (-1, 1):
-            while 0 <= best + step < len(FACTORS) and accuracy(best + step) > accuracy(best):
-                best += step
+    best = max(range(START, -1, -1), key=accuracy) if method in AT_ONE_RATE else START
+    for step in (-1, 1):
+        while 0 <= best + step < len(FACTORS) and accuracy(best + step) > accuracy(best):
+            best += step
     return [rows[i] | {"chosen": int(i == best)} for i in sorted(rows)]
 
 
-def main() -> None:
-    """Search for each trained method of the suite, one on each core."""
+def searches(suites: list[str]) -> Iterator[tuple[str, str, Rows]]:
+    """Yield suite, method and the rows of its budget that the file holds."""
     configuration = load(Path.cwd())
-    suite = configuration["suites"]["trained"]
-    budgets = suite["training"]["methods"]
-    names = [name for name in suite["methods"] if configuration["methods"][name].get("trained")]
-    known: dict[str, dict[float, dict[str, object]]] = {name: {} for name in names}
-    if FILE.is_file():
-        with FILE.open(newline="") as file:
-            for row in csv.DictReader(file):
-                budget = budgets.get(row["method"], {})
-                if all(row[key] == str(budget.get(key)) for key in ("epochs", "batch")):
-                    known[row["method"]][float(row["factor"])] = dict(row)
-    workers = int(sys.argv[1]) if sys.argv[1:] else 2
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        rows = [row for found in pool.map(walked, names, known.values()) for row in found]
+    for suite in suites:
+        block = configuration["suites"][suite]
+        for method in block["methods"]:
+            if configuration["methods"][method].get("trained") and method != SAME:
+                budget = block["training"]["methods"].get(method, {})
+                of_budget = {"suite": suite, "method": method}
+                of_budget |= {key: str(budget.get(key)) for key in ("epochs", "batch")}
+                known = [dict(row) for row in recorded() if of_budget.items() <= row.items()]
+                yield suite, method, {float(str(row["factor"])): row for row in known}
+
+
+@cache
+def recorded() -> list[dict[str, str]]:
+    """Return the rows of the file."""
+    if not FILE.is_file():
+        return []
+    with FILE.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def main(suites: list[str]) -> None:
+    """Search for each trained method of ``suites``, one on each core; other suites' rows stay."""
+    rows: list[Row] = [dict(row) for row in recorded() if row["suite"] not in suites]
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        for found in pool.map(walked, *zip(*searches(suites), strict=True)):
+            rows += found
     write(rows, str(FILE))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])
