@@ -30,6 +30,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     ),  # that on a GPU is not measured yet
     "docs/scaling.md": (),
     "docs/streams.md": ("What was found",),
+    "docs/trained.md": ("What was found",),
 }
 
 COMMENT = re.compile(r"<!--\s*basis:(.*?)-->", re.DOTALL)

@@ -172,6 +172,22 @@ def advice(cell: dict[str, str]) -> list[str]:
     return [f"{100 * share / len(rows):.0f}: {held}, {right}/{len(rows)}"]
 
 
+def training(cell: dict[str, str]) -> list[str]:
+    """Over the sessions of a run: a mean, a sum, the last or the largest; then the mean over runs."""
+    runs: dict[str, list[float]] = defaultdict(list)
+    for row in sorted(sources(cell), key=lambda row: int(row["session"])):
+        runs[row["order"]].append(float(row[cell["column"]]))
+    gather, scale, digits = {
+        "training_accuracy": (statistics.fmean, 1, 1),
+        "underfitted": (sum, 1, 0),
+        "exemplars": (lambda values: values[-1], 1, 0),
+        "trainable_parameters": (lambda values: values[-1], 1e6, 2),
+        "seconds": (math.fsum, 1, 0),
+        "peak_bytes": (max, 1e9, 1),
+    }[cell["column"]]
+    return [f"{statistics.fmean(map(gather, runs.values())) / scale:.{digits}f}"]
+
+
 OF_RANKS = "sparcl-plus"
 # How the cells of a table that is not of means ± deviations are derived.
 OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
@@ -185,6 +201,7 @@ OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
     "selected": settings,
     "rates": rates,
     "advice": advice,
+    "training": training,
 }
 
 
