@@ -81,8 +81,9 @@ def tiny_repository(folder: Path) -> Path:
         params["suites"]["bundled"] = params["suites"]["tiny"] | few
 
     edit_params(folder, change)
-    # the other suites have no features here
-    edit_yaml(folder / "dvc.yaml", lambda pipeline: pipeline["stages"].pop("recorded"))
+    # the other suites have no features or images here
+    for stage in ("recorded", "trained"):
+        edit_yaml(folder / "dvc.yaml", lambda pipeline, stage=stage: pipeline["stages"].pop(stage))
     git(folder, "init", "--quiet")
     (folder / "dvc.lock").unlink(missing_ok=True)
     commit_all(folder, "A suite of seconds")
