@@ -176,6 +176,15 @@ def test_from_images_to_table_and_figure(
             text = Path(files[1]).read_text(encoding="utf-8")
             for method in methods[name == "training" :]:  # ncm trains nothing
                 assert settings["methods"][method]["label"] in text
+    # the paper's first table: those of its rows that are quoted elsewhere are measured here
+    options = displays.display(settings, "tables", "published", "trained")
+    frames = [str(csv["runs"]), str(ROOT / "data/published.csv")]
+    files = [str(tmp_path / f"published.{suffix}") for suffix in ("tex", "md", "csv")]
+    render("table", "published", frames, options, files)
+    cells = pd.read_csv(files[2])
+    measured = cells[cells["file"] == str(csv["runs"])]
+    assert {*measured["label"]} == {"L2P", "DualPrompt", "EASE"} == {*cells["label"]}
+    assert (pd.to_numeric(measured["printed"]) > 0).all()
 
 
 def test_a_killed_job_goes_on_from_its_checkpoint(
