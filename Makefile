@@ -1,6 +1,6 @@
 # make all       everything in paper/, and report.html of all of it: more than an hour on two cores
 # make results   the paper's tables and figures from the bundled features
-# make test      lint and the tests, ten minutes on two cores; `make test-all` adds the slow ones
+# make test      lint and the tests, six minutes on two cores; `make test-all` adds the slow ones
 # make test-slurm  the suite `toy` on a SLURM cluster of one node: Debian or Ubuntu, as root; installs slurm-wlm and munge
 # make verify    compute everything again in a temporary clone and compare with the committed numbers
 # make paper     paper/report.pdf from what lies in paper/, with pdflatex
