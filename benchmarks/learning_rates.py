@@ -148,4 +148,6 @@ def main(suites: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.exit("Which suites?  As: python benchmarks/learning_rates.py trained trained-cnn")
     main(sys.argv[1:])
