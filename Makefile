@@ -19,6 +19,9 @@ SUITE ?= $(shell sed -n 's/^suite: *\([a-z0-9-]*\).*/\1/p' params.yaml)
 WORKERS ?= 2
 PDFLATEX ?= pdflatex
 
+# The study and the figures are no installed packages.
+export PYTHONPATH := $(CURDIR):$(CURDIR)/workflow
+
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 SNAKEMAKE := $(RUN) snakemake --cores $(CORES) --logger=oneline
@@ -31,7 +34,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
 # When the recorded numbers were committed, and report.html of what lies in paper/, SUITE first.
 DAY := git log -1 --format=%cs -- 'paper/*/summary/*' 2>/dev/null
-REPORT = $(RUN) sparcl.pipeline.page $(SUITE) report.html --day "$$($(DAY))" && echo "Report: report.html"
+REPORT = $(RUN) study.pipeline.page $(SUITE) report.html --day "$$($(DAY))" && echo "Report: report.html"
 
 # What shows times and memory: rules take those as they are, however new.
 TIMED := $(addprefix paper/matched/,tables/tau-post.md tables/memory.md figures/efficiency.png) \
@@ -69,7 +72,7 @@ verify: $(VENV)/core
 	python=$$(cd "$(VENV)/bin" && pwd)/python && \
 	(cd "$$folder/clone" && "$$python" -m snakemake --cores $(CORES) --logger=oneline summary \
 	  --config suite=$(SUITE)) && \
-	$(RUN) sparcl.report.verify $(if $(ACROSS),--across) "$$folder/committed" "$$folder/clone/paper/$(SUITE)/summary"
+	$(RUN) study.report.verify $(if $(ACROSS),--across) "$$folder/committed" "$$folder/clone/paper/$(SUITE)/summary"
 
 # Twice: the second time for the numbers of tables and figures. The date is that of the last commit of recorded numbers.
 paper:
@@ -124,7 +127,7 @@ lint-style: $(VENV)/all
 $(VENV)/core: requirements/core.txt pyproject.toml
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "$(PYTHON) is not Python 3.11 or newer. Name one that is: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@"$(PYTHON)" -m sparcl.pipeline.interpreter "$(VENV)/bin/python"
+	@"$(PYTHON)" -m study.pipeline.interpreter "$(VENV)/bin/python"
 	@$(RUN) pip --version >/dev/null 2>&1 || "$(PYTHON)" -m venv $(VENV) || { \
 	  echo "$(PYTHON) could not make $(VENV). On Debian and Ubuntu the package python3-venv is missing." >&2; exit 1; }
 	@echo "Installing requirements/core.txt into $(VENV) ..."

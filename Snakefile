@@ -7,9 +7,18 @@
 Results of a run lie in results/ (not in git), what is reported in paper/<suite>/ (in git).
 """
 
+import os
+import sys
 from pathlib import Path
 
 from snakemake.utils import min_version
+
+# The study and the figures are no installed packages: this process and its jobs find them here.
+for folder in (workflow.basedir, f"{workflow.basedir}/workflow"):
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+PLACES = [workflow.basedir, f"{workflow.basedir}/workflow", os.environ.get("PYTHONPATH", "")]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, PLACES))
 
 min_version("9.25")
 

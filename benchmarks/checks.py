@@ -25,7 +25,7 @@ from unittest import mock
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"  # as the workflow's jobs; before numpy is there
 
-from sparcl.pipeline import configuration, paths, plan, specs  # noqa: E402
+from study.pipeline import configuration, paths, plan, specs  # noqa: E402
 
 Names = dict[str, str]
 SCRIPTS = Path(__file__).parents[1] / "workflow/scripts"

@@ -34,7 +34,7 @@ from sparcl.extraction.resampling import enlarge
 from sparcl.extraction.storage.arrays import ArrayStorage
 from sparcl.extraction.storage.folder import FolderStorage
 from sparcl.extraction.storage.protocol import Storage
-from sparcl.pipeline.configuration import load
+from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[1]
 PARAMS = load(ROOT)

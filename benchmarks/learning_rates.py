@@ -25,11 +25,11 @@ from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
 from sparcl.extraction import backbones, datasets
 from sparcl.extraction.preprocessing import preprocessing_of
-from sparcl.pipeline.configuration import load
 from sparcl.protocol import stream
-from sparcl.trained import methods
-from sparcl.trained.images import Images, View, decode
-from sparcl.trained.setup import Setup
+from study.pipeline.configuration import load
+from study.trained import methods
+from study.trained.images import Images, View, decode
+from study.trained.setup import Setup
 
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
 START = FACTORS.index(1)

@@ -45,7 +45,7 @@ from sparcl.base.rows import prepared
 from sparcl.features import layout, store
 from sparcl.parts.maps import RandomMap
 from sparcl.protocol import stream
-from sparcl.report.memory import peak
+from study.report.memory import peak
 
 THREADS = "SPARCL_BENCH_THREADS"
 ROWS = 4096  # of a block of features, as feature files are read

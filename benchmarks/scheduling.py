@@ -35,7 +35,7 @@ def timed(folder: Path, *arguments: str) -> tuple[float, float]:
     run = subprocess.run(
         [sys.executable, "-m", "snakemake", *arguments],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(folder)},
+        env=os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{folder / 'workflow'}"},
         capture_output=True,
         text=True,
     )

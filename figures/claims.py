@@ -12,7 +12,7 @@ from matplotlib.patches import Rectangle
 from figures import claims_table, style
 from figures.frames import require
 from sparcl.base.errors import InputError
-from sparcl.report.claims import FAILS, HOLDS, UNMEASURABLE
+from study.report.claims import FAILS, HOLDS, UNMEASURABLE
 
 COLUMNS = ["number", "id", "topic", "judge", "verdict", "dataset", "mean", "std", "n", "satisfied"]
 # Colour, marker's face and word of each verdict; face and word tell them apart without colour.

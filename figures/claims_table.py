@@ -9,7 +9,7 @@ import pandas as pd
 
 from figures.grid import Origin
 from figures.markup import escape, escape_numbers, markdown
-from sparcl.report.claims import ALL, FAILS, HOLDS, UNMEASURABLE, Judged, Measured
+from study.report.claims import ALL, FAILS, HOLDS, UNMEASURABLE, Judged, Measured
 
 MARKS = {HOLDS: "✓", FAILS: "✗", UNMEASURABLE: "–"}
 EXPLAINED = (

@@ -9,13 +9,13 @@ import pandas as pd
 
 from figures.grid import Origin
 from sparcl.base.errors import ConfigError, InputError
-from sparcl.report import published
-from sparcl.report.paired import FEWEST
-from sparcl.report.reading import read_csv
+from study.report import published
+from study.report.paired import FEWEST
+from study.report.reading import read_csv
 
 PUBLISHED = "published"  # quoted numbers, checked by their own reader
 PAIR = ["order", "seed"]  # one repetition of a run
-# What a caption's field {emphasis} says of the marks of `sparcl.report.paired.against_best`.
+# What a caption's field {emphasis} says of the marks of `study.report.paired.against_best`.
 TESTED = (
     "Bold: the best mean. †: not told apart from it by a paired t-test over class orders "
     "at the 5% level."

@@ -16,8 +16,8 @@ from figures import grid
 from figures.frames import PAIR, fill, label, measured, origin, require, select
 from figures.grid import Cell, Origin
 from sparcl.base.errors import ConfigError, InputError
-from sparcl.report.paired import against_best
-from sparcl.report.reading import read_csv
+from study.report.paired import against_best
+from study.report.reading import read_csv
 
 
 class Measure(NamedTuple):
@@ -139,7 +139,7 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     Returns
     -------
     DataFrame
-        Keys, labels, the columns of `sparcl.report.paired.against_best` in the units of the frame,
+        Keys, labels, the columns of `study.report.paired.against_best` in the units of the frame,
         ``underlined``, ``printed``, and where it comes from.
 
     Raises

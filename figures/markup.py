@@ -3,28 +3,11 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from sparcl.base.errors import InputError
-from sparcl.report.letters import LATEX, named, unprintable
+from study.report.letters import escape
 
 # What Markdown takes for a mark: an underscore only at the edge of a word, & only before a name.
 MARKS = re.compile(r"[\\|*\[\]~$`]|(?<![^\W_])_|_(?![^\W_])")
 ENTITY = re.compile(r"&(?=#?\w+;)")
-
-
-def escape(plain: str) -> str:
-    """Return plain text as LaTeX text, which is ASCII.
-
-    Raises
-    ------
-    InputError
-        A character is none that LaTeX prints; the message names it.
-    """
-    if foreign := unprintable(plain):
-        raise InputError(
-            f"the text '{plain}' holds {', '.join(map(named, foreign))}, which tables and figures cannot "
-            "print; write it in words"
-        )
-    return "".join(LATEX.get(c, c) for c in plain)
 
 
 def markdown(plain: str) -> str:

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from figures import style
 from figures.frames import PAIR, first, label, measured, require, select
-from sparcl.report.paired import interval
+from study.report.paired import interval
 
 VALUE = "A_last"
 # Inches: the height of a row, the space above and below the panels and between them.

@@ -7,7 +7,7 @@ import pandas as pd
 
 from figures import grid
 from figures.frames import fill, label, origin, select, shown
-from sparcl.report import across
+from study.report import across
 
 SHOWN = {
     "A_bar": ("average accuracy", True),

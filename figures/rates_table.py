@@ -8,7 +8,7 @@ import pandas as pd
 from figures import grid
 from figures.frames import fill, label, measured, origin
 from figures.rates import LAST, OLD, of_stream, streams
-from sparcl.report.paired import against_best
+from study.report.paired import against_best
 
 
 def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from figures import grid
 from figures.frames import PAIR, fill, label, measured, origin, require, select
-from sparcl.report.paired import against_best
+from study.report.paired import against_best
 
 MEASURE = "A_t"
 

@@ -7,6 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+# What tests start finds the study and the figures, which are no installed packages.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    str(folder) for folder in (Path(__file__).parents[1], Path(__file__).parents[1] / "workflow")
+)
+
 # Before numpy loads: small matrices gain nothing from threads, and sums keep their bits.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -18,7 +23,7 @@ from hypothesis import HealthCheck, settings
 from reference.streams import Session, synthetic_stream
 
 from sparcl.features import store
-from sparcl.pipeline import configuration
+from study.pipeline import configuration
 
 # Tests write a great many small files, and each waits for its disk. In memory, where there is room and programs may
 # run, that wait is nothing.

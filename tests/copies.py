@@ -61,7 +61,7 @@ def command(*arguments: str) -> list[str]:
 
 def environment(folder: Path, **changes: str) -> dict[str, str]:
     """Return an environment in which the code of ``folder`` is what Python imports."""
-    return os.environ | {"PYTHONPATH": str(folder)} | changes
+    return os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{folder / 'workflow'}"} | changes
 
 
 def snakemake(folder: Path, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:

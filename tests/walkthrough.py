@@ -107,7 +107,7 @@ def _run(step: Step, folder: Path) -> None:
     run = subprocess.run(
         ["sh", "-e", "-c", step.text],
         cwd=folder,
-        env=os.environ | {"PATH": path, "PYTHONPATH": str(folder)},
+        env=os.environ | {"PATH": path, "PYTHONPATH": f"{folder}{os.pathsep}{folder / 'workflow'}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

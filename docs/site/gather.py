@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from sparcl.pipeline.configuration import load
-from sparcl.pipeline.displays import Settings, caption
+from study.pipeline.configuration import load
+from study.pipeline.displays import Settings, caption
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMENT = re.compile(r"<!--.*?-->[ \n]?", re.DOTALL)

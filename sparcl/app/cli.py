@@ -1,19 +1,18 @@
-"""The command line: bring arrays in; fit, evaluate, inspect, merge and use learners; cut, sweep and exchange."""
+"""The command line: bring arrays in; fit, evaluate, inspect, merge and use learners; cut and sweep."""
 
 import argparse
 import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 from sparcl import __version__
 from sparcl.app.commands import (
     cut,
     evaluate,
-    export,
     fit,
     import_arrays,
-    import_log,
     inspect,
     merge,
     merge_sums,
@@ -35,20 +34,27 @@ COMMANDS = (
     sums,
     merge_sums,
     sweep,
-    export,
-    import_log,
+)
+SAYS = (
+    "Import arrays; fit, evaluate, inspect, merge and use learners on cached features; sweep class orders and settings "
+    "from sums. docs/command-line.md has examples."
 )
 BAD_INPUT = 2  # exit code, as argparse's own
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; 0, or 2 with a message on the standard error."""
+def main(
+    arguments: Sequence[str] | None = None,
+    commands: Sequence[ModuleType] = COMMANDS,
+    prog: str = "sparcl",
+    says: str = SAYS,
+) -> int:
+    """Run one of ``commands``; 0, or 2 with a message on the standard error."""
     for output in (sys.stdout, sys.stderr):
         if isinstance(
             output, io.TextIOWrapper
         ):  # class names hold letters that a terminal may lack
             output.reconfigure(errors="backslashreplace")
-    chosen = _parser().parse_args(arguments)
+    chosen = _parser(commands, prog, says).parse_args(arguments)
     try:
         if chosen.out is not None:
             check_out(chosen.out, _inputs(chosen), getattr(chosen, "option", "--out"))
@@ -76,14 +82,10 @@ def _inputs(chosen: argparse.Namespace) -> list[Path]:
     ]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="sparcl",
-        description="Import arrays; fit, evaluate, inspect, merge and use learners on cached features; sweep class "
-        "orders and settings from sums. docs/command-line.md has examples.",
-    )
+def _parser(commands: Sequence[ModuleType], prog: str, says: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=prog, description=says)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        command.add(commands)
+    found = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for command in commands:
+        command.add(found)
     return parser

@@ -8,8 +8,10 @@ import pytest
 from copies import tree
 from faults import each, failing
 
-from sparcl.app.cli import COMMANDS, main
+from sparcl.app import cli
+from sparcl.app.cli import COMMANDS
 from sparcl.features import store
+from study.exchange import __main__ as exchange
 
 META = {"dataset": "toy", "backbone": "net", "timm_id": "toy", "weights_sha256": "0" * 64}
 META |= {"preprocessing": {"size": 224}}
@@ -35,6 +37,11 @@ CALLS = {
     "inspect": ["inspect", "x.npz", "--html", "old.csv"],
     "import": ["import", "--features", "f.npy", "--labels", "l.npy", "--out", "new/toy/net"],
 }
+
+
+def main(command: list[str]) -> int:
+    """Run a command of either command line."""
+    return (exchange if command[0] in ("export", "import-log") else cli).main(command)
 
 
 @pytest.fixture(scope="module")
@@ -114,4 +121,4 @@ def test_a_model_in_a_read_only_folder_is_appended_to_elsewhere(start: Path) -> 
 
 def test_no_command_is_left_out() -> None:
     commands = {call[0] for call in CALLS.values()}
-    assert len(commands) == len(COMMANDS)
+    assert len(commands) == len(COMMANDS) + 2  # and those of study.exchange

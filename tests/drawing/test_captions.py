@@ -10,8 +10,8 @@ from copies import ROOT
 
 from figures import ages, curves, dilution, drift, efficiency, peers, sessions
 from sparcl.base.errors import ConfigError
-from sparcl.pipeline.configuration import load
-from sparcl.pipeline.displays import caption
+from study.pipeline.configuration import load
+from study.pipeline.displays import caption
 
 CONFIG = load(ROOT)
 FIGURES = CONFIG["figures"]

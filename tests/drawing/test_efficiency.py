@@ -13,8 +13,8 @@ from drawing.test_figures import overlapping
 from figures import efficiency, style
 from figures.frames import read
 from sparcl.base.errors import InputError
-from sparcl.pipeline import displays
-from sparcl.pipeline.configuration import load
+from study.pipeline import displays
+from study.pipeline.configuration import load
 
 MEASURED = ["ncm", "acil", "sparcl"]
 

@@ -14,8 +14,8 @@ from drawing.test_figures import overlapping
 from figures import main_table, render, sessions, style
 from figures.markup import escape, markdown
 from sparcl.base.errors import InputError
-from sparcl.pipeline.configuration import faults, load, read_schemas
-from sparcl.report.letters import LATEX, unprintable
+from study.pipeline.configuration import faults, load, read_schemas
+from study.report.letters import LATEX, unprintable
 
 AWKWARD = ["α of P(y|x)", "$1-$2 & 50%", "Müller_x #1 ~ {a} ^", "σ² ≤ 3 *bold* _it_ \\alpha"]
 

@@ -7,7 +7,7 @@ import pytest
 from drawing.test_figures import curves, overlapping
 from figures import peers, style
 from sparcl.base.errors import ConfigError, InputError
-from sparcl.report.paired import interval
+from study.report.paired import interval
 
 GROUPS = {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "elsewhere"], "None": ["elsewhere"]}
 

@@ -7,7 +7,7 @@ from copies import ROOT
 
 from drawing.seeing import EYES, contrast, distance, nearest
 from figures import efficiency, peers, style
-from sparcl.pipeline.configuration import load
+from study.pipeline.configuration import load
 
 FIGURES = load(ROOT)["figures"]
 # Figures in which a method is known by its colour, marker and name together: methods that one panel may hold.

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from copies import ROOT, in_git
 
-from sparcl.app.cli import main
-from sparcl.exchange import elsewhere
+from study.exchange import elsewhere
+from study.exchange.__main__ import main
 
 LINE = "{'model': 'ranpac', 'dataset': 'seq-cub200', 'seed': 7, 'accmean_task1': 90.0, 'accmean_task2': 80.0}\n"
 
@@ -77,10 +77,10 @@ def test_nothing_else_reads_them() -> None:
     users = set()
     for path in in_git():
         name = path.relative_to(ROOT).as_posix()
-        if path.suffix == ".py" and not name.startswith(("tests/", "sparcl/exchange/")):
+        if path.suffix == ".py" and not name.startswith(("tests/", "workflow/study/exchange/")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
-                    "sparcl.exchange"
+                    "study.exchange"
                 ):
                     users.add(name)
     assert users == {"sparcl/app/commands/export.py", "sparcl/app/commands/import_log.py"}

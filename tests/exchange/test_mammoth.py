@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparcl.app.cli import main
 from sparcl.base.errors import InputError
-from sparcl.exchange import mammoth
-from sparcl.exchange.outcome import Outcome
+from study.exchange import mammoth
+from study.exchange.__main__ import main
+from study.exchange.outcome import Outcome
 
 Write = Callable[..., Path]
 PATH = Path("data/results/class-il/seq-cub200/ranpac/logs.pyd")

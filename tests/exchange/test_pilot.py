@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sparcl.app.cli import main
 from sparcl.base.errors import FeatureFileError, InputError
-from sparcl.exchange import features, pilot
-from sparcl.exchange.outcome import Outcome
 from sparcl.features import store
+from study.exchange import features, pilot
+from study.exchange.__main__ import main
+from study.exchange.outcome import Outcome
 
 Write = Callable[..., Path]
 CURVE = [98.5, 93.33, 90.0, 88.21]

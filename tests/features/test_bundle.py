@@ -10,7 +10,7 @@ import pytest
 
 from sparcl.extraction.readers.sketchy import photo_id
 from sparcl.features import manifest, matching, store
-from sparcl.pipeline.configuration import load
+from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
 BUNDLE = ROOT / "data" / "features"

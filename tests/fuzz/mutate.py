@@ -162,7 +162,7 @@ def write_params(folder: Path) -> list[str]:
 
 def read_params(folder: Path) -> object:
     from sparcl import methods
-    from sparcl.pipeline import configuration, specs
+    from study.pipeline import configuration, specs
 
     config = configuration.load(folder)
     closed = [block for block in config["methods"].values() if not block.get("trained")]
@@ -293,7 +293,7 @@ def read_weights(folder: Path) -> object:
 
 
 def record() -> dict[str, Any]:
-    from sparcl.report.summary import SHA
+    from study.report.summary import SHA
 
     report = {"ridge": 1.0, "k": 2, "r": 2, "energy": 0.9}
     return {
@@ -336,7 +336,7 @@ def write_records(folder: Path) -> list[str]:
 
 
 def read_records(folder: Path) -> object:
-    from sparcl.report import summary
+    from study.report import summary
 
     traces = [resealed(folder / TRACE)]
     frames = summary.summarise([resealed(folder / RUN)], traces)
@@ -346,7 +346,7 @@ def read_records(folder: Path) -> object:
 
 
 def write_summaries(folder: Path) -> list[str]:
-    from sparcl.report import summary
+    from study.report import summary
 
     write_records(folder)
     traces = [folder / TRACE]
@@ -360,7 +360,7 @@ def write_summaries(folder: Path) -> list[str]:
 
 def read_summaries(folder: Path) -> object:
     from figures import frames, main_table
-    from sparcl.report import verify
+    from study.report import verify
 
     found = verify.compare(folder, folder)
     data = frames.read(sorted(folder.glob("*.csv")))
@@ -482,9 +482,9 @@ def train(checkpoint: Path) -> object:
     """Train a small network on images, or go on from what is finished."""
     from trained.toys import PREPROCESSING, SESSIONS, convolutional, images
 
-    from sparcl.trained.images import View
-    from sparcl.trained.run import run
-    from sparcl.trained.setup import Setup
+    from study.trained.images import View
+    from study.trained.run import run
+    from study.trained.setup import Setup
 
     setup = Setup(convolutional(), images(2, 1), View(PREPROCESSING))
     hyper = {"epochs": 1, "batch": 6, "memory": 6}
@@ -588,7 +588,7 @@ def read_answer(folder: Path) -> object:
 
 
 def write_published(folder: Path) -> list[str]:
-    from sparcl.report.published import COLUMNS
+    from study.report.published import COLUMNS
 
     row = dict.fromkeys(COLUMNS, "") | {
         "source": "a", "place": "Table 1", "dataset_id": "mine", "sessions": "10", "setting": "ridge=0.1; tau=0.85",
@@ -605,7 +605,7 @@ def write_published(folder: Path) -> list[str]:
 
 
 def read_published(folder: Path) -> object:
-    from sparcl.report import published
+    from study.report import published
 
     return published.read(folder / "published.csv", datasets=["mine"])
 

@@ -47,7 +47,10 @@ def mutate(target: str, count: int, folder: Path) -> subprocess.CompletedProcess
     return subprocess.run(
         [sys.executable, "-W", "ignore", str(MUTATE), target, str(count), str(folder)],
         env=os.environ
-        | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}", "OMP_NUM_THREADS": "1"},
+        | {
+            "PYTHONPATH": os.pathsep.join([os.environ["PYTHONPATH"], str(ROOT / "tests")]),
+            "OMP_NUM_THREADS": "1",
+        },
         capture_output=True,
         text=True,
         timeout=1200,
@@ -109,7 +112,7 @@ mutate.main("wrong", 20, Path({str(tmp_path)!r}))
 """
     run = subprocess.run(
         [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ,
         capture_output=True,
         text=True,
         timeout=120,

@@ -14,9 +14,9 @@ import pytest
 from sparcl import methods
 from sparcl.base.rows import unit
 from sparcl.features import store
-from sparcl.pipeline import specs
-from sparcl.pipeline.configuration import load
 from sparcl.protocol import experiment, stream
+from study.pipeline import specs
+from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_suffix(".json")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sparcl.report.basis import PAGES, Computed, computed, main, renewed, statements, without_basis
+from study.report.basis import PAGES, Computed, computed, main, renewed, statements, without_basis
 
 ROOT = Path(__file__).resolve().parents[2]
 OPEN = {"README.md": 3}  # words that compare and wait for five class orders; may only become fewer
@@ -22,7 +22,7 @@ def test_every_number_is_what_its_basis_computes(page: str) -> None:
     wrong = [
         (each.statement.line, n.text, new) for each in found for n, new in each.differences.items()
     ]
-    assert wrong == [], f"read the sentences, then: python -m sparcl.report.basis {page} --write"
+    assert wrong == [], f"read the sentences, then: python -m study.report.basis {page} --write"
 
 
 @pytest.mark.parametrize("page", PAGES)

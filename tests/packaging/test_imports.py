@@ -19,7 +19,7 @@ def python(code: str, folder: Path = ROOT) -> str:
         capture_output=True,
         text=True,
         cwd=folder,
-        env=os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -39,7 +39,7 @@ def test_importing_and_building_a_learner_loads_nothing_heavy() -> None:
 
 def test_a_run_job_loads_no_tables_and_no_plots() -> None:
     modules = loaded_by(
-        "from sparcl import methods\nfrom sparcl.pipeline import adapter\n"
+        "from sparcl import methods\nfrom study.pipeline import adapter\n"
         "from sparcl.protocol import experiment, selection\nfrom sparcl.features import store\n"
         "methods.build('sparcl')"
     )
@@ -57,7 +57,7 @@ def test_the_core_alone_builds_fits_saves_and_predicts(tmp_path: Path) -> None:
     """With every distribution hidden that `pip install .` does not bring, from arrays to labels."""
     kept = {"h5py", "numpy", "scipy", "setuptools"}
     hidden = {top for top, of in packages_distributions().items() if not kept & {*of, top}}
-    hidden -= {"sparcl", "figures", "_distutils_hack"}
+    hidden -= {"sparcl", "_distutils_hack"}
     assert {"matplotlib", "pandas", "snakemake", "sklearn", "torch", "yaml"} <= hidden
     code = f"""
 import sys
@@ -94,10 +94,10 @@ def test_every_module_imports_without_the_extras() -> None:
     code = f"""
 import importlib, pkgutil, sys
 sys.modules.update(dict.fromkeys({EXTRAS}))  # None: importing it raises ImportError
-import figures, sparcl
-for package in (sparcl, figures):
+import figures, sparcl, study
+for package in (sparcl, study, figures):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        needs = ("sparcl.trained.", "sparcl.app.classifier")  # torch, scikit-learn: by their purpose
+        needs = ("study.trained.", "sparcl.app.classifier")  # torch, scikit-learn: by their purpose
         if not module.name.startswith(needs):
             importlib.import_module(module.name)
         print(module.name)

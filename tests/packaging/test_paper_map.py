@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from sparcl.pipeline.configuration import load
+from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/paper-map.md").read_text(encoding="utf-8")

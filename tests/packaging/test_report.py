@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sparcl.pipeline import captions
-from sparcl.pipeline.configuration import load
-from sparcl.report.reading import read_csv
+from study.pipeline import captions
+from study.pipeline.configuration import load
+from study.report.reading import read_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = (ROOT / "paper/report.tex").read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def test_a_merged_table_has_every_number(suite: str) -> None:
 
 
 def test_captions_and_findings_are_those_of_the_settings() -> None:
-    """`python -m sparcl.pipeline.captions` writes both files."""
+    """`python -m study.pipeline.captions` writes both files."""
     written = (ROOT / "paper/captions.tex").read_text(encoding="utf-8")
     assert captions.latex(PARAMS) == written
     for kind, suite, name in included():

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from copies import ROOT, in_git
 
-from sparcl.pipeline.configuration import load
-from sparcl.pipeline.displays import caption
+from study.pipeline.configuration import load
+from study.pipeline.displays import caption
 
 
 class Loader(yaml.SafeLoader):

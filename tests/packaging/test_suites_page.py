@@ -5,7 +5,7 @@ import re
 import yaml
 from copies import ROOT
 
-from sparcl.pipeline.configuration import FIGURES, OPTIONAL, load
+from study.pipeline.configuration import FIGURES, OPTIONAL, load
 
 PAGE = (ROOT / "docs/suites.md").read_text(encoding="utf-8")
 SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/suite.schema.yaml").read_text(encoding="utf-8"))

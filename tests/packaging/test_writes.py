@@ -25,7 +25,7 @@ ALONE = {
     "sparcl/extraction/storage/download.py:_store",  # the part, which the next call goes on with
     "sparcl/extraction/weights.py:_download_wheel",  # in a temporary folder
     "sparcl/extraction/checkpoints.py:_load_jax",  # in a temporary folder
-    "sparcl/pipeline/adapter.py:logged",  # a log, which nothing reads
+    "workflow/study/pipeline/adapter.py:logged",  # a log, which nothing reads
 }
 
 

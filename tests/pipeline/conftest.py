@@ -6,7 +6,7 @@ import pytest
 from copies import ROOT
 from referencing import Registry
 
-from sparcl.pipeline import configuration
+from study.pipeline import configuration
 
 
 @pytest.fixture(scope="session")

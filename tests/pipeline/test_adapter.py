@@ -7,7 +7,7 @@ import pytest
 from faults import failing, no_file_above
 
 from sparcl.base.errors import OutputError
-from sparcl.pipeline.adapter import logged
+from study.pipeline.adapter import logged
 
 
 def test_an_error_of_the_users_is_one_line_and_the_log_has_the_traceback(

@@ -7,8 +7,8 @@ import pytest
 from copies import ROOT
 
 from sparcl.base.errors import ConfigError
-from sparcl.pipeline.checks import contradictions
-from sparcl.pipeline.configuration import load
+from study.pipeline.checks import contradictions
+from study.pipeline.configuration import load
 
 Settings = dict[str, Any]
 Change = Callable[[Settings], object]

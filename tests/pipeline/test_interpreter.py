@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sparcl.base.errors import ConfigError
-from sparcl.pipeline.interpreter import check
+from study.pipeline.interpreter import check
 
 
 @pytest.mark.parametrize("character", [chr(code) for code in range(1, 127)])

@@ -14,8 +14,8 @@ from selenium.webdriver.common.by import By
 
 from figures.markup import markdown
 from sparcl.base.errors import InputError
-from sparcl.pipeline import page
-from sparcl.pipeline.configuration import load
+from study.pipeline import page
+from study.pipeline.configuration import load
 
 CONFIG = load(ROOT)
 ATTACK = "<script>document.title = 'run'</script>"

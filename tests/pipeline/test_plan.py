@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from sparcl.base.errors import ConfigError
-from sparcl.pipeline import displays, paths, plan, provenance
+from study.pipeline import displays, paths, plan, provenance
 
 Settings = dict[str, Any]
 
@@ -117,9 +117,9 @@ def test_a_changed_method_is_the_code_of_its_own_jobs_alone() -> None:
     assert "sparcl/methods/ncm.py" in code["ncm"] and "sparcl/methods/ncm.py" not in code["ranpac"]
     for files in code.values():
         assert {"workflow/scripts/run_method.py", "sparcl/learners/learner.py"} <= set(files)
-        assert [f for f in files if f.startswith("sparcl/pipeline/")] == [
-            "sparcl/pipeline/__init__.py",
-            "sparcl/pipeline/adapter.py",
+        assert [f for f in files if f.startswith("workflow/study/pipeline/")] == [
+            "workflow/study/pipeline/__init__.py",
+            "workflow/study/pipeline/adapter.py",
         ]
 
 

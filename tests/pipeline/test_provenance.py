@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparcl.pipeline import provenance
+from study.pipeline import provenance
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:

@@ -11,9 +11,9 @@ import pytest
 from copies import ROOT, environment
 
 from sparcl import methods
-from sparcl.pipeline import provenance, specs
 from sparcl.protocol.experiment import Split, run
 from sparcl.protocol.selection import select
+from study.pipeline import provenance, specs
 
 Settings = dict[str, Any]
 
@@ -136,8 +136,8 @@ def test_planning_loads_no_tables_figures_or_networks() -> None:
     code = """
 import json, sys
 from pathlib import Path
-from sparcl.pipeline import configuration, displays, paths, plan, provenance, specs
-from sparcl.report.claims import sources
+from study.pipeline import configuration, displays, paths, plan, provenance, specs
+from study.report.claims import sources
 config = configuration.load(Path.cwd())
 for suite in config["suites"]:
     plan.run_records(config, suite), plan.paper_files(config, suite), specs.data(config, suite)

@@ -10,9 +10,9 @@ import pytest
 from copies import ROOT
 
 from sparcl.base.errors import ConfigError
-from sparcl.pipeline import checks, displays, paths, specs, streams
-from sparcl.pipeline.configuration import SCHEMAS, load
-from sparcl.pipeline.provenance import order_modules
+from study.pipeline import checks, displays, paths, specs, streams
+from study.pipeline.configuration import SCHEMAS, load
+from study.pipeline.provenance import order_modules
 
 Settings = dict[str, Any]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
 from sparcl.base.errors import InputError
-from sparcl.report import across
+from study.report import across
 
 
 def stepwise(p: list[float], level: float) -> set[int]:

@@ -10,9 +10,9 @@ import yaml
 
 from figures import claims_table
 from sparcl.base.errors import ConfigError, InputError
-from sparcl.pipeline.configuration import load
-from sparcl.report import claims
-from sparcl.report.reading import read_csv
+from study.pipeline.configuration import load
+from study.report import claims
+from study.report.reading import read_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = yaml.safe_load((ROOT / "docs/claims.yaml").read_text(encoding="utf-8"))

@@ -6,7 +6,7 @@ import pytest
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
 from sparcl.protocol.hits import to_text
-from sparcl.report import comparison
+from study.report import comparison
 
 
 def record(method: str, order: int, hits: np.ndarray) -> dict:

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from sparcl.base.errors import InputError
-from sparcl.report.evidence import CLAIMS, compute
-from sparcl.report.paired import interval
+from study.report.evidence import CLAIMS, compute
+from study.report.paired import interval
 
 ORDERS = 6
 RUNS = "paper/s/summary/runs.csv"

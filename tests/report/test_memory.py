@@ -6,7 +6,7 @@ from tiny_suite import CLASSES, WIDTH, write_split
 
 from sparcl import methods
 from sparcl.base.errors import InputError
-from sparcl.report import memory
+from study.report import memory
 
 
 @pytest.fixture

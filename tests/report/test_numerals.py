@@ -2,7 +2,7 @@
 
 import pytest
 
-from sparcl.report.numerals import Number, numbers, visible
+from study.report.numerals import Number, numbers, visible
 
 
 def found(text: str) -> list[str]:

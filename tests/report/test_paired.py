@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from sparcl.base.errors import InputError
-from sparcl.report import paired
+from study.report import paired
 
 
 def test_the_interval_is_that_of_students_test() -> None:

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from sparcl.base.errors import InputError
-from sparcl.pipeline.configuration import load
-from sparcl.report import published
+from study.pipeline.configuration import load
+from study.report import published
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "data/published.csv"

@@ -11,10 +11,10 @@ import figures
 from figures import frames, main_table
 from sparcl.base.errors import ConfigError, InputError
 from sparcl.base.sealed import write_sealed
-from sparcl.pipeline import configuration
 from sparcl.protocol import experiment
-from sparcl.report import summary
-from sparcl.report.reading import read_csv
+from study.pipeline import configuration
+from study.report import summary
+from study.report.reading import read_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE, BACKBONE = "007", "1e2"

@@ -12,7 +12,7 @@ from sparcl.base.errors import InputError
 from sparcl.base.sealed import write_sealed
 from sparcl.protocol import diagnostics, experiment
 from sparcl.protocol.hits import from_text
-from sparcl.report import summary
+from study.report import summary
 
 METHODS = {"acil": {}, "sparcl": {"tau": 0.7}, "ncm": {}}
 

@@ -6,7 +6,7 @@ from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.protocol.experiment import Split
-from sparcl.report import timing
+from study.report import timing
 
 
 def test_ratio_of_medians(monkeypatch: pytest.MonkeyPatch) -> None:

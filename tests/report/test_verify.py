@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sparcl.base.errors import InputError
-from sparcl.report import verify
-from sparcl.report.summary import ROW_KEYS
+from study.report import verify
+from study.report.summary import ROW_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 40

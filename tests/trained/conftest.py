@@ -6,8 +6,8 @@ import pytest
 import torch
 from trained.toys import PREPROCESSING, images, transformer
 
-from sparcl.trained.images import Images, View
-from sparcl.trained.setup import Setup
+from study.trained.images import Images, View
+from study.trained.setup import Setup
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from trained.slow_transformer import tokens
 from trained.toys import SESSIONS
 
 from sparcl.base.errors import InputError
-from sparcl.trained import methods
-from sparcl.trained.learner import Trained
-from sparcl.trained.methods.coda_prompt import orthonormal, quarter_cosine
-from sparcl.trained.setup import Setup
+from study.trained import methods
+from study.trained.learner import Trained
+from study.trained.methods.coda_prompt import orthonormal, quarter_cosine
+from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 2, "batch": 8, "blocks": (1, 2), "components": 3, "length": 4}

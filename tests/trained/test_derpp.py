@@ -8,11 +8,11 @@ import torch
 from torch.nn import functional
 from trained.toys import SESSIONS
 
-from sparcl.trained import methods
-from sparcl.trained.feed import Batch
-from sparcl.trained.learner import Trained
-from sparcl.trained.memory import reservoir_slots
-from sparcl.trained.setup import Setup
+from study.trained import methods
+from study.trained.feed import Batch
+from study.trained.learner import Trained
+from study.trained.memory import reservoir_slots
+from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 3, "batch": 6, "buffer": 10}

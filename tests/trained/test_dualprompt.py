@@ -10,9 +10,9 @@ from trained.slow_transformer import tokens
 from trained.toys import SESSIONS, transformer
 
 from sparcl.base.errors import InputError
-from sparcl.trained import methods
-from sparcl.trained.learner import Trained
-from sparcl.trained.setup import Setup
+from study.trained import methods
+from study.trained.learner import Trained
+from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 1, "batch": 8, "general_length": 2, "expert_length": 3}

@@ -9,11 +9,11 @@ from trained.slow_transformer import tokens
 from trained.toys import SESSIONS
 
 from sparcl.base.errors import InputError
-from sparcl.trained import methods
-from sparcl.trained.images import Images
-from sparcl.trained.learner import Trained
-from sparcl.trained.methods.ease import complemented
-from sparcl.trained.setup import Setup
+from study.trained import methods
+from study.trained.images import Images
+from study.trained.learner import Trained
+from study.trained.methods.ease import complemented
+from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.05, "epochs": 2, "batch": 6, "width": 4, "scale": 0.7, "alpha": 0.3, "beta": 0.2}

@@ -16,12 +16,12 @@ from trained.toys import SESSIONS, convolutional, transformer
 
 from sparcl.base.errors import InputError, NumericalError, OutputError
 from sparcl.base.npz import read_npz, write_npz
-from sparcl.trained import methods
-from sparcl.trained.images import Images
-from sparcl.trained.learner import Trained
-from sparcl.trained.phase import Phase
-from sparcl.trained.run import run
-from sparcl.trained.setup import Setup
+from study.trained import methods
+from study.trained.images import Images
+from study.trained.learner import Trained
+from study.trained.phase import Phase
+from study.trained.run import run
+from study.trained.setup import Setup
 
 FAST: dict[str, dict[str, Any]] = {
     "finetune": {"rate": 0.02, "epochs": 4, "batch": 6},

@@ -8,8 +8,8 @@ import torch
 from torch.nn import functional
 from trained.toys import SESSIONS, transformer
 
-from sparcl.trained import losses, methods, state
-from sparcl.trained.setup import Setup
+from study.trained import losses, methods, state
+from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.02, "epochs": 2, "batch": 5}

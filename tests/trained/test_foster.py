@@ -11,13 +11,13 @@ from trained.toys import SESSIONS, convolutional
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.methods.icarl_nme import herded
-from sparcl.trained import losses, methods
-from sparcl.trained.feed import Batch
-from sparcl.trained.images import Images
-from sparcl.trained.learner import Trained
-from sparcl.trained.methods.foster import Pair
-from sparcl.trained.phase import Phase
-from sparcl.trained.setup import Setup
+from study.trained import losses, methods
+from study.trained.feed import Batch
+from study.trained.images import Images
+from study.trained.learner import Trained
+from study.trained.methods.foster import Pair
+from study.trained.phase import Phase
+from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.02, "epochs": 2, "compression": 2, "batch": 8, "per_class": 3}

@@ -9,11 +9,11 @@ from torch.nn import functional
 from trained.toys import SESSIONS
 
 from sparcl.base.errors import InputError
-from sparcl.trained import losses, memory, methods
-from sparcl.trained.feed import Batch
-from sparcl.trained.images import Images
-from sparcl.trained.learner import Trained
-from sparcl.trained.setup import Setup
+from study.trained import losses, memory, methods
+from study.trained.feed import Batch
+from study.trained.images import Images
+from study.trained.learner import Trained
+from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 2, "batch": 6, "memory": 24}

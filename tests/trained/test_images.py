@@ -12,7 +12,7 @@ from sparcl.base.errors import InputError
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.preprocessing import preprocess
 from sparcl.extraction.storage.folder import FolderStorage
-from sparcl.trained.images import Images, View, check_images, decode
+from study.trained.images import Images, View, check_images, decode
 
 RNG = np.random.default_rng(3)
 PHOTOS = [RNG.integers(0, 256, (h, w, 3), dtype=np.uint8) for h, w in ((40, 30), (12, 20))]

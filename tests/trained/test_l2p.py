@@ -10,10 +10,10 @@ from trained.slow_transformer import tokens
 from trained.toys import SESSIONS
 
 from sparcl.base.errors import InputError
-from sparcl.trained import methods
-from sparcl.trained.feed import Batch
-from sparcl.trained.learner import Trained
-from sparcl.trained.setup import Setup
+from study.trained import methods
+from study.trained.feed import Batch
+from study.trained.learner import Trained
+from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.01, "epochs": 1, "batch": 8, "pool": 5, "length": 2, "chosen": 2, "pull": 0.4}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from trained.toys import SESSIONS, transformer
 
-from sparcl.trained import methods
-from sparcl.trained.learner import Trained
-from sparcl.trained.phase import Phase
-from sparcl.trained.setup import Setup
+from study.trained import methods
+from study.trained.learner import Trained
+from study.trained.phase import Phase
+from study.trained.setup import Setup
 
 SGD, ADAM = "sgd", "adam"
 # session: (phase, optimiser, rates, weight decays, epochs, batch, rate of the last epoch / first)

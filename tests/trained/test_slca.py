@@ -8,10 +8,10 @@ import torch
 from trained.toys import SESSIONS
 
 from sparcl.methods.slca_frozen import normalised_gradient
-from sparcl.trained import methods
-from sparcl.trained.learner import Trained
-from sparcl.trained.methods.slca import drawn
-from sparcl.trained.setup import Setup
+from study.trained import methods
+from study.trained.learner import Trained
+from study.trained.methods.slca import drawn
+from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
 HYPER = {"rate": 0.05, "epochs": 2, "batch": 6, "drop": 1, "alignment": 2}
@@ -86,7 +86,7 @@ def test_draws_cover_all_classes_with_the_factor_of_their_session(
         asked.append((j, shrink))
         return np.zeros((256, 16))
 
-    monkeypatch.setattr("sparcl.trained.methods.slca.drawn", noted)
+    monkeypatch.setattr("study.trained.methods.slca.drawn", noted)
     batches = list(learner.draws(learner.gaussians())(0))
     assert [j for j, _ in asked] == [0, 1, 2, 3]
     assert [s for _, s in asked] == pytest.approx([0.95, 0.95, 1.0, 1.0])

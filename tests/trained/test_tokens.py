@@ -10,7 +10,7 @@ from trained.slow_transformer import tokens
 from trained.toys import transformer
 
 from sparcl.base.errors import InputError
-from sparcl.trained.tokens import PrefixAttention, adapted, admit_prefixes, inserted, prefixed
+from study.trained.tokens import PrefixAttention, adapted, admit_prefixes, inserted, prefixed
 
 X = torch.randn(3, 3, 16, 16, generator=torch.Generator().manual_seed(0))
 KINDS = {

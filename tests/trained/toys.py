@@ -6,7 +6,7 @@ import numpy as np
 import timm
 import torch
 
-from sparcl.trained.images import Images
+from study.trained.images import Images
 
 SIDE, CLASSES = 16, 6
 PREPROCESSING = {

@@ -58,7 +58,7 @@ def pristine(once: Builder) -> Path:
         suite = copy_project(folder) / "config/suites/toy.yaml"
         text = suite.read_text(encoding="utf-8")
         suite.write_text(text.replace("efficientnet-lite0", "vit-s14-focus"), encoding="utf-8")
-        for package in ("sparcl", "figures", "snakemake_logger_plugin_oneline"):
+        for package in ("sparcl", "figures", "workflow"):
             compileall.compile_dir(
                 folder / package, quiet=1
             )  # once, and not in every job of every copy

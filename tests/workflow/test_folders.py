@@ -129,9 +129,9 @@ def test_an_environment_elsewhere_is_what_counts(tmp_path: Path) -> None:
     folder = tmp_path / "a b's ü"
     folder.mkdir()
     run = subprocess.run(
-        [sys.executable, "-m", "sparcl.pipeline.interpreter", str(tmp_path / "venv/bin/python")],
+        [sys.executable, "-m", "study.pipeline.interpreter", str(tmp_path / "venv/bin/python")],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ,
         capture_output=True,
         text=True,
     )

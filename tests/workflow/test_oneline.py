@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from copies import environment
 from snakemake_interface_logger_plugins.common import LogEvent
-
 from snakemake_logger_plugin_oneline import LogHandler, Progress, duration
 
 SNAKEFILE = """

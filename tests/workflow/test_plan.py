@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from copies import ROOT, edit_params, planned, snakemake
 
-from sparcl.pipeline import configuration, plan
+from study.pipeline import configuration, plan
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ CHANGES = {
         [
             ("sparcl/methods/ranpac.py", "", "# changed\n"),
             ("sparcl/extraction/extract.py", "", "# changed\n"),
-            ("sparcl/pipeline/plan.py", "", "# changed\n"),
+            ("workflow/study/pipeline/plan.py", "", "# changed\n"),
             ("sparcl/app/classifier.py", "", "# changed\n"),
             ("params.yaml", "selection:", "# changed\nselection:"),
             ("params.yaml", "batch_size: 16 ", "batch_size: 32 "),
@@ -66,7 +66,7 @@ CHANGES = {
         },
     ),
     "the summary": (
-        [("sparcl/report/summary.py", "", "# changed\n")],
+        [("workflow/study/report/summary.py", "", "# changed\n")],
         {"summarise_runs": {""}, "summarise_spectra": {""}, **DRAWN},
     ),
     "a figure's code and settings, and a caption": (

@@ -23,7 +23,7 @@ from sparcl.features import layout, shards, store
 from sparcl.protocol import stream, stressed
 from sparcl.protocol.experiment import Split, run
 from sparcl.protocol.selection import select
-from sparcl.report import memory, timing
+from study.report import memory, timing
 
 SCRIPTS = ROOT / "workflow/scripts"
 NAMES = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from copies import TOY, outputs, planned, snakemake
 
-from sparcl.pipeline.configuration import load
+from study.pipeline.configuration import load
 
 PNG = b"\x89PNG\r\n\x1a\n"
 STREAM = re.compile(rb"stream\r?\n(.*?)endstream", re.DOTALL)

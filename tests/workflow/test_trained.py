@@ -19,9 +19,9 @@ from figures import render
 from sparcl.base.errors import DatasetError, InputError
 from sparcl.base.sealed import RUN, read_sealed, write_sealed
 from sparcl.extraction.extract import extract_split
-from sparcl.pipeline import displays, specs
 from sparcl.protocol import stream
-from sparcl.trained.learner import Trained
+from study.pipeline import displays, specs
+from study.trained.learner import Trained
 
 IDS = {"joint-finetune": "joint"}  # where a method's id is not its learner's
 NAMES = {"suite": "trained", "dataset": "toy-images", "backbone": "toy-net"}

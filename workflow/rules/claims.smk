@@ -5,7 +5,7 @@ ledger takes the times that are there, however old: features that git has just w
 ask for a second measurement.
 """
 
-from sparcl.report.claims import sources
+from study.report.claims import sources
 
 LEDGER = "docs/claims.yaml"
 CLAIMS = ask(configuration.read_yaml, Path(workflow.basedir) / LEDGER)
@@ -59,8 +59,8 @@ rule judge_claims:
         ledger=LEDGER,
         code=script_code(
             "judge_claims",
-            "sparcl.report.claims",
-            "sparcl.report.reading",
+            "study.report.claims",
+            "study.report.reading",
             "figures.claims_table",
         ),
     output:

@@ -1,12 +1,12 @@
-"""Settings, wildcards, and what ties sparcl/pipeline to rules."""
+"""Settings, wildcards, and what ties workflow/study/pipeline to rules."""
 
 import sys
 
 from figures import module_name
 from sparcl.base.errors import SparclError
 from sparcl.extraction.datasets import folder_stamp
-from sparcl.pipeline import configuration, displays, interpreter, paths, plan, specs
-from sparcl.pipeline.provenance import learner_module, order_modules, script_code
+from study.pipeline import configuration, displays, interpreter, paths, plan, specs
+from study.pipeline.provenance import learner_module, order_modules, script_code
 
 
 def ask(function, *arguments, **names):

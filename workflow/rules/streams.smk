@@ -31,7 +31,7 @@ rule run_stressed:
 rule summarise_stressed:
     input:
         records=lambda w: plan.stream_records(config, w.suite),
-        code=script_code("summarise_stressed", "sparcl.report.stressed"),
+        code=script_code("summarise_stressed", "study.report.stressed"),
     output:
         **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.RATED},
     log:

@@ -5,7 +5,7 @@ rule summarise_runs:
     input:
         records=lambda w: plan.run_records(config, w.suite),
         traces=lambda w: plan.spectrum_traces(config, w.suite),
-        code=script_code("summarise_runs", "sparcl.report.summary"),
+        code=script_code("summarise_runs", "study.report.summary"),
     output:
         **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.RECORDS},
         metrics="paper/{suite}/summary/metrics.json",
@@ -25,7 +25,7 @@ rule summarise_runs:
 rule summarise_spectra:
     input:
         traces=lambda w: plan.spectrum_traces(config, w.suite),
-        code=script_code("summarise_spectra", "sparcl.report.summary"),
+        code=script_code("summarise_spectra", "study.report.summary"),
     output:
         **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.TRACES},
     log:
@@ -41,7 +41,7 @@ rule compare_methods:
     input:
         records=lambda w: plan.run_records(config, w.suite),
         code=script_code(
-            "compare_methods", "sparcl.report.comparison", "sparcl.report.summary"
+            "compare_methods", "study.report.comparison", "study.report.summary"
         ),
     output:
         "paper/{suite}/summary/comparisons.csv",

@@ -1,8 +1,8 @@
 """Set one method of a suite against others, pair by pair."""
 
 from sparcl.base.sealed import RUN, read_sealed
-from sparcl.pipeline import adapter
-from sparcl.report import comparison, summary
+from study.pipeline import adapter
+from study.report import comparison, summary
 
 
 def main(snakemake) -> None:

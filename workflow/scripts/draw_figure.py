@@ -1,7 +1,7 @@
 """Draw one figure from the summaries."""
 
 from figures import render
-from sparcl.pipeline import adapter
+from study.pipeline import adapter
 
 
 def main(snakemake) -> None:

@@ -1,7 +1,7 @@
 """Extract the features of one split of one data set, or of a shard of it, from its images."""
 
 from sparcl.extraction.extract import extract_split
-from sparcl.pipeline import adapter
+from study.pipeline import adapter
 
 
 def main(snakemake) -> None:

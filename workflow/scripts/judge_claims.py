@@ -4,9 +4,9 @@ from pathlib import Path
 
 from figures import claims_table
 from sparcl.base.files import write_text
-from sparcl.pipeline import adapter
-from sparcl.report import claims
-from sparcl.report.reading import read_csv
+from study.pipeline import adapter
+from study.report import claims
+from study.report.reading import read_csv
 
 
 def main(snakemake) -> None:

@@ -1,7 +1,7 @@
 """Write which image of a data set is for training and which for testing."""
 
 from sparcl.extraction import datasets, splits
-from sparcl.pipeline import adapter
+from study.pipeline import adapter
 
 
 def main(snakemake) -> None:

@@ -6,8 +6,8 @@ from sparcl.base.files import read_json
 from sparcl.base.rows import prepared
 from sparcl.base.sealed import write_sealed
 from sparcl.features import matching, store
-from sparcl.pipeline import adapter
 from sparcl.protocol import given, orders, stream
+from study.pipeline import adapter
 
 
 def main(snakemake) -> None:

@@ -3,8 +3,8 @@
 import pandas as pd
 
 from sparcl.features import matching, store
-from sparcl.pipeline import adapter
-from sparcl.report import memory, summary
+from study.pipeline import adapter
+from study.report import memory, summary
 
 
 def main(snakemake) -> None:

@@ -1,7 +1,7 @@
 """Make one feature file of the shards of a split: a view, which copies no features."""
 
 from sparcl.features import shards
-from sparcl.pipeline import adapter
+from study.pipeline import adapter
 
 
 def main(snakemake) -> None:

@@ -4,9 +4,9 @@ from sparcl import methods
 from sparcl.base.rows import prepared
 from sparcl.base.sealed import ORDER, read_sealed, write_sealed
 from sparcl.features import matching, store
-from sparcl.pipeline import adapter
 from sparcl.protocol import stressed
 from sparcl.protocol.experiment import Split
+from study.pipeline import adapter
 
 
 def main(snakemake) -> None:

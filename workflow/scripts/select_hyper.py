@@ -3,8 +3,8 @@
 from sparcl import methods
 from sparcl.base.sealed import ORDER, read_sealed, write_sealed
 from sparcl.features import matching, store
-from sparcl.pipeline import adapter
 from sparcl.protocol import given, selection, stress
+from study.pipeline import adapter
 
 
 def main(snakemake) -> None:

@@ -3,7 +3,7 @@
 from sparcl.app.sums_file import SumsFile
 from sparcl.base.sealed import ORDER, read_sealed
 from sparcl.features import matching, store
-from sparcl.pipeline import adapter
+from study.pipeline import adapter
 
 
 def main(snakemake) -> None:

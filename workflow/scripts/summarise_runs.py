@@ -1,8 +1,8 @@
 """Gather run records into the summaries of a suite, and their means into metrics.json."""
 
 from sparcl.base.files import write_json
-from sparcl.pipeline import adapter
-from sparcl.report import summary
+from study.pipeline import adapter
+from study.report import summary
 
 
 def main(snakemake) -> None:

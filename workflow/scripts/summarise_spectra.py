@@ -1,7 +1,7 @@
 """Gather spectrum traces into spectrum.csv and the advice drawn from them."""
 
-from sparcl.pipeline import adapter
-from sparcl.report import summary
+from study.pipeline import adapter
+from study.report import summary
 
 
 def main(snakemake) -> None:

@@ -1,7 +1,7 @@
 """Gather the records of streams that go wrong into the summaries of a suite."""
 
-from sparcl.pipeline import adapter
-from sparcl.report import stressed, summary
+from study.pipeline import adapter
+from study.report import stressed, summary
 
 
 def main(snakemake) -> None:

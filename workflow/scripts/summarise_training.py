@@ -1,7 +1,7 @@
 """Gather what the training of each session showed into one table."""
 
-from sparcl.pipeline import adapter
-from sparcl.report import summary, training
+from study.pipeline import adapter
+from study.report import summary, training
 
 
 def main(snakemake) -> None:

@@ -3,9 +3,9 @@
 import pandas as pd
 
 from sparcl.features import matching, store
-from sparcl.pipeline import adapter
 from sparcl.protocol import stream, stress
-from sparcl.report import summary, timing
+from study.pipeline import adapter
+from study.report import summary, timing
 
 
 def main(snakemake) -> None:

@@ -2,8 +2,8 @@
 
 from sparcl.base.sealed import ORDER, read_sealed, write_sealed
 from sparcl.features import matching, store
-from sparcl.pipeline import adapter
 from sparcl.protocol import diagnostics, given, stress
+from study.pipeline import adapter
 
 
 def main(snakemake) -> None:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from sparcl.base.sealed import ORDER, read_sealed, write_sealed
-from sparcl.pipeline import adapter
-from sparcl.trained import job
+from study.pipeline import adapter
+from study.trained import job
 
 
 def main(snakemake) -> None:

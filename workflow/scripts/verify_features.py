@@ -4,7 +4,7 @@ import shutil
 
 from sparcl.base.files import replacing
 from sparcl.features import matching, store
-from sparcl.pipeline import adapter
+from study.pipeline import adapter
 
 
 def main(snakemake) -> None:

@@ -1,7 +1,7 @@
 """Write one table from the summaries."""
 
 from figures import render
-from sparcl.pipeline import adapter
+from study.pipeline import adapter
 
 
 def main(snakemake) -> None:

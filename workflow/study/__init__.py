@@ -1,0 +1,1 @@
+"""The study of the paper: settings, plans, trained baselines, summaries, claims, pages. Not in the wheel."""

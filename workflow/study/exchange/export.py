@@ -1,0 +1,90 @@
+"""export: runs, streams and features in the file forms of other toolboxes."""
+
+import argparse
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any
+
+from sparcl.base.errors import InputError, OutputError
+from sparcl.base.files import unwritable
+from study.exchange import features, mammoth, pilot
+from study.exchange.outcome import Outcome
+
+
+def add(commands: Any) -> None:
+    """Declare the command and its arguments."""
+    parser = commands.add_parser(
+        "export",
+        help="write runs and features in the file forms of other toolboxes",
+        description="Write the streams and accuracies of run records as LAMDA-PILOT or mammoth do, and feature "
+        "files as arrays for their loaders. docs/exchange.md says which file is what.",
+    )
+    parser.add_argument("--to", choices=("pilot", "mammoth"), required=True)
+    parser.add_argument(
+        "--records", nargs="+", type=Path, default=[], metavar="RUN.json", help="of results/runs"
+    )
+    parser.add_argument(
+        "--features",
+        nargs=2,
+        type=Path,
+        metavar=("TRAIN.h5", "TEST.h5"),
+        help="both splits of a data set",
+    )
+    parser.add_argument(
+        "--dataset", metavar="NAME", help="what the toolbox calls the data set; default: as here"
+    )
+    parser.add_argument(
+        "--out", dest="folder", type=Path, required=True, metavar="FOLDER", help="a new folder"
+    )
+    parser.set_defaults(run=run, out=None)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Read everything, then write."""
+    if not chosen.records and chosen.features is None:
+        raise InputError("Nothing says what to export: give --records, --features, or both.")
+    if chosen.folder.exists() or chosen.folder.is_symlink():
+        raise OutputError(f"--out {chosen.folder} exists and stays as it is. Name a new folder.")
+    if chosen.dataset is not None and Path(chosen.dataset).name != chosen.dataset:
+        raise InputError(f"--dataset {chosen.dataset!r} names a folder. Give a name alone.")
+    outcomes = {path: Outcome.read(path) for path in chosen.records}
+    if chosen.to == "pilot":
+        for path, outcome in outcomes.items():
+            pilot.sizes(outcome.sessions, str(path))
+    # The folder gets its name when all is in it, so that a failure leaves nothing in the way of the next try.
+    folder = chosen.folder
+    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        written = _written(chosen, outcomes, unfinished)
+        unfinished.rename(folder)
+    except OSError as error:
+        raise unwritable(folder, error, "nothing is left of this try") from error
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    for path in written:
+        print(folder / path.relative_to(unfinished))
+
+
+def _written(chosen: argparse.Namespace, outcomes: dict[Path, Outcome], folder: Path) -> list[Path]:
+    """Write everything into a new folder and return the files."""
+    written: list[Path] = []
+    if chosen.features is not None:
+        out = folder / "features.npz"
+        train, test = chosen.features
+        features.write(train, test, out)
+        written.append(out)
+    names = {chosen.dataset or outcome.names["dataset"] for outcome in outcomes.values()}
+    for name in sorted(names):
+        of_name = {
+            path: outcome
+            for path, outcome in outcomes.items()
+            if name in (chosen.dataset, outcome.names["dataset"])
+        }
+        if chosen.to == "mammoth":
+            written += mammoth.write(list(of_name.values()), name, folder)
+        else:
+            for path, outcome in of_name.items():
+                written += pilot.write(outcome, name, folder, str(path))
+    return written

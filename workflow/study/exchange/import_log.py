@@ -1,0 +1,53 @@
+"""import-log: runs of other toolboxes as numbers measured elsewhere."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from sparcl.base.errors import InputError
+from study.exchange import elsewhere, mammoth, pilot
+
+READERS = {"pilot": pilot.read, "mammoth": mammoth.read}
+
+
+def add(commands: Any) -> None:
+    """Declare the command and its arguments."""
+    parser = commands.add_parser(
+        "import-log",
+        help="read logs of other toolboxes as numbers measured elsewhere",
+        description="Add the accuracies in logs of LAMDA-PILOT or mammoth to a CSV of numbers measured elsewhere, that "
+        "nothing here computes with. A run that is there already is left out.",
+    )
+    parser.add_argument("logs", nargs="+", type=Path, metavar="LOG")
+    parser.add_argument("--from", dest="tool", choices=tuple(READERS), required=True)
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FILE.csv", help="made, or added to"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Read all logs, then add their runs, and print one line a run."""
+    found: list[elsewhere.Row] = []
+    for path in chosen.logs:
+        content = path.read_bytes()
+        try:
+            text = content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: no text (byte {error.start}). Name a log.") from error
+        found += elsewhere.rows(chosen.tool, path, content, READERS[chosen.tool](path, text))
+    new = elsewhere.add(chosen.out, found)
+    print(
+        f"{'measured elsewhere':<28}{'data set':<20}{'T':>4}{'over':>10}{'A_bar':>8}{'A_last':>8}"
+    )
+    for row in found:
+        if row["measure"] == "A_bar":
+            name = f"{row['method']} ({row['tool']}, {row['seed']})"
+            print(
+                f"{name:<28}{row['dataset']:<20}{row['sessions']:>4}{row['averaging']:>10}"
+                f"{float(row['value']):>8.2f}",
+                end="",
+            )
+        elif row["measure"] == "A_last":
+            print(f"{float(row['value']):>8.2f}")
+    print(f"{chosen.out}: {new} numbers added, {len(found) - new} were there already")

@@ -1,0 +1,200 @@
+"""What lies in paper/ as one page that needs no network: ``python -m study.pipeline.page SUITE report.html``.
+
+Snakemake's own report shows no table, hides captions and covers its text with a menu on a narrow screen; this page
+opens on what was found, and takes the same texts as the PDF: captions of figures from the settings, tables from the
+Markdown in ``paper/<suite>/tables``. The suite that is named comes first, then all others that have something there.
+"""
+
+import argparse
+import hashlib
+import sys
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from sparcl.base.errors import InputError, SparclError
+from sparcl.base.files import write_text
+from study.pipeline.configuration import load
+from study.pipeline.displays import Settings, caption, findings
+from study.pipeline.plan import session_count
+
+TEMPLATES = Path("workflow/report")
+CLAIMS = Path("paper/claims")
+
+
+class Shown(NamedTuple):
+    """A figure or table: its name, and what is shown of it."""
+
+    name: str
+    caption: str
+    body: Markup
+
+
+class Claims(NamedTuple):
+    """The ledger: its figure with the caption, and a sentence a claim."""
+
+    picture: Markup
+    caption: str
+    sentences: Markup
+
+
+class Section(NamedTuple):
+    """What a suite has in paper/."""
+
+    suite: str
+    findings: list[tuple[str, str]]  # sentence, name of the figure
+    facts: dict[str, str]
+    methods: list[dict[str, str]]
+    figures: list[Shown]
+    tables: list[Shown]
+
+
+def page(config: Settings, suite: str, root: Path = Path(), day: str = "") -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    config : mapping
+        The settings.
+    suite : str
+        The suite that comes first.
+    root : Path
+        The project's folder.
+    day : str
+        When the numbers were recorded, as text; empty if nobody knows.
+
+    Raises
+    ------
+    InputError
+        The suite is unknown or has nothing in ``paper/``.
+    """
+    if suite not in config["suites"]:
+        raise InputError(f"there is no suite {suite}; there are {', '.join(config['suites'])}")
+    order = [suite, *(name for name in config["suites"] if name != suite)]
+    sections = [section(config, name, root) for name in order]
+    if not (sections[0].figures or sections[0].tables):
+        raise InputError(
+            f"paper/{suite} has no table or figure; make them: make results SUITE={suite}"
+        )
+    environment = Environment(
+        loader=FileSystemLoader(root / TEMPLATES), autoescape=True, undefined=StrictUndefined
+    )
+    script = (root / TEMPLATES / "page.js").read_text(encoding="utf-8")
+    return environment.get_template("page.html").render(
+        sections=[s for s in sections if s.figures or s.tables],
+        claims=claims(config, root),
+        day=day,
+        style=Markup((root / TEMPLATES / "page.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        digest=b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+def section(config: Settings, suite: str, root: Path) -> Section:
+    """Return what paper/ has of a suite, and its settings."""
+    block, folder = config["suites"][suite], root / "paper" / suite
+    figures = [
+        Shown(name, caption(config, name, suite), picture(folder / f"figures/{name}.png"))
+        for name in block["figures"]
+        if (folder / f"figures/{name}.png").is_file()
+    ]
+    tables = [
+        Shown(name, *table(folder / f"tables/{name}.md"))
+        for name in block["tables"]
+        if (folder / f"tables/{name}.md").is_file()
+    ]
+    drawn = {figure.name for figure in figures}
+    found = [(s, name) for s, name, suites in findings(config) if suite in suites and name in drawn]
+    methods = [method(config["methods"][name]) for name in block["methods"]]
+    return Section(suite, found, facts(config, block), methods, figures, tables)
+
+
+def facts(config: Settings, block: Settings) -> dict[str, str]:
+    """Return what a suite is, by name, in words."""
+    pairs = [f"{order} (seed {seed})" for order, seed in block["pairs"]]
+    told = {
+        "data sets": ", ".join(config["datasets"][name]["label"] for name in block["datasets"]),
+        "backbone": ", ".join(config["backbones"][name]["label"] for name in block["backbones"]),
+        "sessions": str(session_count(block)),
+        "classes of the first session": str(block["base_classes"] or "as many as of any other"),
+        "features": "unit norm" if block["normalize"] else "as extracted",
+        "class orders": ", ".join(pairs),
+    }
+    for key, name in (("order_rule", "rule of the orders"), ("stress", "stress")):
+        if block.get(key):
+            told[name] = str(block[key])
+    return told
+
+
+def method(block: Settings) -> dict[str, str]:
+    """Return a method's name, its settings and what it chooses for itself, in words."""
+    settings = ", ".join(f"{key} = {value}" for key, value in flat(block.get("hyper", {})))
+    return {
+        "name": block["label"],
+        "learner": block["learner"],
+        "settings": settings,
+        "chosen": ", ".join(block.get("select", [])),
+    }
+
+
+def flat(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    """Yield settings within settings as ``core.tau``, and their values as text."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", {"True": "yes", "False": "no"}.get(str(value), str(value))
+
+
+def picture(path: Path) -> Markup:
+    """Return a figure as the source of an image."""
+    return Markup("data:image/png;base64," + b64encode(path.read_bytes()).decode())
+
+
+def table(path: Path) -> tuple[str, Markup]:
+    """Return the caption of a table in Markdown, as plain text, and the rest as HTML.
+
+    What a person wrote is escaped in these files (`figures.markup.markdown`); their few tags are the writer's own.
+    """
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
+    tokens = parser.parse(path.read_text(encoding="utf-8"))
+    written = "".join(child.content for child in tokens[1].children or [])
+    return written, Markup(parser.renderer.render(tokens[3:], parser.options, {}))
+
+
+def claims(config: Settings, root: Path) -> Claims | None:
+    """Return the claims, if they have been judged and drawn."""
+    written, drawn = root / CLAIMS / "claims.md", root / CLAIMS / "claims.png"
+    if not (written.is_file() and drawn.is_file()):
+        return None
+    parser = MarkdownIt("commonmark")
+    tokens = parser.parse(written.read_text(encoding="utf-8"))
+    for token in tokens:
+        if token.type.startswith("heading"):
+            token.tag = "h4"
+    sentences = Markup(parser.renderer.render(tokens, parser.options, {}))
+    return Claims(picture(drawn), config["figures"]["claims"]["caption"], sentences)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the page; 0, or 2 with a message on the standard error."""
+    parser = argparse.ArgumentParser(prog="python -m study.pipeline.page", description=__doc__)
+    parser.add_argument("suite", help="the suite that comes first")
+    parser.add_argument("out", type=Path, help="the file to write")
+    parser.add_argument("--day", default="", help="when the numbers were recorded")
+    given = parser.parse_args(arguments)
+    try:
+        write_text(given.out, page(load(Path()), given.suite, day=given.day))
+    except SparclError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

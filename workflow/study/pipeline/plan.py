@@ -1,0 +1,155 @@
+"""Which records, traces, summaries, tables and figures a suite has."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from study.pipeline.paths import manifest
+
+Settings = Mapping[str, Any]
+
+# What a run leaves, and the frames of paper/<suite>/summary made from it.
+RECORDS = ("runs", "sessions", "arrivals", "diagnostics")
+TRACES = ("spectrum", "recommendations")
+# What the records of methods that train the network say of the training.
+TRAINING = ("training",)
+# What the records of streams that go wrong are made into.
+RATED = ("rates", "ages")
+
+
+def readers(config: Settings, suite: str, backbone: str) -> list[str]:
+    """Return the methods of a suite that run on a backbone: some read class tokens of its blocks."""
+    blocks = config["backbones"][backbone].get("blocks")
+    return [
+        method
+        for method in config["suites"][suite]["methods"]
+        if blocks or config["methods"][method].get("features", "last") == "last"
+    ]
+
+
+def of_group(config: Settings, group: str) -> list[str]:
+    """Return the suites whose ``group`` is this one."""
+    return [name for name, block in config["suites"].items() if block.get("group") == group]
+
+
+def trained(config: Settings) -> list[str]:
+    """Return the methods that train the network, on images."""
+    return [name for name, block in config["methods"].items() if block.get("trained")]
+
+
+def trained_suites(config: Settings) -> list[str]:
+    """Return the suites with such a method."""
+    methods = trained(config)
+    return [
+        name
+        for name, block in config["suites"].items()
+        if not set(methods).isdisjoint(block["methods"])
+    ]
+
+
+def trained_records(config: Settings, suite: str) -> list[str]:
+    """Return the run records of a suite's methods that train the network."""
+    methods = set(trained(config))
+    return [path for path in run_records(config, suite) if path.split("/")[5] in methods]
+
+
+def session_count(suite: Settings) -> int:
+    """Return the number of sessions of a suite, given its block, which may state their sizes."""
+    sessions = suite["sessions"]
+    return sessions if isinstance(sessions, int) else len(sessions)
+
+
+def feature_manifests(config: Settings, suite: str) -> list[str]:
+    """Return the manifests of a suite's features."""
+    block = config["suites"][suite]
+    return [
+        manifest(config, dataset, backbone, split)
+        for dataset in block["datasets"]
+        for backbone in block["backbones"]
+        for split in ("train", "test")
+    ]
+
+
+def stressed_suites(config: Settings) -> list[str]:
+    """Return the suites whose streams go wrong."""
+    return [name for name, block in config["suites"].items() if block["streams"]]
+
+
+def run_records(config: Settings, suite: str) -> list[str]:
+    """Return one record for each data set, backbone, method and pair; none of a suite of streams that go wrong."""
+    return [] if config["suites"][suite]["streams"] else _records(config, suite, "runs")
+
+
+def stream_records(config: Settings, suite: str) -> list[str]:
+    """Return one record for each data set, backbone, method and pair of a suite whose streams go wrong."""
+    return _records(config, suite, "streams") if config["suites"][suite]["streams"] else []
+
+
+def _records(config: Settings, suite: str, folder: str) -> list[str]:
+    block = config["suites"][suite]
+    return [
+        f"results/{folder}/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json"
+        for dataset in block["datasets"]
+        for backbone in block["backbones"]
+        for method in readers(config, suite, backbone)
+        for order, seed in block["pairs"]
+    ]
+
+
+def spectrum_traces(config: Settings, suite: str) -> list[str]:
+    """Return the traces of a suite's first class orders, as many as it asks for."""
+    block = config["suites"][suite]
+    orders = list(dict.fromkeys(order for order, _ in block["pairs"]))[: block["traces"]]
+    return [
+        f"results/spectra/{suite}/{dataset}/{backbone}/{order}.json"
+        for dataset in block["datasets"]
+        for backbone in block["backbones"]
+        for order in orders
+    ]
+
+
+def summary_files(config: Settings, suite: str) -> list[str]:
+    """Return the frames of a suite and its metrics."""
+    block = config["suites"][suite]
+    if block["streams"]:
+        return [f"paper/{suite}/summary/{name}.csv" for name in RATED]
+    names = [*RECORDS, *(TRACES if block["traces"] else ())]
+    names += ["comparisons"] if block["compare"] else []
+    names += TRAINING if suite in trained_suites(config) else ()
+    return [
+        f"paper/{suite}/summary/{name}" for name in [*(f"{n}.csv" for n in names), "metrics.json"]
+    ]
+
+
+def table_files(config: Settings, suite: str) -> list[str]:
+    """Return the tables of a suite, for LaTeX, to read, and as numbers."""
+    tables = config["suites"][suite]["tables"]
+    return [f"paper/{suite}/tables/{t}.{kind}" for t in tables for kind in ("tex", "md", "csv")]
+
+
+def figure_files(config: Settings, suite: str) -> list[str]:
+    """Return the figures of a suite."""
+    figures = config["suites"][suite]["figures"]
+    return [f"paper/{suite}/figures/{f}.{kind}" for f in figures for kind in ("pdf", "png")]
+
+
+def paper_files(config: Settings, *suites: str) -> list[str]:
+    """Return all that paper/ holds of some suites."""
+    kinds = (summary_files, table_files, figure_files)
+    return [path for suite in suites for files in kinds for path in files(config, suite)]
+
+
+def group_files(config: Settings, *groups: str) -> list[str]:
+    """Return all that paper/ holds of the suites of some groups."""
+    return [path for group in groups for path in paper_files(config, *of_group(config, group))]
+
+
+def timing_files(config: Settings) -> list[str]:
+    """Return what `make timings` measures."""
+    return [f"timings/{name}.csv" for name in (*config["timings"], "memory")]
+
+
+def existing(config: Settings, paths: Iterable[str]) -> list[str]:
+    """Return those of some summaries and timings that a suite or a timing makes."""
+    made = {path for suite in config["suites"] for path in summary_files(config, suite)}
+    made |= set(timing_files(config))
+    return [path for path in paths if path in made]

@@ -1,0 +1,143 @@
+"""Which source files a module rests on, so that a changed file reruns exactly what uses it."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sparcl.base.errors import ConfigError
+
+ROOT = Path(__file__).resolve().parents[3]
+# Package -> folder of the project that holds it.
+PACKAGES = {"sparcl": ".", "study": "workflow", "figures": "."}
+# A statement on lines of its own, as ruff formats it; and what is left where another form may be one.
+IMPORT = re.compile(
+    r"^[ \t]*(?:from ((?:sparcl|study|figures)[.\w]*) import (\([^()]*\)|[\w, ]+)"
+    r"|import ((?:sparcl|study|figures)\b[.\w, ]*))(?:#.*)?$",
+    re.MULTILINE,
+)
+LIKELY = re.compile(
+    r"\bimport\b.*\b(?:sparcl|study|figures)\b|\b(?:sparcl|study|figures)\b.*\bimport\b|\b(?:import|from)\b.*\\$",
+    re.MULTILINE,
+)
+TYPES = re.compile(r"^( *)if TYPE_CHECKING:\n(?:\1 +.*\n|\n)+", re.MULTILINE)
+# The rules of class orders that look at features.
+LOOKING = ("mild", "hard")
+
+
+def source_files(modules: Iterable[str]) -> list[str]:
+    """Return the files (relative to the project, sorted) that ``modules`` import, themselves too.
+
+    Follows ``import`` statements of this project's own packages wherever they stand in a file,
+    lazy ones included.  A method is looked up by name at run time: name its module as well.
+    """
+    found: set[str] = set()
+    todo = list(modules)
+    while todo:
+        name = todo.pop()
+        path = _file(name)
+        if path is None or path in found:
+            continue
+        found.add(path)
+        todo.extend(_imports(path))
+        package = name.rpartition(".")[0]
+        if package:
+            todo.append(package)
+    return sorted(found)
+
+
+@cache
+def _file(module: str) -> str | None:
+    """Return the file of a dotted module of this project, None for anything else."""
+    folder = PACKAGES.get(module.split(".")[0])
+    if folder is None:
+        return None
+    base = ROOT.joinpath(folder, *module.split("."))
+    for candidate in (base.with_suffix(".py"), base / "__init__.py"):
+        if candidate.is_file():
+            return candidate.relative_to(ROOT).as_posix()
+    return None
+
+
+@cache
+def _imports(path: str) -> frozenset[str]:
+    """Return this project's modules that the file imports; ``from a import b`` gives a and a.b.
+
+    What stands under ``if TYPE_CHECKING`` never runs, and is left out.  A plan reads every file, and patterns take a
+    tenth of a parser's time; a file in which they leave what may be an import is parsed.
+    """
+    whole = (ROOT / path).read_text(encoding="utf-8")
+    text = TYPES.sub("", whole)
+    if LIKELY.search(IMPORT.sub("", text)):
+        return frozenset(_parsed(whole))
+    names: set[str] = set()
+    for module, members, modules in IMPORT.findall(text):
+        names |= _listed(modules)
+        names |= {f"{module}.{name}" for name in _listed(members)} | {module}
+    return frozenset(names - {""})
+
+
+def _parsed(text: str) -> Iterator[str]:
+    """Yield what is imported in any form, under ``if TYPE_CHECKING`` too."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from (node.module, *(f"{node.module}.{alias.name}" for alias in node.names))
+
+
+def _listed(text: str) -> set[str]:
+    """Return the names of a list of imports, without what they are called here."""
+    parts = re.sub("#.*", "", text).strip("() ").split(",")
+    return {words[0] for part in parts if (words := part.split())}
+
+
+def script_code(script: str, *modules: str) -> list[str]:
+    """Return the files that a workflow script and the modules it uses consist of, as inputs of its rule."""
+    return [f"workflow/scripts/{script}.py", *source_files(["study.pipeline.adapter", *modules])]
+
+
+def order_modules(suite: Mapping[str, Any]) -> list[str]:
+    """Return the modules that the class orders of a suite rest on, given its block."""
+    modules = ["sparcl.protocol.stream", "sparcl.base.sealed", "sparcl.features.matching"]
+    if "order_file" in suite:
+        modules += ["sparcl.protocol.given", "sparcl.features.store"]
+    elif suite["order_rule"] in LOOKING:
+        modules += ["sparcl.protocol.orders", "sparcl.protocol.experiment", "sparcl.features.store"]
+    return modules
+
+
+def package(block: Mapping[str, Any]) -> str:
+    """Return the package of a method's learner, given its block: that of images or that of features."""
+    return "study.trained.methods" if block.get("trained") else "sparcl.methods"
+
+
+def learners(package: str) -> list[str]:
+    """Return the ids of a package's learners, from its files: planning loads neither scipy nor torch."""
+    folder = ROOT / PACKAGES[package.split(".")[0]]
+    files = folder.joinpath(*package.split(".")).glob("[!_]*.py")
+    return sorted(file.stem.replace("_", "-") for file in files)
+
+
+def learner_module(block: Mapping[str, Any]) -> str:
+    """Return the module of a method's learner, given its block."""
+    return f"{package(block)}.{block['learner'].replace('-', '_')}"
+
+
+@cache
+def hyperparameters(module: str) -> tuple[str, ...]:
+    """Return the settings of the learner in a module: the keyword arguments of ``build``, read from its file.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such file, or no ``build`` in it.
+    """
+    path = _file(module)
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8")) if path else ast.Module([], [])
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == "build":
+            return tuple(argument.arg for argument in node.args.kwonlyargs)
+    raise ConfigError(f"{module}: there is no file of this name with a function `build`.")

@@ -1,0 +1,122 @@
+"""What a suite says of its streams, against the classes of its data sets and the files that it names."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sparcl.base.errors import InputError
+from sparcl.protocol.stream import split_sessions
+from study.pipeline.paths import order_file
+from study.pipeline.plan import session_count
+
+Settings = Mapping[str, Any]
+
+
+def complete(config: Settings, root: Path) -> list[str]:
+    """Set ``sessions`` of the suites whose streams a file states; return a sentence for each fault of such a file.
+
+    A missing file counts one session here, so that the rest of the settings can be checked.
+    """
+    found = []
+    for name, suite in config["suites"].items():
+        if "order_file" in suite:
+            sentences, sessions = _read(config, name, root)
+            suite["sessions"] = sessions
+            found += [f"config/suites/{name}.yaml: order_file: {text}" for text in sentences]
+    return found
+
+
+def _read(config: Settings, name: str, root: Path) -> tuple[list[str], int]:
+    """Return what is wrong with the files of a suite's streams, and the number of sessions."""
+    from sparcl.protocol import given  # loads scipy, which most plans do without
+
+    suite = config["suites"][name]
+    sentences: list[str] = []
+    numbers: dict[int, str] = {}
+    for dataset in suite["datasets"]:
+        for order in dict.fromkeys(order for order, _ in suite["pairs"]):
+            path = order_file(suite, dataset, order)
+            try:
+                file = given.read(root / Path(path).expanduser())
+            except InputError as error:
+                sentences.append(str(error))
+                continue
+            numbers.setdefault(file.sessions, path)
+            classes = known_classes(config, dataset, root)
+            listed = sum(map(len, file.classes or []))
+            if file.classes and classes and listed != classes:
+                sentences.append(f"{path} names {listed} classes, and '{dataset}' has {classes}.")
+            if file.ids and suite["stress"] == "long-tail":
+                sentences.append(
+                    f"`stress: long-tail` leaves out samples that {path} gives to a session."
+                )
+            for method in suite["methods"] if file.ids else ():
+                if config["methods"].get(method, {}).get("trained"):
+                    sentences.append(
+                        f"{path} gives samples to sessions, and '{method}' trains on whole classes. Take it out."
+                    )
+                if "sums" in config["methods"].get(method, {}):
+                    sentences.append(
+                        f"{path} gives samples to sessions, and '{method}' starts from sums of classes. Take its key "
+                        "`sums` out, or the method."
+                    )
+    if len(numbers) > 1:
+        stated = ", ".join(f"{number} in {path}" for number, path in numbers.items())
+        sentences.append(
+            f"the streams of a suite have as many sessions each; here they have {stated}."
+        )
+    return list(dict.fromkeys(sentences)), next(iter(numbers), 1)
+
+
+def contradictions(config: Settings, root: Path) -> Iterator[str]:
+    """Yield a sentence for each stream that the classes of its data set cannot fill."""
+    for name, suite in config["suites"].items():
+        where = f"config/suites/{name}.yaml"
+        orders = dict.fromkeys(order for order, _ in suite["pairs"])
+        one = suite["order_rule"] == "identity" or "{order}" not in suite.get(
+            "order_file", "{order}"
+        )
+        if one and len(orders) > 1:
+            yield (
+                f"{where}: pairs: {len(orders)} numbers of class orders, {', '.join(map(str, orders))}, stand for one "
+                "and the same stream, whose runs would count as repetitions. Write one number in every pair."
+            )
+        if "order_file" in suite:
+            continue
+        for dataset in suite["datasets"]:
+            classes = known_classes(config, dataset, root)
+            if classes is None:
+                continue
+            try:
+                sizes = split_sessions(np.arange(classes), suite["sessions"], suite["base_classes"])
+            except InputError as error:
+                yield f"{where}: sessions: '{dataset}': {error}"
+                continue
+            selecting = [m for m in suite["methods"] if "select" in config["methods"].get(m, {})]
+            if selecting and len(sizes[0]) < 2:
+                yield (
+                    f"{where}: sessions: '{dataset}' has one class in its first session, where {', '.join(selecting)} "
+                    "select hyper-parameters on two or more. Lower `sessions`, set `base_classes`, or give numbers."
+                )
+        for kind in ("tables", "figures"):
+            for shown in suite[kind]:
+                least = config[kind].get(shown, {}).get("session", 1)
+                if session_count(suite) < least:
+                    yield f"{where}: {kind}: {shown} shows session {least} of {session_count(suite)}. Take it out."
+
+
+def known_classes(config: Settings, dataset: str, root: Path) -> int | None:
+    """Return how many classes a data set has, as its block or the manifest of imported features states."""
+    block = config["datasets"].get(dataset, {})
+    if "classes" in block:
+        return int(block["classes"])
+    if "path" in block:
+        try:
+            manifest = root / Path(block["path"]).expanduser() / "train.json"
+            return int(json.loads(manifest.read_text(encoding="utf-8"))["classes"])
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            return None  # the job that verifies the features says why
+    return None

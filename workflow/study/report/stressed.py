@@ -1,0 +1,109 @@
+"""Records of streams that go wrong in, two flat tables out."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sparcl.base.sealed import RUN, read_sealed
+from sparcl.protocol import metrics
+from study.report.summary import KEYS, SHA, frame, naming
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RATED_KEYS = [*KEYS, "stress", "rate"]
+NUMBERS = ["sessions", "rows", "A_bar", "A_last", "A_old", "A_first", "forgetting"]
+NUMBERS += ["drift", "drift_scaled", "called_old", "strangers", "noticed"]
+BOUNDED = ["old_change", "old_change_bound", "old_change_bound_simple", "bound_factor"]
+
+
+def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
+    """Return the summaries of records by name, sorted by their keys; accuracies are in percent.
+
+    ``rates``: a row a stream.  ``stress`` names its kinds, joined by +, with the rates of all but the last,
+    whose rate is ``rate``; ``rows``, training rows; A_bar, A_last; A_old and A_first, accuracy left after the
+    last session on the classes of the first half of the sessions and of the first; forgetting, drift;
+    ``called_old``, test samples called a class of the first half over those that are of one; ``noticed``, mean
+    over sessions 2 to T of the share of strangers that the learner noticed, and ``strangers``, as sums tell it
+    to a ridge on a core; and of such a ridge root mean squares over sessions of the change of old scores and its
+    bounds (:mod:`sparcl.protocol.old_change`), ``bound_factor`` the median over sessions of bound over change.
+
+    ``ages``: per session of arrival the accuracy on its classes when they arrive and after the last.
+
+    Raises
+    ------
+    InputError
+        A file is not a record of this project, or is damaged.
+    """
+    rates: list[dict[str, Any]] = []
+    ages: list[dict[str, Any]] = []
+    for path in records:
+        with naming(path):
+            record = read_sealed(path, RUN)
+            for run in record["runs"]:
+                keys = {key: record[key] for key in KEYS} | _named(run["rates"])
+                counted = (
+                    np.array(run["correct"]),
+                    np.array(record["test_counts"]),
+                    np.array(record["session_of_class"]),
+                )
+                rates.append(keys | _row(run, *counted) | {key: record[key] for key in SHA})
+                a = metrics.by_session(*counted)
+                ages += [
+                    keys | {"arrival": s + 1, "A_arrival": a[s, s], "A_last": a[-1, s]}
+                    for s in range(len(a))
+                ]
+    return {
+        "rates": frame(rates, [*RATED_KEYS, *NUMBERS, *BOUNDED, *SHA]),
+        "ages": frame(ages, [*RATED_KEYS, "arrival", "A_arrival", "A_last"]),
+    }
+
+
+def _named(rates: dict[str, float]) -> dict[str, Any]:
+    """Return the name of a stream's kinds, and the rate of the last."""
+    *before, (last, rate) = rates.items()
+    return {
+        "stress": "+".join([*(f"{kind}={value:g}" for kind, value in before), last]),
+        "rate": float(rate),
+    }
+
+
+def _row(
+    run: dict[str, Any], correct: np.ndarray, counts: np.ndarray, session: np.ndarray
+) -> dict[str, Any]:
+    def mean(values: list[float | None]) -> float | None:
+        found = [value for value in values[1:] if value is not None]
+        return float(np.mean(found)) if found else None
+
+    def left(classes: np.ndarray) -> float:
+        return float(100 * correct[-1, classes].sum() / counts[classes].sum())
+
+    T = len(correct)
+    accuracy = metrics.session_accuracy(correct, counts, session)
+    changes = [change for change in run["old_change"] if change is not None]
+    of_core: dict[str, float] = {}
+    if changes:
+        names = {"old_change": "change", "old_change_bound": "bound"}
+        names |= {"old_change_bound_simple": "bound_simple"}
+        of_core = {
+            column: float(np.sqrt(np.mean([change[name] ** 2 for change in changes])))
+            for column, name in names.items()
+        }
+        moved = [change["bound"] / change["change"] for change in changes if change["change"] > 0]
+        of_core |= {"bound_factor": float(np.median(moved))} if moved else {}
+    return {
+        "sessions": T,
+        "rows": int(np.sum(run["rows"])),
+        "A_bar": float(np.mean(accuracy)),
+        "A_last": float(accuracy[-1]),
+        "A_old": left(session < T // 2),
+        "A_first": left(session == 0),
+        "forgetting": float(metrics.forgetting(correct, counts, session)[-1]),
+        "drift": mean(run["drift"]),
+        "drift_scaled": mean(run["drift_scaled"]),
+        "called_old": float(run["called_old"]),
+        "strangers": mean(run["strangers"]),
+        "noticed": mean(run["noticed"]),
+    } | of_core

@@ -1,0 +1,96 @@
+"""One training from the blocks of the configuration: images, network and budget in, one record out."""
+
+from __future__ import annotations
+
+import hashlib
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import torch
+
+from sparcl.extraction import backbones, datasets
+from sparcl.extraction.preprocessing import preprocessing_of
+from study.trained import methods
+from study.trained.images import Images, View, decode
+from study.trained.run import run
+from study.trained.setup import Setup
+
+SPLITS = ("train", "test")
+
+
+def train(
+    dataset: str,
+    spec: dict[str, Any],
+    block: dict[str, Any],
+    places: dict[str, Any],
+    sessions: list[list[int]],
+    seed: int,
+    split_list: str | PathLike[str] = "",
+    *,
+    checkpoint: str | PathLike[str] = "",
+    threads: int = 1,
+) -> dict[str, Any]:
+    """Train a method on a data set's images and return its record (:func:`study.trained.run.run`).
+
+    Parameters
+    ----------
+    dataset : its id
+    spec : ``dataset`` and ``backbone``, their blocks without places; ``learner``, ``hyper``; ``device`` (auto, cpu,
+        cuda), ``precision``, ``augmentation`` and ``least_area``, by default auto, float32, and a view's own
+    block : the data set's block with its places
+    places : ``image_root`` and ``cache``
+    sessions : classes of each session
+    seed : of all that the method draws
+    split_list : see :func:`sparcl.extraction.datasets.open_split`
+    checkpoint : see :func:`study.trained.run.run`
+    threads : of torch on a CPU, on which sums depend
+
+    Returns
+    -------
+    The record, and ``learner``, ``train_sha256`` and ``test_sha256`` (of pixels and labels), ``weights_sha256``.
+
+    Raises
+    ------
+    SparclError
+        Images or weights are missing, or the method refuses network, settings or session.
+    """
+    torch.set_num_threads(threads)
+    device = spec.get("device", "auto")
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    preprocessing = preprocessing_of(spec["backbone"], spec["dataset"])
+    side = int(preprocessing["size"] / preprocessing["crop"])  # the short side of a plain view
+    splits = {
+        split: decode(
+            datasets.open_split(
+                dataset, block | spec["dataset"], split, places["image_root"], places["cache"], split_list
+            ),
+            side,
+            preprocessing["interpolation"],
+        )
+        for split in SPLITS
+    }  # fmt: skip
+    network = backbones.build(spec["backbone"], preprocessing, cache=places["cache"])
+    views = {key: spec[key] for key in ("augmentation", "least_area") if key in spec}
+    view = View(preprocessing, **views, side=side)
+    setup = Setup(network.model, splits["train"], view, device, spec.get("precision", "float32"))
+    hyper = methods.checked(spec["learner"], spec["hyper"] | {"seed": seed})
+    record = run(
+        setup,
+        splits["test"],
+        [np.array(classes, dtype=np.int64) for classes in sessions],
+        spec["learner"],
+        hyper,
+        str(checkpoint),
+    )
+    hashes = {f"{split}_sha256": _digest(images) for split, images in splits.items()}
+    return record | hashes | {"learner": spec["learner"], "weights_sha256": network.weights_sha256}
+
+
+def _digest(images: Images) -> str:
+    """Return the hash of pixels and labels."""
+    digest = hashlib.sha256(np.asarray(images.labels, dtype=np.int64).tobytes())
+    for pixels in images.pixels:
+        digest.update(np.ascontiguousarray(pixels).tobytes())
+    return digest.hexdigest()

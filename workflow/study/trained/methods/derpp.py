@@ -1,0 +1,136 @@
+"""DER++: replay of images, with the logits they had and with their labels.
+
+loss = CE(z(x), y) + alpha mean (z(x') - stored logits)^2 + beta CE(z(x''), y'')
+Each step draws x' and x'' from the buffer, independently, without replacement, and augments them
+anew.  After the step every image of the batch may enter the buffer, a reservoir (Vitter, 1985), with
+its label and the logits of its augmented view before the step.  An image arrives once an epoch, so
+that the buffer may hold it several times.  The head has all K columns from the start and none is
+masked, neither in the loss nor in the buffer; images are sorted among the classes seen.
+Source: Dark Experience (NeurIPS 2020), ``models/derpp.py`` of aimagelab/mammoth, commit e75a491.
+Settings there: alpha 0.3, beta 0.5, buffer 500, for a ResNet from scratch on CIFAR-100.  There is no
+recipe for a transformer: rate, epochs, batch and weight decay are those of `finetune`.
+
+What differs: K is the number of classes of the data set, announced as in the public code.
+Cost: 9 forward passes an image and epoch.  Trains P + (D + 1) K parameters; keeps a buffer of images
+with K logits each.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sparcl.base.checks import check_int
+from study.trained import losses
+from study.trained.feed import Batch
+from study.trained.heads import kaiming_linear
+from study.trained.learner import Trained
+from study.trained.memory import reservoir_slots
+from study.trained.phase import Phase, Training, check_from_zero
+from study.trained.setup import Setup
+
+
+class Derpp(Trained):
+    """Network and full-width head; ``kept`` holds the buffer: ``rows`` (n,) and ``logits`` (n, K)."""
+
+    name = "derpp"
+
+    def __init__(
+        self, setup: Setup, settings: Training, buffer: int, alpha: float, beta: float, seed: int
+    ) -> None:
+        super().__init__(setup, settings, seed)
+        self.buffer = check_int("buffer", buffer, least=1)
+        self.alpha, self.beta = check_from_zero("alpha", alpha), check_from_zero("beta", beta)
+        self.total = setup.train.classes
+        self.head = kaiming_linear(self.width, self.total, self.torch_rng("head")).to(setup.device)
+        self.kept["rows"] = torch.zeros(0, dtype=torch.int64)
+        self.kept["logits"] = torch.zeros((0, self.total))
+        self.kept["seen"] = torch.zeros((), dtype=torch.int64)
+        self._steps = 0
+        self._logits = torch.zeros(0)
+        self._arrivals = self.rng()
+
+    def grow(self, new: int) -> None:
+        """Add nothing: the head has all columns."""
+
+    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+        """Train on images and buffer; the buffer changes with every step."""
+        self._steps, self._arrivals = 0, self.rng("reservoir")
+        yield self.phase(
+            rows,
+            self.loss,
+            self.settings.group(self.network, self.head),
+            training=(self.network,),
+            after_step=self.store,
+        )
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Return the loss of a batch with two draws from the buffer, if it holds anything."""
+        self._steps += 1
+        logits = self.head(self.network(batch.x))
+        self._logits = logits.detach().float()
+        loss = losses.cross_entropy(logits, batch.y)
+        if len(self.kept["rows"]):
+            first, places = self.draw("logits")
+            change = self.head(self.network(first.x)) - self.kept["logits"][places]
+            second, _ = self.draw("labels")
+            replayed = losses.cross_entropy(self.head(self.network(second.x)), second.y)
+            loss = loss + self.alpha * change.square().mean() + self.beta * replayed
+        return loss
+
+    def draw(self, kind: str) -> tuple[Batch, Tensor]:
+        """Return a batch from the buffer, augmented anew, and its places (b,) there."""
+        kept = self.kept["rows"]
+        size = min(self.settings.batch, len(kept))
+        rng = self.rng("draw", kind, self._steps)
+        places = torch.from_numpy(rng.choice(len(kept), size, replace=False)).to(kept.device)
+        return self.feed.augmented(kept[places].cpu().numpy(), "draw", kind, self._steps), places
+
+    def store(self, batch: Batch) -> None:
+        """Let the images of a batch into the reservoir, with the logits they had before the step."""
+        seen = int(self.kept["seen"])
+        slots = reservoir_slots(seen, len(batch.rows), self.buffer, self._arrivals)
+        rows, logits = self.kept["rows"], self.kept["logits"].to(self._logits.device)
+        room = min(seen + len(slots), self.buffer) - len(rows)
+        rows = torch.cat([rows, rows.new_zeros(room)])
+        logits = torch.cat([logits, logits.new_zeros((room, self.total))])
+        for position in np.flatnonzero(slots >= 0):
+            rows[slots[position]] = int(batch.rows[position])
+            logits[slots[position]] = self._logits[position]
+        self.kept |= {"rows": rows, "logits": logits, "seen": torch.tensor(seen + len(slots))}
+
+    def predict(self, x: Tensor) -> Tensor:
+        """Return logits (b, c) of the classes seen."""
+        return self.head(self.network(x))[:, : len(self.classes)]
+
+    def exemplars(self) -> int:
+        """Return the number of images in the buffer."""
+        return len(self.kept["rows"])
+
+
+def build(
+    setup: Setup,
+    *,
+    rate: float = 1e-3,
+    epochs: int = 20,
+    batch: int = 128,
+    decay: float = 5e-4,
+    buffer: int = 500,
+    alpha: float = 0.3,
+    beta: float = 0.5,
+    seed: int = 0,
+) -> Derpp:
+    """Build the learner.
+
+    Parameters
+    ----------
+    setup : network, images and device
+    rate, epochs, batch, decay : of the training
+    buffer : images in the reservoir
+    alpha, beta : weights of the stored logits and of the stored labels
+    seed : of head, batches, views, draws and reservoir
+    """
+    settings = Training(rate, epochs, batch, decay)
+    return Derpp(setup, settings, buffer, alpha, beta, seed)

@@ -1,0 +1,65 @@
+"""Fine-tuning: the whole network and a growing linear head, cross-entropy on the session's images.
+
+loss = CE over the columns of the session (``logits="new"``, called FT++ elsewhere) or over all
+columns seen (``"seen"``, plain FT).  Nothing is kept, so that old classes are forgotten: the lower
+reference.  With all classes in one session it is joint training.
+Source: ``models/finetune.py`` of LAMDA-PILOT, commit 2647455.  Settings there: SGD with momentum
+0.9, rate 0.001, weight decay 5e-4 in the first session and 2e-4 later, 20 epochs, batches of 128;
+its milestones 60 and 80 lie beyond the last epoch, so that the rate is constant.  Weight decay
+shrinks old rows of the head too, which have no gradient.
+Cost: 3 forward passes an image and epoch.  Trains P + (D + 1) K parameters.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from sparcl.base.checks import check_choice
+from study.trained import losses
+from study.trained.feed import Batch
+from study.trained.growing import Growing
+from study.trained.phase import Phase, Training
+from study.trained.setup import Setup
+
+
+class Finetune(Growing):
+    """Network and head under cross-entropy."""
+
+    name = "finetune"
+
+    def __init__(self, setup: Setup, training: Training, logits: str, seed: int) -> None:
+        super().__init__(setup, training, seed)
+        self.scope = check_choice("logits", logits, ("new", "seen"))
+
+    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+        """Train all on the session's images."""
+        yield self.phase(rows, self.loss, self.everything(), training=(self.network,))
+
+    def loss(self, batch: Batch) -> Tensor:
+        """Return the cross-entropy of a batch."""
+        first = self.first if self.scope == "new" else 0
+        return losses.cross_entropy(self.predict(batch.x), batch.y, first)
+
+
+def build(
+    setup: Setup,
+    *,
+    rate: float = 1e-3,
+    epochs: int = 20,
+    batch: int = 128,
+    decay: float = 5e-4,
+    logits: str = "new",
+    seed: int = 0,
+) -> Finetune:
+    """Build the learner.
+
+    Parameters
+    ----------
+    setup : network, images and device
+    rate, epochs, batch, decay : of the training, see above
+    logits : "new" (cross-entropy over the session's classes) or "seen" (over all classes so far)
+    seed : of head, batches and views
+    """
+    return Finetune(setup, Training(rate, epochs, batch, decay), logits, seed)
