@@ -13,8 +13,9 @@ from composition import SETS, development, record
 
 from sparcl.base.rows import prepared
 from sparcl.features import store
-from sparcl.protocol import stream, stressed
+from sparcl.protocol import stream
 from sparcl.protocol.experiment import Split
+from study.streams import run as stressed
 
 ORDERS = (2001, 2002)
 STREAMS = [{"unannotated": [0, 0.5, 1]}]

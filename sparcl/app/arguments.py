@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparcl.algebra.backend import DEVICES
 from sparcl.base.errors import InputError
-from sparcl.protocol import given
+from sparcl.protocol import order_file
 
 
 def assignment(text: str) -> tuple[str, Any]:
@@ -49,7 +49,7 @@ def sessions(path: Path) -> list[NDArray[np.int64]]:
     """
     if not path.is_file():
         raise InputError(f"{path}: no such order file. Correct the path.")
-    return given.numbered(given.read(path))
+    return order_file.numbered(order_file.read(path))
 
 
 def add_set(parser: argparse.ArgumentParser, what: str, example: str) -> None:

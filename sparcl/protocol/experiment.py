@@ -1,8 +1,8 @@
 """The session loop: features, order and method in, one run record out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from sparcl import methods
 from sparcl.base.errors import InputError, SparclError
 from sparcl.base.types import Array, Ints
 from sparcl.learners.learner import Learner
-from sparcl.protocol import hits, metrics, old_classes, stream
+from sparcl.protocol import metrics, old_classes, stream
 
 DIGITS = 12  # significant digits of a recorded float
 
@@ -51,6 +51,34 @@ def check_splits(train: Split, test: Split, classes: int, where: str) -> None:
         )
 
 
+def arrivals(
+    train: Split, sessions: Sequence[Ints], session_of_sample: Sequence[int] | None = None
+) -> list[Split]:
+    """Return the training samples of each session.
+
+    Parameters
+    ----------
+    sessions : classes of each session
+    session_of_sample : (n,) from 0, or -1 for a sample that is left out, where an order file states samples
+        (:meth:`sparcl.protocol.order_file.StatedOrder.arrivals`); by default a session has all samples of its classes
+
+    Raises
+    ------
+    InputError
+        When there is another number of samples.
+    """
+    if session_of_sample is None:
+        return [train.rows(np.asarray(classes)) for classes in sessions]
+    session = np.asarray(session_of_sample)
+    if len(session) != len(train.labels):
+        raise InputError(
+            f"the class order states the sessions of {len(session)} training samples, and there are "
+            f"{len(train.labels)}. The features were made again since: delete the order, it will be made anew."
+        )
+    rows = [np.flatnonzero(session == number) for number in range(len(sessions))]
+    return [Split(train.features[part], train.labels[part]) for part in rows]
+
+
 def run(
     train: Split,
     test: Split,
@@ -58,14 +86,16 @@ def run(
     method: str,
     hyper: dict[str, Any],
     device: str = "cpu",
+    session_of_sample: Sequence[int] | None = None,
 ) -> dict[str, Any]:
     """Run one method over one stream and return its record of plain numbers.
 
     Parameters
     ----------
     train, test : prepared features and labels
-    sessions : classes of each session
+    sessions : classes of each session that no earlier one had
     method, hyper, device : for :func:`sparcl.methods.build`
+    session_of_sample : see :func:`arrivals`
 
     Returns
     -------
@@ -73,7 +103,7 @@ def run(
     ``classes`` (K,) in order; ``session_of_class`` (K,), from 0; ``drift`` (T,), in units of the
     logits, and ``drift_scaled`` (T,), in standard deviations of these, both null in session 1;
     ``reports`` and ``diagnostics`` (T,); ``last_hits``, whether each test sample is predicted
-    correctly after the last session, in file order (:func:`sparcl.protocol.hits.to_text`);
+    correctly after the last session, in file order (:func:`sparcl.protocol.metrics.pack_hits`);
     and ``hyper``, every hyper-parameter used.
 
     Raises
@@ -85,14 +115,24 @@ def run(
     """
     learner = methods.build(method, device=device, **hyper)
     check_splits(train, test, int(np.concatenate(sessions).max()) + 1, "run")
+    parts = arrivals(train, sessions, session_of_sample)
 
-    def fit(classes: Ints) -> None:
-        data = train.rows(classes)
-        learner.fit_session(data.features, data.labels)
+    def fit(session: int) -> None:
+        learner.fit_session(parts[session].features, parts[session].labels)
 
     return evaluate_stream(
         learner, fit, test, sessions, method, methods.hyperparameters(method) | hyper
     )
+
+
+class Observer(Protocol):
+    """Measures a stream beside the loop: called around each session, given its number from 0."""
+
+    def before(self, session: int) -> None:
+        """Look at the learner before it fits the session."""
+
+    def after(self, session: int) -> None:
+        """Look at the learner after it."""
 
 
 @dataclass(frozen=True)
@@ -107,21 +147,23 @@ class _Evaluation:
 
 def evaluate_stream(
     learner: Learner,
-    fit: Callable[[Ints], None],
+    fit: Callable[[int], None],
     test: Split,
     sessions: list[Ints],
     method: str,
     hyper: dict[str, Any],
+    observers: Sequence[Observer] = (),
 ) -> dict[str, Any]:
     """Return the record (:func:`run`) of a new learner on a stream.
 
     Parameters
     ----------
     learner : before its first session
-    fit : feeds the learner the training samples of one session, given its classes
+    fit : feeds the learner one session, given its number from 0
     test : features and labels of the test split
     sessions : classes of each session
     method, hyper : what the learner was built from, for the record
+    observers : measure beside the loop
 
     Raises
     ------
@@ -132,11 +174,15 @@ def evaluate_stream(
     correct, reports, measured = [], [], []
     drifts: list[tuple[float, float]] = []
     previous: _Evaluation | None = None
-    for t, classes in enumerate(sessions):
+    for t in range(len(sessions)):
+        for observer in observers:
+            observer.before(t)
         try:
-            fit(classes)
+            fit(t)
         except SparclError as error:
             raise type(error)(f"{method}, {len(sessions)} sessions: {error}") from error
+        for observer in observers:
+            observer.after(t)
         reports.append(_rounded(learner.report()))
         current = _evaluate(learner, test, sessions[: t + 1])
         correct.append(_counts(test.labels[current.rows[current.hit]], order))
@@ -151,7 +197,7 @@ def evaluate_stream(
         "classes": order.tolist(),
         "correct": correct,
         "diagnostics": measured,
-        "last_hits": hits.to_text(last),
+        "last_hits": metrics.pack_hits(last),
         "drift": [_rounded(drift) for drift, _ in drifts],
         "drift_scaled": [_rounded(scaled) for _, scaled in drifts],
         "hyper": hyper,

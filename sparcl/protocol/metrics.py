@@ -7,7 +7,10 @@ position j of the class order; ``counts`` (K,) the test samples of each class; `
 (K,) the session, from 0, in which the class at position j arrives.
 """
 
+import base64
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
 from sparcl.base.types import Array, Ints
@@ -99,3 +102,14 @@ def prototype_cosine(prototypes: Array) -> float:
     norm = np.linalg.norm(prototypes, axis=0)
     unit = prototypes / np.where(norm > 0, norm, 1)
     return float((np.square(unit.sum(axis=1)).sum() - np.square(unit).sum()) / (c * (c - 1)))
+
+
+def pack_hits(hits: NDArray[np.bool_]) -> str:
+    """Return whether each test sample (n,) was classified correctly as base64 text of n / 8 bytes."""
+    return base64.b64encode(np.packbits(hits).tobytes()).decode("ascii")
+
+
+def unpack_hits(text: str, n: int) -> NDArray[np.bool_]:
+    """Return the booleans (n,) that :func:`pack_hits` wrote."""
+    bits = np.unpackbits(np.frombuffer(base64.b64decode(text), dtype=np.uint8))
+    return bits[:n].astype(bool)

@@ -125,7 +125,7 @@ def run(
         )
     return experiment.evaluate_stream(
         fitted,
-        lambda classes: learn_sums(fitted, classes, sums),
+        lambda session: learn_sums(fitted, sessions[session], sums),
         test,
         sessions,
         method,

@@ -21,7 +21,8 @@ from sparcl.base.errors import ArgumentError, InputError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.features import store
 from sparcl.learners.composed import Composed
-from sparcl.protocol import experiment, stream, stress
+from sparcl.protocol import experiment, stream
+from study import streams as stress
 
 ROOT = Path(__file__).resolve().parents[2]
 CUB = ROOT / "data/features/cub-50/efficientnet-lite0"

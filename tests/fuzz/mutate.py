@@ -657,11 +657,11 @@ def write_given(folder: Path) -> list[str]:
 
 
 def read_given(folder: Path) -> object:
-    from sparcl.protocol import given
+    from sparcl.protocol import order_file
 
     found = []
     for path in sorted(folder.glob("*.*")):
-        stated, labels = given.read(path), np.array([0, 1, 2, 1])
+        stated, labels = order_file.read(path), np.array([0, 1, 2, 1])
         found.append(
             stated.positions(["cat", "ä", "eel"])
             if stated.classes

@@ -18,7 +18,7 @@ ALONE = {
     "sparcl/base/files.py:replacing",
     "sparcl/base/npz.py:_write",  # a member of an archive, which is renamed
     "sparcl/base/locks.py:_locked_file",  # holds nothing, or the chunks of a work file, each with its hash
-    "sparcl/app/commands/export.py:run",  # a folder, renamed
+    "workflow/study/exchange/export.py:run",  # a folder, renamed
     "sparcl/app/importing.py:write",  # a folder, renamed
     "sparcl/app/page.py:_svg",  # in memory
     "sparcl/extraction/storage/download.py:__call__",  # renamed once its hash is right

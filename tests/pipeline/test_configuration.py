@@ -16,9 +16,9 @@ from sparcl.extraction.backbones import PRECISIONS
 from sparcl.extraction.keymaps import KEYMAPS
 from sparcl.extraction.readers import READERS
 from sparcl.features.layout import KINDS
-from sparcl.protocol.stress import KINDS as STRESS
-from sparcl.protocol.stress import RATED
 from study.pipeline.configuration import SCHEMAS, faults, load, merged, read_yaml
+from study.streams import KINDS as STRESS
+from study.streams import RATED
 
 Settings = dict[str, Any]
 

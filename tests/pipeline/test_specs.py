@@ -12,8 +12,8 @@ from copies import ROOT, environment
 
 from sparcl import methods
 from sparcl.protocol.experiment import Split, run
-from sparcl.protocol.selection import select
 from study.pipeline import provenance, specs
+from study.selection import select
 
 Settings = dict[str, Any]
 
@@ -119,7 +119,7 @@ def test_stress_has_the_settings_of_its_kind(config: Settings) -> None:
 def test_streams_are_told_the_settings_of_their_kinds_alone(config: Settings) -> None:
     told = specs.streams(config, "contaminated")
     assert told["streams"] == [{"unannotated": [0, 0.1, 0.2, 0.5, 1]}]
-    assert told["stress"] == {"unannotated": {"reserve": 0.4}}
+    assert told["rated"] == {"unannotated": {"reserve": 0.4}}
     assert specs.streams(config, "noisy")["stress"] == {}
 
 

@@ -12,7 +12,6 @@ from copies import ROOT
 from sparcl.base.errors import ConfigError
 from study.pipeline import checks, displays, paths, specs, streams
 from study.pipeline.configuration import SCHEMAS, load
-from study.pipeline.provenance import order_modules
 
 Settings = dict[str, Any]
 
@@ -84,7 +83,6 @@ def test_a_file_states_the_sessions(config: Settings, tmp_path: Path) -> None:
     assert config["suites"]["toy"]["sessions"] == 2 and of_toy(config) == []
     inputs = paths.order_inputs(config, "toy", "cub-50", "1")
     assert inputs["given"] == "order.json" and inputs["train"].endswith("train.h5")
-    assert "sparcl.protocol.given" in order_modules(config["suites"]["toy"])
     assert specs.order(config, "toy")["order_file"] == "order.json"
 
 

@@ -6,7 +6,7 @@ from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
-from sparcl.protocol import diagnostics, hits, metrics, old_classes
+from sparcl.protocol import diagnostics, metrics, old_classes
 
 RIDGE, TAU = 0.3, 0.8
 THRESHOLDS = {"overlap": 0.5, "drift": 0.05, "cosine": 0.5}
@@ -150,7 +150,7 @@ def test_methods_without_a_spectral_core_report_what_they_have() -> None:
 @pytest.mark.parametrize("n", [1, 8, 13])
 def test_hits_come_back_from_text(n: int) -> None:
     hit = np.random.default_rng(n).random(n) < 0.5
-    assert np.array_equal(hits.from_text(hits.to_text(hit), n), hit)
+    assert np.array_equal(metrics.unpack_hits(metrics.pack_hits(hit), n), hit)
 
 
 def stream_of(contaminated: bool, correlated: bool) -> list:

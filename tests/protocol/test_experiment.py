@@ -6,7 +6,8 @@ from reference import metrics as naive
 from reference.streams import synthetic_stream
 
 from sparcl.methods import build
-from sparcl.protocol import experiment, selection, stream
+from sparcl.protocol import experiment, stream
+from study import selection
 
 HYPER = {
     "ncm": {},

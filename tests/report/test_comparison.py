@@ -5,7 +5,7 @@ import pytest
 
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
-from sparcl.protocol.hits import to_text
+from sparcl.protocol.metrics import pack_hits as to_text
 from study.report import comparison
 
 

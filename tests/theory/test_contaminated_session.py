@@ -6,8 +6,8 @@ import pytest
 from sparcl.learners.composed import Composed
 from sparcl.methods import build
 from sparcl.protocol.experiment import Split
-from sparcl.protocol.old_change import measure
-from sparcl.protocol.stress import stressed
+from study.streams import stressed
+from study.streams.old_change import measure
 
 RIDGE, D = 0.2, 16
 SESSIONS = [np.arange(3 * t, 3 * t + 3) for t in range(4)]

@@ -81,9 +81,8 @@ def targets() -> list[str]:
 
 def refused(folder: Path, target: str, *more: str) -> str:
     """Let make refuse a target in a copy that has no environment yet; return what it says."""
-    shutil.copytree(
-        ROOT / "sparcl", folder / "sparcl", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    for code in ("sparcl", "workflow/study"):
+        shutil.copytree(ROOT / code, folder / code, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "requirements", folder / "requirements")
     for file in ("Makefile", "params.yaml", "pyproject.toml"):
         shutil.copy(ROOT / file, folder)

@@ -20,10 +20,11 @@ from sparcl.base.errors import FeatureFileError, InputError, OutputError
 from sparcl.base.rows import unit
 from sparcl.base.sealed import write_sealed
 from sparcl.features import layout, shards, store
-from sparcl.protocol import stream, stressed
+from sparcl.protocol import stream
 from sparcl.protocol.experiment import Split, run
-from sparcl.protocol.selection import select
 from study.report import memory, timing
+from study.selection import select
+from study.streams import run as stressed
 
 SCRIPTS = ROOT / "workflow/scripts"
 NAMES = {
@@ -327,7 +328,7 @@ def test_streams_that_go_wrong(tmp_path: Path, features: Callable[[str], Path]) 
         Files(**paths, manifests=manifests, order=order),
         [record],
         wildcards={"method": "acil"},
-        spec=spec | {"streams": streams, "stress": settings},
+        spec=spec | {"streams": streams, "stress": {}, "rated": settings},
     )
     dictionary.check_record("streams", record, NAMES)
     splits = [Split(unit(store.read(p).features), store.read(p).labels) for p in paths.values()]
@@ -373,7 +374,12 @@ def test_files_of_another_place_are_refused(
     one = Files(train=train, manifests=manifests[:1], order=order)
     both = Files(train=train, test=test, manifests=manifests, order=order, selection=[])
     summed = Files(
-        train=manifests[0], test=test, manifests=manifests[1:], order=order, selection=[], sums=sums
+        train_manifest=manifests[0],
+        test=test,
+        manifests=manifests[1:],
+        order=order,
+        selection=[],
+        sums=sums,
     )
     spec = SPARCL | UNTOUCHED | {"selection": {}}
     timed = {"datasets": ["tiny-a"], "backbone": "other", "order": 1, "sessions": 3, "repeats": 1}
@@ -460,7 +466,7 @@ def test_sums_of_shards_and_a_run_from_them(
     with pytest.raises(InputError, match="are missing and 0 are others"):
         call("merge_sums", inputs, [tmp_path / "part.npz"])
     inputs = Files(
-        train=manifests["train"][0],
+        train_manifest=manifests["train"][0],
         test=features("test"),
         manifests=manifests["test"],
         order=order,
@@ -504,7 +510,7 @@ def test_from_shards_to_a_record(tmp_path: Path, features: Callable[[str], Path]
         "merge_sums", Files(sums=parts, train=view, manifests=[view.with_suffix(".json")]), [total]
     )
     inputs = Files(
-        train=manifests[0],
+        train_manifest=manifests[0],
         test=test,
         manifests=manifests[1:],
         order=order,

@@ -57,12 +57,7 @@ rule judge_claims:
         csv=[path for path in CLAIMED if not path.startswith("timings/")],
         timings=ancient([path for path in CLAIMED if path.startswith("timings/")]),
         ledger=LEDGER,
-        code=script_code(
-            "judge_claims",
-            "study.report.claims",
-            "study.report.reading",
-            "figures.claims_table",
-        ),
+        code=script_code("judge_claims"),
     output:
         multiext("paper/claims/claims", ".tex", ".md", ".csv"),
     log:

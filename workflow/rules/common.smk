@@ -6,7 +6,7 @@ from figures import module_name
 from sparcl.base.errors import SparclError
 from sparcl.extraction.datasets import folder_stamp
 from study.pipeline import configuration, displays, interpreter, paths, plan, specs
-from study.pipeline.provenance import learner_module, order_modules, script_code
+from study.pipeline.provenance import learner_module, script_code
 
 
 def ask(function, *arguments, **names):
@@ -63,9 +63,9 @@ TRAINED = plan.trained(config)
 FITTED = [m for m in config["methods"] if m not in (*SUMMED, *TRAINED)]
 
 
-def method_code(script, method, *modules):
+def method_code(script, method):
     """Return the code of one method's jobs: another method's file is not among it."""
-    return script_code(script, learner_module(config["methods"][method]), *modules)
+    return script_code(script, learner_module(config["methods"][method]))
 
 
 def frames(kind, name, suite):

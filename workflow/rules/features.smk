@@ -10,7 +10,7 @@ A data set with `shards: n` in its block is extracted by n jobs a split; the fea
 rule extract_features:
     input:
         split=lambda w: paths.split_list(config, w.dataset),
-        code=script_code("extract_features", "sparcl.extraction.extract"),
+        code=script_code("extract_features"),
     output:
         features="results/features/{dataset}/{backbone}/{split}.h5",
         manifest="results/features/{dataset}/{backbone}/{split}.json",
@@ -31,7 +31,7 @@ rule extract_features:
 rule extract_shard:
     input:
         split=lambda w: paths.split_list(config, w.dataset),
-        code=script_code("extract_features", "sparcl.extraction.extract"),
+        code=script_code("extract_features"),
     output:
         features="results/features/{dataset}/{backbone}/{split}.shards/{shard}-of-{shards}.h5",
         manifest="results/features/{dataset}/{backbone}/{split}.shards/{shard}-of-{shards}.json",
@@ -55,7 +55,7 @@ rule merge_shards:
         manifests=lambda w: paths.shard_files(
             config, w.dataset, w.backbone, w.split, "json"
         ),
-        code=script_code("merge_shards", "sparcl.features.shards"),
+        code=script_code("merge_shards"),
     output:
         features="results/features/{dataset}/{backbone}/{split}.h5",
         manifest="results/features/{dataset}/{backbone}/{split}.json",
@@ -72,7 +72,7 @@ rule merge_shards:
 
 rule list_split:
     input:
-        code=script_code("list_split", "sparcl.extraction.datasets"),
+        code=script_code("list_split"),
     output:
         list="results/splits/{dataset}.txt",
         hash="results/splits/{dataset}.txt.sha256",
@@ -95,9 +95,7 @@ rule verify_features:
         manifest=lambda w: paths.feature_file(
             config, w.dataset, w.backbone, w.split, "json"
         ),
-        code=script_code(
-            "verify_features", "sparcl.features.matching", "sparcl.features.store"
-        ),
+        code=script_code("verify_features"),
     output:
         "results/verified/{dataset}/{backbone}/{split}.json",
     log:

@@ -1,21 +1,10 @@
 """Class orders, hyper-parameter selection, one job a run, and what depends on R and C only."""
 
-# What reads the features of a suite and stresses them.
-DATA = (
-    "sparcl.base.sealed",
-    "sparcl.features.matching",
-    "sparcl.features.store",
-    "sparcl.protocol.given",
-    "sparcl.protocol.stress",
-)
-
 
 rule make_order:
     input:
         unpack(lambda w: paths.order_inputs(config, w.suite, w.dataset, w.order)),
-        code=lambda w: script_code(
-            "make_order", *order_modules(config["suites"][w.suite])
-        ),
+        code=script_code("make_order"),
     output:
         "results/orders/{suite}/{dataset}/{order}.json",
     log:
@@ -33,9 +22,7 @@ rule select_hyper:
     input:
         unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "train")),
         order="results/orders/{suite}/{dataset}/{order}.json",
-        code=lambda w: method_code(
-            "select_hyper", w.method, *DATA, "sparcl.protocol.selection"
-        ),
+        code=lambda w: method_code("select_hyper", w.method),
     output:
         "results/selection/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
     log:
@@ -62,9 +49,7 @@ rule run_method:
         ),
         order="results/orders/{suite}/{dataset}/{order}.json",
         selection=lambda w: paths.selection_file(config, **w),
-        code=lambda w: method_code(
-            "run_method", w.method, *DATA, "sparcl.protocol.experiment"
-        ),
+        code=lambda w: method_code("run_method", w.method),
     output:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
     log:
@@ -88,7 +73,7 @@ rule trace_spectrum:
     input:
         unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "train")),
         order="results/orders/{suite}/{dataset}/{order}.json",
-        code=script_code("trace_spectrum", *DATA, "sparcl.protocol.diagnostics"),
+        code=script_code("trace_spectrum"),
     output:
         "results/spectra/{suite}/{dataset}/{backbone}/{order}.json",
     log:

@@ -9,9 +9,7 @@ rule run_stressed:
             )
         ),
         order="results/orders/{suite}/{dataset}/{order}.json",
-        code=lambda w: method_code(
-            "run_stressed", w.method, *DATA, "sparcl.protocol.stressed"
-        ),
+        code=lambda w: method_code("run_stressed", w.method),
     output:
         "results/streams/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
     log:
@@ -31,7 +29,7 @@ rule run_stressed:
 rule summarise_stressed:
     input:
         records=lambda w: plan.stream_records(config, w.suite),
-        code=script_code("summarise_stressed", "study.report.stressed"),
+        code=script_code("summarise_stressed"),
     output:
         **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.RATED},
     log:

@@ -17,7 +17,7 @@ rule sum_shard:
             )
         ),
         unpack(lambda w: paths.summed_order(w.dataset, w.by)),
-        code=script_code("sum_shard", "sparcl.app.sums_file", "sparcl.base.sealed"),
+        code=script_code("sum_shard"),
     output:
         "results/sums/{dataset}/{backbone}/{scale}/{by}/{shard}-of-{shards}.npz",
     log:
@@ -33,7 +33,7 @@ rule merge_sums:
     input:
         unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "train")),
         sums=lambda w: paths.sums_of_shards(config, **w),
-        code=script_code("merge_sums", "sparcl.app.merging"),
+        code=script_code("merge_sums"),
     output:
         "results/sums/{dataset}/{backbone}/{scale}/{by}.npz",
     log:
@@ -48,19 +48,13 @@ rule merge_sums:
 rule run_from_sums:
     input:
         unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "test")),
-        train=lambda w: paths.manifest(config, w.dataset, w.backbone, "train"),
+        train_manifest=lambda w: paths.manifest(config, w.dataset, w.backbone, "train"),
         order="results/orders/{suite}/{dataset}/{order}.json",
         selection=lambda w: paths.selection_file(config, **w),
         sums=lambda w: paths.sums_file(
             config, w.suite, w.dataset, w.backbone, w.method, w.order
         ),
-        code=lambda w: method_code(
-            "run_from_sums",
-            w.method,
-            "sparcl.app.sums_file",
-            "sparcl.base.sealed",
-            "sparcl.protocol.sweep",
-        ),
+        code=lambda w: method_code("run_from_sums", w.method),
     output:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
     log:

@@ -5,7 +5,7 @@ rule summarise_runs:
     input:
         records=lambda w: plan.run_records(config, w.suite),
         traces=lambda w: plan.spectrum_traces(config, w.suite),
-        code=script_code("summarise_runs", "study.report.summary"),
+        code=script_code("summarise_runs"),
     output:
         **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.RECORDS},
         metrics="paper/{suite}/summary/metrics.json",
@@ -25,7 +25,7 @@ rule summarise_runs:
 rule summarise_spectra:
     input:
         traces=lambda w: plan.spectrum_traces(config, w.suite),
-        code=script_code("summarise_spectra", "study.report.summary"),
+        code=script_code("summarise_spectra"),
     output:
         **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.TRACES},
     log:
@@ -40,9 +40,7 @@ rule summarise_spectra:
 rule compare_methods:
     input:
         records=lambda w: plan.run_records(config, w.suite),
-        code=script_code(
-            "compare_methods", "study.report.comparison", "study.report.summary"
-        ),
+        code=script_code("compare_methods"),
     output:
         "paper/{suite}/summary/comparisons.csv",
     log:

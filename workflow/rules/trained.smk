@@ -8,7 +8,7 @@ rule train_method:
     input:
         split=lambda w: paths.split_list(config, w.dataset),
         order="results/orders/{suite}/{dataset}/{order}.json",
-        code=lambda w: method_code("train_method", w.method, "study.trained.job"),
+        code=lambda w: method_code("train_method", w.method),
     output:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
     log:
@@ -30,7 +30,7 @@ rule train_method:
 rule summarise_training:
     input:
         records=lambda w: plan.trained_records(config, w.suite),
-        code=script_code("summarise_training", "study.report.training"),
+        code=script_code("summarise_training"),
     output:
         **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.TRAINING},
     log:

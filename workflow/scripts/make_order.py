@@ -6,8 +6,9 @@ from sparcl.base.files import read_json
 from sparcl.base.rows import prepared
 from sparcl.base.sealed import write_sealed
 from sparcl.features import matching, store
-from sparcl.protocol import given, orders, stream
+from sparcl.protocol import order_file, stream
 from study.pipeline import adapter
+from study.streams import orders
 
 
 def main(snakemake) -> None:
@@ -16,7 +17,7 @@ def main(snakemake) -> None:
     number, spec = int(names["order"]), snakemake.params.spec
     hashed: list[list[int]] = []
     if "order_file" in spec:
-        file = given.read(snakemake.input.given)
+        file = order_file.read(snakemake.input.given)
         if file.ids is None:
             sessions = file.positions(stated["class_names"])
         else:

@@ -2,8 +2,10 @@
 
 import pandas as pd
 
+from sparcl.base.rows import prepared
 from sparcl.features import matching, store
-from sparcl.protocol import stream, stress
+from sparcl.protocol import stream
+from sparcl.protocol.experiment import Split
 from study.pipeline import adapter
 from study.report import summary, timing
 
@@ -16,7 +18,7 @@ def main(snakemake) -> None:
         matching.check_path(path, data.meta, spec | {"dataset": dataset}, "train")
         order = stream.class_order(spec["order"], len(data.class_names))
         sessions = stream.split_sessions(order, spec["sessions"])
-        (train,) = stress.splits({"normalize": True, "stress": {}}, sessions, data)
+        train = Split(prepared(data.features, True), data.labels)
         parts = [train.rows(classes) for classes in sessions]
         for row in timing.relative(parts, spec["variants"], spec["repeats"]):
             rows.append({"dataset": dataset, "order": spec["order"], **row} | timing.machine())

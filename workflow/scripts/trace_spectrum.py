@@ -1,23 +1,18 @@
 """Measure, over one class order, what depends on the sums R and C only."""
 
-from sparcl.base.sealed import ORDER, read_sealed, write_sealed
-from sparcl.features import matching, store
-from sparcl.protocol import diagnostics, given, stress
+from sparcl.base.sealed import write_sealed
+from sparcl.protocol import diagnostics, experiment
+from study.jobs import Job
 from study.pipeline import adapter
 
 
 def main(snakemake) -> None:
-    spec, names = snakemake.params.spec, dict(snakemake.wildcards)
-    path = snakemake.input.train
-    data = store.read(path, snakemake.input.manifests[0])
-    matching.check_path(path, data.meta, names, "train")
-    order = read_sealed(snakemake.input.order, ORDER)
-    (train,) = stress.splits(spec, order["sessions"], data)
-    parts = given.parts(train, order["sessions"], order.get("session_of_sample"))
+    job = Job.read(snakemake)
+    parts = experiment.arrivals(*job.splits(), job.sessions, job.of_sample)
     sessions = [(part.features, part.labels) for part in parts]
-    traced = diagnostics.trace(sessions, spec["ridge"], spec["tau"], spec["modes"])
-    advice = diagnostics.recommend(traced["sessions"], spec["recommend"])
-    names |= {"order": int(names["order"])}
+    traced = diagnostics.trace(sessions, *(job.spec[key] for key in ("ridge", "tau", "modes")))
+    advice = diagnostics.recommend(traced["sessions"], job.spec["recommend"])
+    names = job.names | {"order": int(job.names["order"])}
     write_sealed(snakemake.output[0], traced | {"names": names, "recommended": advice})
 
 

@@ -95,18 +95,14 @@ def _listed(text: str) -> set[str]:
 
 
 def script_code(script: str, *modules: str) -> list[str]:
-    """Return the files that a workflow script and the modules it uses consist of, as inputs of its rule."""
-    return [f"workflow/scripts/{script}.py", *source_files(["study.pipeline.adapter", *modules])]
+    """Return the files that a workflow script and what it imports consist of, as inputs of its rule.
 
-
-def order_modules(suite: Mapping[str, Any]) -> list[str]:
-    """Return the modules that the class orders of a suite rest on, given its block."""
-    modules = ["sparcl.protocol.stream", "sparcl.base.sealed", "sparcl.features.matching"]
-    if "order_file" in suite:
-        modules += ["sparcl.protocol.given", "sparcl.features.store"]
-    elif suite["order_rule"] in LOOKING:
-        modules += ["sparcl.protocol.orders", "sparcl.protocol.experiment", "sparcl.features.store"]
-    return modules
+    Parameters
+    ----------
+    modules : what it loads by name, such as the method's module
+    """
+    path = f"workflow/scripts/{script}.py"
+    return [path, *source_files([*_imports(path), *modules])]
 
 
 def package(block: Mapping[str, Any]) -> str:

@@ -123,8 +123,9 @@ def streams(config: Settings, suite: str) -> Spec:
     settings = {kind: config["stress"][kind] for kind in config["stress"] if kind in kinds}
     return {
         "normalize": block["normalize"],
+        "stress": {},
         "streams": block["streams"],
-        "stress": settings,
+        "rated": settings,
     }
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from sparcl.base.errors import InputError
+from sparcl.protocol import order_file
 from sparcl.protocol.stream import split_sessions
-from study.pipeline.paths import order_file
+from study.pipeline import paths
 from study.pipeline.plan import session_count
 
 Settings = Mapping[str, Any]
@@ -31,16 +32,14 @@ def complete(config: Settings, root: Path) -> list[str]:
 
 def _read(config: Settings, name: str, root: Path) -> tuple[list[str], int]:
     """Return what is wrong with the files of a suite's streams, and the number of sessions."""
-    from sparcl.protocol import given  # loads scipy, which most plans do without
-
     suite = config["suites"][name]
     sentences: list[str] = []
     numbers: dict[int, str] = {}
     for dataset in suite["datasets"]:
         for order in dict.fromkeys(order for order, _ in suite["pairs"]):
-            path = order_file(suite, dataset, order)
+            path = paths.order_file(suite, dataset, order)
             try:
-                file = given.read(root / Path(path).expanduser())
+                file = order_file.read(root / Path(path).expanduser())
             except InputError as error:
                 sentences.append(str(error))
                 continue

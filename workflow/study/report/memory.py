@@ -12,9 +12,11 @@ import numpy as np
 
 from sparcl import methods
 from sparcl.base.errors import InputError
+from sparcl.base.rows import prepared
 from sparcl.features import store
 from sparcl.learners.learner import Learner
-from sparcl.protocol import stream, stress
+from sparcl.protocol import stream
+from sparcl.protocol.experiment import Split
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -59,9 +61,7 @@ def measure(features: str, order: int, sessions: int, variant: Mapping[str, Any]
     """
     data = store.read(features)
     parts = stream.split_sessions(stream.class_order(order, len(data.class_names)), sessions)
-    (train,) = stress.splits(
-        {"normalize": True, "stress": {}}, [part.tolist() for part in parts], data
-    )
+    train = Split(prepared(data.features, True), data.labels)
     learner = methods.build(variant["learner"], **variant["hyper"])
     start = peak()
     for classes in parts:
@@ -80,7 +80,7 @@ def apart(**task: Any) -> dict[str, int]:
     """
     done = subprocess.run(
         [sys.executable, "-m", "study.report.memory", json.dumps(task)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "workflow")])},
         capture_output=True,
         text=True,
         encoding="utf-8",

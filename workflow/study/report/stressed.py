@@ -28,7 +28,7 @@ def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
     ``called_old``, test samples called a class of the first half over those that are of one; ``noticed``, mean
     over sessions 2 to T of the share of strangers that the learner noticed, and ``strangers``, as sums tell it
     to a ridge on a core; and of such a ridge root mean squares over sessions of the change of old scores and its
-    bounds (:mod:`sparcl.protocol.old_change`), ``bound_factor`` the median over sessions of bound over change.
+    bounds (:mod:`study.streams.old_change`), ``bound_factor`` the median over sessions of bound over change.
 
     ``ages``: per session of arrival the accuracy on its classes when they arrive and after the last.
 

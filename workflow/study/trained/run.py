@@ -132,12 +132,12 @@ class _Resumable:
     def classes(self) -> NDArray[np.int64]:
         return self.learner.classes[: sum(map(len, self.sessions[: self.asked]))]
 
-    def fit(self, classes: NDArray[np.integer]) -> None:
-        """Train the next session, unless it was finished before."""
-        self.asked += 1
+    def fit(self, session: int) -> None:
+        """Train a session, the next one, unless it was finished before."""
+        self.asked = session + 1
         if self.asked <= len(self.scores):
             return
-        rows = stream.rows_of(self.learner.setup.train.labels, classes)
+        rows = stream.rows_of(self.learner.setup.train.labels, self.sessions[session])
         began = time.monotonic()
         self.learner.fit_session(rows)
         self.seconds.append(time.monotonic() - began)

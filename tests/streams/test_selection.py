@@ -8,7 +8,8 @@ from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
 from sparcl.learners.few_rows import FewRows, in_span
 from sparcl.methods import build
-from sparcl.protocol import experiment, selection, stream
+from sparcl.protocol import experiment, stream
+from study import selection
 
 OPTIONS = {"sub_sessions": 3, "fit_share": 0.6, "prefer_ridge": 1.0, "seed": 4}
 RIDGES = [0.01, 0.3, 10.0]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sparcl.base.errors import InputError
-from sparcl.protocol import orders, stream
+from sparcl.protocol import stream
+from study.streams import orders
 
 
 def data(classes: int = 24, d: int = 20) -> tuple[np.ndarray, np.ndarray]:

@@ -1,10 +1,29 @@
-"""Labels that are wrong where classes are alike."""
+"""Labels that are wrong inside a session: at random, or where classes are alike."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from sparcl.protocol.stress.samples import Draw, Samples, fraction
+from study.streams.samples import Draw, Samples, check_rate
+
+
+def symmetric(samples: Samples, rate: float, draw: Draw) -> Samples:
+    """Give a share ``rate`` of each session's samples, drawn one by one, the label of another class of it.
+
+    A session of one class has no other label and stays as it is.
+    """
+    check_rate("symmetric", rate, 1)
+    labels = samples.labels.copy()
+    for t, classes in enumerate(samples.classes):
+        own = np.sort(classes)
+        rows = np.flatnonzero((samples.session == t) & np.isin(samples.labels, own))
+        if len(own) > 1:
+            rng = draw("symmetric", t)
+            flipped = rows[rng.random(len(rows)) < rate]
+            steps = rng.integers(1, len(own), size=len(samples.labels))[flipped]
+            place = np.searchsorted(own, samples.labels[flipped]) + steps
+            labels[flipped] = own[place % len(own)]
+    return replace(samples, labels=labels)
 
 
 def similar(samples: Samples, rate: float, draw: Draw) -> Samples:
@@ -13,7 +32,7 @@ def similar(samples: Samples, rate: float, draw: Draw) -> Samples:
     The nearest rival of a class is the class of its session whose mean of training features is the
     closest.  A session of one class stays as it is.
     """
-    fraction("similar", rate, 1)
+    check_rate("similar", rate, 1)
     labels = samples.labels.copy()
     for t, classes in enumerate(samples.classes):
         rows = np.flatnonzero((samples.session == t) & np.isin(samples.labels, classes))

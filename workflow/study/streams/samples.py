@@ -81,14 +81,15 @@ def set_aside(samples: Samples, share: float, draw: Draw) -> tuple[Samples, Samp
     return samples.take(rest), samples.take(fresh)
 
 
-def fraction(kind: str, rate: float, most: float = np.inf) -> float:
-    """Return a rate from 0 to ``most``, or raise InputError."""
+def check_rate(kind: str, rate: float, most: float = np.inf) -> None:
+    """Raise InputError unless a rate lies between 0 and ``most``."""
     if not (np.isfinite(rate) and 0 <= rate <= most):
         raise InputError(f"stress {kind!r} has rate {rate!r}: it must lie between 0 and {most:g}.")
-    return rate
 
 
-def strangers(clean: Samples, fresh: Samples, session: int, rate: float, draw: Draw) -> Samples:
+def of_old_classes(
+    clean: Samples, fresh: Samples, session: int, rate: float, draw: Draw
+) -> Samples:
     """Return fresh samples of earlier sessions' classes that arrive in one session, labels as they were.
 
     ``rate`` times as many as the session has of its own, without replacement inside it, and no more

@@ -1,4 +1,4 @@
-"""Streams that go wrong, made from any data set's features: one kind a file.
+"""Streams that go wrong, made from any data set's features: failure cases of the paper, and kinds with a rate.
 
 Failure cases of the paper change both splits, with settings of their own:
 
@@ -33,20 +33,12 @@ from sparcl.base.randomness import generator
 from sparcl.base.rows import prepared
 from sparcl.base.types import Ints
 from sparcl.protocol.experiment import Split
-from sparcl.protocol.stress.few import few
-from sparcl.protocol.stress.imbalanced import imbalanced
-from sparcl.protocol.stress.long_tail import long_tail
-from sparcl.protocol.stress.mislabelled import mislabelled
-from sparcl.protocol.stress.near_duplicate import near_duplicate
-from sparcl.protocol.stress.returning import returning
-from sparcl.protocol.stress.samples import Samples
-from sparcl.protocol.stress.saturated import saturated
-from sparcl.protocol.stress.shifted import shifted
-from sparcl.protocol.stress.similar import similar
-from sparcl.protocol.stress.symmetric import symmetric
-from sparcl.protocol.stress.unannotated import bad_session, unannotated
-
-__all__ = ["KINDS", "RATED", "Samples", "splits", "stressed"]
+from study.streams.contamination import bad_session, mislabelled, returning, unannotated
+from study.streams.failures import long_tail, near_duplicate, saturated
+from study.streams.noise import similar, symmetric
+from study.streams.samples import Samples
+from study.streams.shifted import shifted
+from study.streams.size import few, imbalanced
 
 KINDS: dict[str, Callable[..., list[Split]]] = {
     "near-duplicate": near_duplicate,

@@ -17,11 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import methods
 from sparcl.base.errors import InputError
 from sparcl.base.types import Ints
-from sparcl.protocol import experiment
-from sparcl.protocol.experiment import Split
 from sparcl.protocol.stream import order_hash
 
 FORMS = (
@@ -31,7 +28,7 @@ FORMS = (
 
 
 @dataclass(frozen=True)
-class Given:
+class StatedOrder:
     """What a file states; one of the two.
 
     Attributes
@@ -131,7 +128,7 @@ class Given:
         return new, session.tolist()
 
 
-def read(path: str | Path) -> Given:
+def read(path: str | Path) -> StatedOrder:
     """Read the file of a stream.
 
     Raises
@@ -141,7 +138,7 @@ def read(path: str | Path) -> Given:
     """
     path = Path(path)
     if path.suffix.lower() == ".csv":
-        return Given(path, ids=_columns(path))
+        return StatedOrder(path, ids=_columns(path))
     if path.suffix.lower() != ".json":
         raise InputError(f"{path}: not a class order. {FORMS}")
     try:
@@ -156,7 +153,7 @@ def read(path: str | Path) -> Given:
             f"{path}: the order of a stream by samples, as the workflow keeps it. Name the file that it was made of."
         )
     if ids is not None and classes is None and _is_list(ids, str):
-        return Given(path, ids=ids)
+        return StatedOrder(path, ids=ids)
     if ids is not None or not (_is_list(classes, int) or _is_list(classes, str)):
         raise InputError(f"{path}: not a class order. {FORMS}")
     if content.get("sha256", own := order_hash(classes)) != own:
@@ -164,79 +161,19 @@ def read(path: str | Path) -> Given:
             f"{path}: its sessions are not those of its sha256. Usual cause: it was edited by hand; take the "
             "key sha256 out of an order of your own."
         )
-    return Given(path, classes=classes)
+    return StatedOrder(path, classes=classes)
 
 
-def parts(
-    train: Split, sessions: Sequence[Ints], session_of_sample: Sequence[int] | None = None
-) -> list[Split]:
-    """Return the training samples of each session.
-
-    Parameters
-    ----------
-    sessions : classes of each session
-    session_of_sample : (n,) from 0, where samples are given (:meth:`Given.arrivals`); by default a session has
-        all samples of its classes
-    """
-    if session_of_sample is None:
-        return [train.rows(np.asarray(classes)) for classes in sessions]
-    session = np.asarray(session_of_sample)
-    if len(session) != len(train.labels):
-        raise InputError(
-            f"the class order states the sessions of {len(session)} training samples, and there are "
-            f"{len(train.labels)}. The features were made again since: delete the order, it will be made anew."
-        )
-    rows = [np.flatnonzero(session == number) for number in range(len(sessions))]
-    return [Split(train.features[part], train.labels[part]) for part in rows]
-
-
-def run(
-    train: Split,
-    test: Split,
-    sessions: list[Ints],
-    session_of_sample: Sequence[int],
-    method: str,
-    hyper: dict[str, Any],
-    device: str = "cpu",
-) -> dict[str, Any]:
-    """Run one method over a stream given by samples; the record is that of :func:`sparcl.protocol.experiment.run`.
-
-    Parameters
-    ----------
-    train, test : prepared features and labels
-    sessions : classes of each session that no earlier one had
-    session_of_sample : (n,) session of each training sample, from 0, or -1 (:meth:`Given.arrivals`)
-    method, hyper, device : for :func:`sparcl.methods.build`
-
-    Raises
-    ------
-    SparclError
-        From the learner; the message names method and session.
-    InputError
-        When the splits lack a class of the stream or differ in dimension.
-    """
-    learner = methods.build(method, device=device, **hyper)
-    coming = iter(parts(train, sessions, session_of_sample))
-    experiment.check_splits(train, test, int(np.concatenate(sessions).max()) + 1, "run")
-
-    def fit(classes: Ints) -> None:
-        part = next(coming)
-        learner.fit_session(part.features, part.labels)
-
-    used = methods.hyperparameters(method) | hyper
-    return experiment.evaluate_stream(learner, fit, test, sessions, method, used)
-
-
-def numbered(given: Given) -> list[NDArray[np.int64]]:
+def numbered(order: StatedOrder) -> list[NDArray[np.int64]]:
     """Return the sessions of a file that states classes by position; InputError for another."""
-    if given.classes is None or any(
-        type(label) is not int for part in given.classes for label in part
+    if order.classes is None or any(
+        type(label) is not int for part in order.classes for label in part
     ):
         raise InputError(
-            f'{given.path}: not a class order. Expected {{"sessions": [[3, 1], [0, 2]]}}, whole numbers from 0 '
+            f'{order.path}: not a class order. Expected {{"sessions": [[3, 1], [0, 2]]}}, whole numbers from 0 '
             "that are positions in the files' class list."
         )
-    return [np.array(part, dtype=np.int64) for part in given.classes]
+    return [np.array(part, dtype=np.int64) for part in order.classes]
 
 
 def _is_list(value: Any, kind: type) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from sparcl.algebra.spectra import leading_eigh
-from sparcl.protocol.stress.samples import Draw, Samples, fraction
+from study.streams.samples import Draw, Samples, check_rate
 
 
 def shifted(samples: Samples, rate: float, draw: Draw, *, directions: int) -> Samples:
@@ -21,7 +21,7 @@ def shifted(samples: Samples, rate: float, draw: Draw, *, directions: int) -> Sa
     rate : in standard deviations
     directions : how many
     """
-    fraction("shifted", rate)
+    check_rate("shifted", rate)
     t = len(samples.classes) // 2
     inside = samples.session == t
     rest = samples.features[~inside].copy()

@@ -9,7 +9,7 @@ import pytest
 from reference import ridge as naive
 
 from sparcl.base.errors import InputError
-from sparcl.protocol import experiment, given, stream
+from sparcl.protocol import experiment, order_file, stream
 from sparcl.protocol.experiment import Split
 
 NAMES = ["ant", "bee", "cat", "dog"]
@@ -25,7 +25,7 @@ def put(folder: Path, content: Any, name: str = "a.json") -> Path:
 
 def test_classes_by_name_or_position(tmp_path: Path) -> None:
     for sessions in ([["dog", "ant"], ["bee", "cat"]], [[3, 0], [1, 2]]):
-        file = given.read(put(tmp_path, {"sessions": sessions}))
+        file = order_file.read(put(tmp_path, {"sessions": sessions}))
         assert file.sessions == 2 and file.positions(NAMES) == [[3, 0], [1, 2]]
 
 
@@ -43,7 +43,7 @@ def test_classes_that_are_unknown_missing_or_twice(
     tmp_path: Path, sessions: Any, words: str
 ) -> None:
     with pytest.raises(InputError, match=words):
-        given.read(put(tmp_path, {"sessions": sessions})).positions(NAMES)
+        order_file.read(put(tmp_path, {"sessions": sessions})).positions(NAMES)
 
 
 def test_samples_by_a_list_or_by_a_column(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_samples_by_a_list_or_by_a_column(tmp_path: Path) -> None:
     ]
     column = put(tmp_path, "\ufeffid,site,session\n" + "\n".join(rows[::-1]), "a.csv")
     for path in (listed, column):
-        new, session = given.read(path).arrivals(IDS, LABELS)
+        new, session = order_file.read(path).arrivals(IDS, LABELS)
         assert new == [[0, 1], [2, 3]]
         expected = np.full(40, -1)
         expected[[0, 4, 1]], expected[[2, 8, 3]] = 0, 1
@@ -82,7 +82,7 @@ def test_samples_by_a_list_or_by_a_column(tmp_path: Path) -> None:
 )
 def test_samples_that_do_not_fit(tmp_path: Path, ids: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        given.read(put(tmp_path, {"ids": ids})).arrivals(IDS, LABELS)
+        order_file.read(put(tmp_path, {"ids": ids})).arrivals(IDS, LABELS)
 
 
 @pytest.mark.parametrize(
@@ -102,15 +102,15 @@ def test_samples_that_do_not_fit(tmp_path: Path, ids: Any, words: str) -> None:
 )
 def test_files_of_another_form(tmp_path: Path, name: str, content: Any) -> None:
     with pytest.raises(InputError, match=name):
-        given.read(put(tmp_path, content, name))
+        order_file.read(put(tmp_path, content, name))
     with pytest.raises(InputError, match=r"none\.json: missing or damaged"):
-        given.read(tmp_path / "none.json")
+        order_file.read(tmp_path / "none.json")
 
 
 def test_an_edited_order_is_refused(tmp_path: Path) -> None:
     content = {"sessions": [[0, 1], [2, 3]], "sha256": stream.order_hash([[1, 0], [2, 3]])}
     with pytest.raises(InputError, match="not those of its sha256"):
-        given.read(put(tmp_path, content))
+        order_file.read(put(tmp_path, content))
 
 
 @pytest.fixture
@@ -128,7 +128,9 @@ def test_a_stream_by_samples_that_states_the_classes_is_the_stream_by_classes(
     sessions = [np.array([2, 0]), np.array([1, 3])]
     of_sample = np.where(np.isin(LABELS, [0, 2]), 0, 1).tolist()
     expected = experiment.run(*splits, sessions, "sparcl", {"ridge": 0.5, "tau": 0.5})
-    found = given.run(*splits, sessions, of_sample, "sparcl", {"ridge": 0.5, "tau": 0.5})
+    found = experiment.run(
+        *splits, sessions, "sparcl", {"ridge": 0.5, "tau": 0.5}, session_of_sample=of_sample
+    )
     assert found == expected
 
 
@@ -138,8 +140,9 @@ def test_classes_that_come_back_add_up_to_joint_ridge(splits: tuple[Split, Split
     of_sample = np.where(np.isin(LABELS, [0, 2]), 0, 1)
     of_sample[np.flatnonzero(LABELS == 0)[5:]] = 1
     of_sample[np.flatnonzero(LABELS == 3)[7:]] = -1  # left out
-    record = given.run(
-        train, test, [np.array([0, 2]), np.array([1, 3])], of_sample, "acil", {"ridge": 0.5}
+    sessions = [np.array([0, 2]), np.array([1, 3])]
+    record = experiment.run(
+        train, test, sessions, "acil", {"ridge": 0.5}, session_of_sample=of_sample
     )
     used = of_sample >= 0
     R, C = naive.sums([(train.features[used], train.labels[used])], [0, 1, 2, 3])
@@ -147,13 +150,13 @@ def test_classes_that_come_back_add_up_to_joint_ridge(splits: tuple[Split, Split
     hits = np.argmax(test.features @ W, axis=1) == test.labels
     order = record["classes"]
     assert record["correct"][-1] == [int(hits[test.labels == c].sum()) for c in order]
-    first = given.parts(train, [np.array([0, 2]), np.array([1, 3])], of_sample)[0]
+    first = experiment.arrivals(train, sessions, of_sample)[0]
     assert np.bincount(first.labels, minlength=4).tolist() == [5, 0, 10, 0]
 
 
 def test_an_order_of_other_features_is_refused(splits: tuple[Split, Split]) -> None:
     with pytest.raises(InputError, match="39 training samples, and there are 40"):
-        given.parts(splits[0], [np.array([0])], [0] * 39)
+        experiment.arrivals(splits[0], [np.array([0])], [0] * 39)
 
 
 def test_given_sizes_cut_a_class_order() -> None:

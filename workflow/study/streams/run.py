@@ -9,13 +9,12 @@ import numpy as np
 from sparcl import methods
 from sparcl.algebra.strangers import stranger_share
 from sparcl.base.errors import SparclError
-from sparcl.base.types import Ints
+from sparcl.base.types import Array, Ints
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.parts.core import Core
-from sparcl.protocol import old_change
 from sparcl.protocol.experiment import Split, evaluate_stream
-from sparcl.protocol.stress import stressed
+from study.streams import old_change, stressed
 
 Rates = dict[str, float]
 
@@ -67,15 +66,14 @@ def run(
         try:
             samples = stressed(train, sessions, rates, settings, seed)
             learner = methods.build(method, **hyper)
-            followed = _Followed(learner, [samples.arriving(t) for t in range(len(sessions))])
-            record = evaluate_stream(
-                learner,
-                followed.fit,
-                test,
-                list(sessions),
-                method,
-                methods.hyperparameters(method) | hyper,
-            )
+            parts = [samples.arriving(t) for t in range(len(sessions))]
+            observed = _OldClasses(learner, parts)
+            used = methods.hyperparameters(method) | hyper
+
+            def fit(t: int, learner: Learner = learner, parts: list[Split] = parts) -> None:
+                learner.fit_session(parts[t].features, parts[t].labels)
+
+            record = evaluate_stream(learner, fit, test, list(sessions), method, used, [observed])
         except SparclError as error:
             at = ", ".join(f"{kind} {rate:g}" for kind, rate in rates.items())
             raise type(error)(f"{at}: {error}") from error
@@ -87,12 +85,12 @@ def run(
         runs.append(
             {
                 "rates": rates,
-                "rows": [len(part.labels) for part in followed.parts],
+                "rows": [len(part.labels) for part in parts],
                 **own,
                 "called_old": _called(learner, test, half),
-                "old_change": followed.changes,
-                "strangers": followed.strangers,
-                "noticed": followed.noticed,
+                "old_change": observed.changes,
+                "strangers": observed.strangers,
+                "noticed": observed.noticed,
             }
         )
     return shared | {"runs": runs}
@@ -104,24 +102,27 @@ def _called(learner: Learner, test: Split, classes: Ints) -> float:
     return float(np.count_nonzero(called) / np.count_nonzero(np.isin(test.labels, classes)))
 
 
-class _Followed:
-    """Feeds a learner its sessions, one after the other, and measures what each does to the old classes."""
+class _OldClasses:
+    """Measures what each session does to the old classes of a ridge on a core; see :func:`run`."""
 
     def __init__(self, learner: Learner, parts: list[Split]) -> None:
-        self.learner, self.parts = learner, parts
+        self.learner, self.parts, self.held = learner, parts, _held(learner)
+        self.weights: Array | None = None
         self.changes: list[dict[str, float] | None] = []
         self.strangers: list[float | None] = []
         self.noticed: list[float | None] = []
 
-    def fit(self, classes: Ints) -> None:
-        """Feed the next session."""
-        learner, part = self.learner, self.parts[len(self.changes)]
-        held = _held(learner)
-        self.strangers.append(self._strangers(held, part) if held and held.session else None)
-        before = held.weights if held is not None and held.session else None
-        learner.fit_session(part.features, part.labels)
-        self.noticed.append(learner.report().get("noticed"))
-        if held is None or before is None:
+    def before(self, session: int) -> None:
+        """Estimate the contamination of the session, and keep the weights that it will move."""
+        known = self.held is not None and session > 0
+        self.strangers.append(self._contamination(self.parts[session]) if known else None)
+        self.weights = self.held.weights if known else None
+
+    def after(self, session: int) -> None:
+        """Measure and bound the change of old scores."""
+        held, before, part = self.held, self.weights, self.parts[session]
+        self.noticed.append(self.learner.report().get("noticed"))
+        if before is None:
             self.changes.append(None)
             return
         H, c = held.expand(part.features), before.shape[1]
@@ -137,14 +138,14 @@ class _Followed:
         )
         self.changes.append({key: float(f"{value:.9g}") for key, value in found.items()})
 
-    def _strangers(self, held: Composed, part: Split) -> float:
-        """Return the share of strangers in the next session, which sums and earlier estimates tell."""
+    def _contamination(self, part: Split) -> float:
+        """Return the share of old classes' samples among a session's, from sums and earlier estimates."""
         inside = sum(
             (share or 0.0) * len(earlier.labels)
             for share, earlier in zip(self.strangers, self.parts, strict=False)
         )
-        old = held.total
-        share, _ = stranger_share(old, held.expand(part.features), part.labels, inside / old.n)
+        old = self.held.total
+        share, _ = stranger_share(old, self.held.expand(part.features), part.labels, inside / old.n)
         return float(f"{share:.9g}")
 
 

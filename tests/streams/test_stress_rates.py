@@ -6,7 +6,7 @@ import pytest
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.protocol.experiment import Split
-from sparcl.protocol.stress import RATED, Samples, stressed
+from study.streams import RATED, Samples, stressed
 
 SESSIONS = [np.array(c) for c in ([7, 2, 5], [0, 4, 8], [1, 6, 3], [9, 11, 10])]
 SETTINGS = {
