@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparcl.app.inspecting import ADVICE, LARGE, Inspection, cosine
+from sparcl.base.errors import listed
 from sparcl.protocol.diagnostics import NULL, log_spaced_modes
 
 NARROWEST = 40
@@ -79,7 +80,7 @@ def facts(inspection: Inspection) -> list[tuple[str, str]]:
         least, most = f"{np.min(found.counts):g}", f"{np.max(found.counts):g}"
         each = f"{least} a class" if least == most else f"{least} to {most} a class"
         lines.append(("samples", f"{np.sum(found.counts):g}, {each}"))
-    lines.append(("classes", ", ".join(found.class_names)))
+    lines.append(("classes", listed(found.class_names, len(found.class_names))))
     if found.sums is not None:
         rank = int(np.sum(inspection.values > NULL * inspection.values[0]))
         trace = float(np.maximum(inspection.values, 0).sum())

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 
-from sparcl.base.errors import InputError, OutputError
+from sparcl.base.errors import InputError, OutputError, listed
 from sparcl.base.files import advice
 from sparcl.extraction import arrays, splits
 from sparcl.features import store
 from sparcl.features.layout import Stream
 
+logger = logging.getLogger(__name__)
+
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # as the settings want ids
+
+
+class Files(NamedTuple):
+    """Files that `sparcl.extraction.arrays.read` takes; several of a kind are parts of one array, in their order."""
+
+    features: Sequence[Path]
+    labels: Sequence[Path]
+    ids: Sequence[
+        Path
+    ] = ()  # without them an id is the start of the hash of the features' file, and the row in it
 
 
 @dataclass(frozen=True)
@@ -29,45 +44,112 @@ class Samples:
     Attributes
     ----------
     features : (n, d) float16 or float32
-    labels : (n,) whole numbers or text
+    labels : (n,) positions in `classes`
+    classes : whole numbers or text, ascending
     ids : (n,) fixed-length bytes, unique
-    source : names and hashes of the files
+    group : (n,) position of the group of files
+    files, source : of each group, the files, and their names and hashes
     """
 
     features: Stream
     labels: np.ndarray
+    classes: list[Any]
     ids: np.ndarray
-    source: dict[str, Any]
+    group: np.ndarray
+    files: list[Files]
+    source: list[dict[str, list[str]]]
 
 
-def load(features: Path, labels: Path, ids: Path | None, float32: bool = False) -> Samples:
+def load(
+    groups: Sequence[Files],
+    float32: bool = False,
+    columns: arrays.Columns = {},  # noqa: B006 (it is only read)
+) -> Samples:
     """Read and check samples.
 
     Parameters
     ----------
-    features, labels : files that `sparcl.extraction.arrays.read` takes
-    ids : a file too; without one an id is the start of the hash of `features`, and the row
+    groups : training and test samples, or samples alone
     float32 : see `sparcl.extraction.arrays.stream`
+    columns : see `sparcl.extraction.arrays.read`
 
     Raises
     ------
-    InputError : a file is refused, lengths differ, labels are neither whole numbers nor text, or an id comes twice
+    InputError : a file is refused, lengths or files differ, labels are neither whole numbers nor text, or two differ by
+        spaces at their ends alone, or an id comes twice
     """
-    values = _text_or_numbers(labels, "labels")
-    shape = arrays.read(features, "features").shape
-    _fits(labels, "labels", len(values), features, shape)
-    names = None if ids is None else _named(ids, features, shape)
-    stream = arrays.stream(features, float32)
-    digest = _sha256(features)
-    if names is None:
-        names = np.char.add(f"{digest[:12]}/".encode(), np.arange(shape[0]).astype("S"))
-    source = {"features": features.name, "features_sha256": digest, "labels": labels.name}
-    return Samples(stream, values, names, source | {"labels_sha256": _sha256(labels)})
+    streams, labels, ids, source, group = [], [], [], [], []
+    for position, files in enumerate(groups):
+        found = [_text_or_numbers(path, "labels", columns) for path in files.labels]
+        parts = [arrays.stream(path, float32, columns) for path in files.features]
+        digests = [[_sha256(path) for path in paths] for paths in files[:2]]
+        names = [_text_or_numbers(path, "ids", columns).astype(str) for path in files.ids]
+        n = sum(part.shape[0] for part in parts)
+        for paths, what, values in ((files.labels, "labels", found), (files.ids, "ids", names)):
+            if paths and sum(map(len, values)) != n:
+                raise InputError(
+                    f"{listed(paths)}: {sum(map(len, values))} {what}, but {listed(files.features)} has {n} rows. They "
+                    "come from different files or versions: name those that belong together."
+                )
+        ids += [np.char.encode(part, "utf-8") for part in names] or [
+            np.char.add(f"{digest[:12]}/".encode(), np.arange(part.shape[0]).astype("S"))
+            for digest, part in zip(digests[0], parts, strict=True)
+        ]
+        streams += parts
+        labels += found
+        group += [np.full(n, position)]
+        read = {"features": files.features, "labels": files.labels}
+        source.append({name: [path.name for path in paths] for name, paths in read.items()})
+        source[-1] |= {f"{name}_sha256": those for name, those in zip(read, digests, strict=True)}
+    kinds = [f"rows of {part.shape[1]} {part.dtype}" for part in streams]
+    _check_alike([path for files in groups for path in files.features], kinds)
+    kinds = ["labels of text" if part.dtype.kind == "U" else "labels of numbers" for part in labels]
+    _check_alike([path for files in groups for path in files.labels], kinds)
+    whole = np.concatenate(ids)
+    unique, counts = np.unique(whole, return_counts=True)
+    if len(unique) != len(whole):
+        places = listed([path for files in groups for path in files.ids or files.features])
+        raise InputError(
+            f"{places}: id {unique[np.argmax(counts)].decode()!r} occurs {counts.max()} times. Give each sample an id "
+            "of its own, and name each file once: no test sample is a training sample."
+        )
+    shape = (len(whole), streams[0].shape[1])
+    features = Stream(
+        shape, streams[0].dtype, lambda: chain.from_iterable(part.blocks() for part in streams)
+    )
+    return Samples(features, *_coded(labels), whole, np.concatenate(group), [*groups], source)
 
 
-def _text_or_numbers(path: Path, name: str) -> np.ndarray:
+def _check_alike(paths: list[Path], kinds: list[str]) -> None:
+    """Raise InputError unless all files hold arrays of one kind."""
+    for path, kind in zip(paths, kinds, strict=True):
+        if kind != kinds[0]:
+            raise InputError(
+                f"{path} has {kind}, {paths[0]} {kinds[0]}. Features of one network and type, and classes that are "
+                "named alike, belong together."
+            )
+
+
+def _coded(parts: list[np.ndarray]) -> tuple[np.ndarray, list[Any]]:
+    """Return labels of one kind as positions (n,) in the classes, and the classes."""
+    # Integers of two types would be joined as floats, which hold whole numbers up to 2^53 alone.
+    own = [np.unique(part, return_inverse=True) for part in parts]
+    classes = sorted({name for names, _ in own for name in names.tolist()})
+    bare: dict[str, Any] = {}
+    for name in classes:
+        if (other := bare.setdefault(normalize("NFC", str(name)).strip(), name)) != name:
+            raise InputError(
+                f"Labels {other!r} and {name!r} differ by spaces at their ends, or in the code of a letter, alone. "
+                "Write a class in one way."
+            )
+    at = {name: position for position, name in enumerate(classes)}
+    codes = [np.array([at[name] for name in names.tolist()])[rows] for names, rows in own]
+    return np.concatenate(codes), classes
+
+
+def _text_or_numbers(path: Path, name: str, columns: arrays.Columns) -> np.ndarray:
     """Return labels or ids (n,) as whole numbers or as text that a file can hold; InputError for others."""
-    values = np.array(arrays.read(path, name))
+    values = np.array(arrays.read(path, name, columns))
     if values.dtype.kind not in "iuUS":
         raise InputError(
             f"{path}: {name} are {values.dtype}, and may be whole numbers or text. Convert them "
@@ -82,34 +164,38 @@ def _text_or_numbers(path: Path, name: str) -> np.ndarray:
     return text
 
 
-def _named(ids: Path, features: Path, shape: tuple[int, ...]) -> np.ndarray:
-    found = _text_or_numbers(ids, "ids")
-    _fits(ids, "ids", len(found), features, shape)
-    encoded = np.char.encode(found.astype(str), "utf-8")
-    unique, counts = np.unique(encoded, return_counts=True)
-    if len(unique) != len(encoded):
-        twice = unique[np.argmax(counts)].decode()
-        raise InputError(
-            f"{ids}: id {twice!r} occurs {counts.max()} times. Give each sample an id of its own."
-        )
-    return encoded
-
-
-def _fits(path: Path, name: str, found: int, features: Path, shape: tuple[int, ...]) -> None:
-    if found != shape[0]:
-        raise InputError(
-            f"{path}: {found} {name}, but {features} has {shape[0]} rows (shape {shape}). They come from different "
-            "files or versions: name those that belong together."
-        )
-
-
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def cut(samples: Samples, share: float) -> tuple[Samples, Samples]:
-    """Return training and test samples; each class has at least one on either side (`splits.draw`).
+def stated(files: Files, columns: arrays.Columns) -> np.ndarray | None:
+    """Return which rows (n,) a column of the labels' files, or the features', names for testing; None without one.
+
+    Raises
+    ------
+    InputError : the column holds something else than train and test, or not both; or it is named, and not there
+    """
+    for paths in (files.labels, files.features):
+        try:
+            found = np.concatenate([arrays.read(path, "split", columns) for path in paths])
+        except arrays.Absent:
+            if "split" in columns and paths is files.features:
+                raise
+            continue
+        words = np.char.lower(np.char.strip(found.astype(str)))
+        test, train = np.isin(words, ("test", "testing")), np.isin(words, ("train", "training"))
+        if not (train.any() and test.any() and (train | test).all()):
+            raise InputError(
+                f"{listed(paths)}: the split is {listed(np.unique(found).tolist())}. It must be train or test in every "
+                "row, and each at least once: leave other rows out, or draw test samples (--test-share)."
+            )
+        return test
+    return None
+
+
+def cut(samples: Samples, share: float) -> np.ndarray:
+    """Return which rows (n,) are drawn for testing; each class has at least one on either side (`splits.draw`).
 
     Parameters
     ----------
@@ -119,28 +205,59 @@ def cut(samples: Samples, share: float) -> tuple[Samples, Samples]:
     ------
     InputError : a class has a single sample
     """
-    names, codes, counts = np.unique(samples.labels, return_inverse=True, return_counts=True)
+    counts = np.bincount(samples.labels)
     if counts.min() < 2:
-        few = ", ".join(str(name) for name in names[counts < 2][:5])
         raise InputError(
-            f"{samples.source['labels']}: {np.count_nonzero(counts < 2)} classes have one sample, and a split needs "
-            f"two: {few}. Add samples, leave these classes out, or name test samples (--test-features, --test-labels)."
+            f"{listed(samples.files[0].labels)}: {np.count_nonzero(counts < 2)} classes have one sample, and a split "
+            f"needs two: {_some(samples, counts < 2)}. Add samples, leave these classes out, or name test samples "
+            "(--test-features, --test-labels)."
         )
-    n, c = len(codes), len(names)
+    n, c = len(samples.labels), len(counts)
     total = min(max(round(share * n), c), n - c)
     tests = splits.allocate(counts.tolist(), total)
     test = np.zeros(n, dtype=bool)
-    order = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts)[:-1])
+    order = np.split(np.argsort(samples.labels, kind="stable"), np.cumsum(counts)[:-1])
     for rows, number in zip(order, tests, strict=True):
         ids = [identifier.decode() for identifier in samples.ids[rows]]
         drawn = splits.draw([ids], number)
         test[rows] = [drawn[identifier] == "test" for identifier in ids]
-    return _rows(samples, ~test), _rows(samples, test)
+    return test
 
 
-def _rows(samples: Samples, chosen: np.ndarray) -> Samples:
-    """Return the samples at which `chosen` (n,) is true."""
-    whole = samples.features
+def _some(samples: Samples, chosen: np.ndarray) -> str:
+    """Name the first classes at which `chosen` (c,) is true."""
+    return listed([name for name, yes in zip(samples.classes, chosen, strict=True) if yes])
+
+
+def check_split(samples: Samples, test: np.ndarray) -> None:
+    """Raise InputError for classes without a training sample.
+
+    Classes with one, classes without a test sample, and a class -1 are logged.
+    """
+    counts, tests = (
+        np.bincount(samples.labels[rows], minlength=len(samples.classes)) for rows in (~test, test)
+    )
+    one, other = (listed(samples.files[place].labels) for place in (0, -1))
+    if not counts.all():
+        raise InputError(
+            f"{other}: {np.count_nonzero(counts == 0)} classes have no training sample: {_some(samples, counts == 0)}. "
+            f"Add samples of them to {listed(samples.files[0].features)}, or leave them out of the test."
+        )
+    if 1 in counts:
+        logger.warning(
+            "%s: one training sample in each of these classes: %s. Selecting settings on a class takes two.",
+            *(one, _some(samples, counts == 1)),
+        )
+    if 0 in tests:
+        logger.warning(
+            "%s: no test sample of these classes: %s.", other, _some(samples, tests == 0)
+        )
+    if {-1, "-1"} & set(samples.classes):
+        logger.warning("%s: -1 is a class. If it means 'unlabelled', leave its rows out.", one)
+
+
+def _rows(whole: Stream, chosen: np.ndarray) -> Stream:
+    """Return the rows at which `chosen` (n,) is true."""
 
     def blocks() -> Iterator[np.ndarray]:
         first = 0
@@ -150,39 +267,7 @@ def _rows(samples: Samples, chosen: np.ndarray) -> Samples:
             if len(part):
                 yield part
 
-    shape = (int(np.count_nonzero(chosen)), *whole.shape[1:])
-    features = Stream(shape, whole.dtype, blocks)
-    return replace(
-        samples, features=features, labels=samples.labels[chosen], ids=samples.ids[chosen]
-    )
-
-
-def check_pair(train: Samples, test: Samples) -> None:
-    """Raise InputError unless test samples are of the training samples' kind and classes, and none is one of them."""
-    one, other = train.source, test.source
-    widths = train.features.shape[1], test.features.shape[1]
-    if widths[0] != widths[1] or train.features.dtype != test.features.dtype:
-        raise InputError(
-            f"{other['features']} has rows of {widths[1]} {test.features.dtype}, {one['features']} of {widths[0]} "
-            f"{train.features.dtype}. Features of one network and one type belong together."
-        )
-    if (train.labels.dtype.kind in "iu") != (test.labels.dtype.kind in "iu"):
-        raise InputError(
-            f"{other['labels']} holds {test.labels.dtype}, {one['labels']} {train.labels.dtype}: numbers here, text "
-            "there. Name classes alike in both."
-        )
-    unknown = np.setdiff1d(test.labels, train.labels)
-    if unknown.size:
-        raise InputError(
-            f"{other['labels']}: {unknown.size} classes have no training sample: {', '.join(map(str, unknown[:5]))}. "
-            f"Add samples of them to {one['features']}, or leave them out of the test."
-        )
-    shared = test.ids[np.isin(test.ids, train.ids)]
-    if shared.size:
-        raise InputError(
-            f"{other['features']}: {shared.size} test samples are training samples of {one['features']} too, first "
-            f"{shared[0].decode()!r}. Leave them out on one side."
-        )
+    return Stream((int(np.count_nonzero(chosen)), *whole.shape[1:]), whole.dtype, blocks)
 
 
 def check_out(out: Path) -> tuple[str, str]:
@@ -205,22 +290,26 @@ def check_out(out: Path) -> tuple[str, str]:
     return dataset, network
 
 
-def write(out: Path, train: Samples, test: Samples) -> list[str]:
+def write(out: Path, samples: Samples, test: np.ndarray) -> list[str]:
     """Write both feature files into the folder `out`, whole or not at all; return the class names.
+
+    Parameters
+    ----------
+    test : (n,) true for the rows that are for testing
 
     Raises
     ------
-    InputError : see `check_pair`
+    InputError : see `check_split`
     OutputError : `out` exists or cannot be written
     """
     dataset, network = check_out(out)
-    check_pair(train, test)
-    names = np.unique(train.labels)
+    check_split(samples, test)
+    names = [str(name) for name in samples.classes]
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         name = f".{out.name}.{os.getpid()}-"  # as a file's, so that `make clean` finds it
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=name) as folder:
-            for split, samples in (("train", train), ("test", test)):
+            for split, rows, place in (("train", ~test, 0), ("test", test, -1)):
                 meta = {
                     "dataset": dataset,
                     "split": split,
@@ -228,15 +317,14 @@ def write(out: Path, train: Samples, test: Samples) -> list[str]:
                     "timm_id": "none",
                     "weights_sha256": "unknown",
                     "preprocessing": {},
-                    "extraction": {"imported": samples.source},
+                    "extraction": {"imported": samples.source[place]},
                 }
-                labels = np.searchsorted(names, samples.labels)
                 store.write(
                     Path(folder, network, f"{split}.h5"),
-                    features=samples.features,
-                    labels=labels,
-                    ids=samples.ids,
-                    class_names=[str(name) for name in names],
+                    features=_rows(samples.features, rows),
+                    labels=samples.labels[rows],
+                    ids=samples.ids[rows],
+                    class_names=names,
                     meta=meta,
                 )
             Path(folder, network).rename(out)
@@ -244,4 +332,4 @@ def write(out: Path, train: Samples, test: Samples) -> list[str]:
         raise OutputError(
             f"--out {out}: cannot be written ({error.strerror or error}). {advice(error)}, then run again."
         ) from error
-    return [str(name) for name in names]
+    return names

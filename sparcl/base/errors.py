@@ -3,6 +3,8 @@
 Each message says what is wrong, where (file, session, data set), the likely cause and what to change.
 """
 
+from collections.abc import Sequence
+
 
 class SparclError(Exception):
     """Base of every error that SPARCL raises on purpose."""
@@ -38,3 +40,12 @@ class ConfigError(SparclError):
 
 class OutputError(SparclError):
     """A file cannot be written: the disk is full, or the folder is read-only or no folder."""
+
+
+def listed(names: Sequence[object], most: int = 5) -> str:
+    """Return the first names, one after the other; one that holds a comma or blank ends is quoted."""
+    shown = [str(name) for name in names[:most]]
+    shown = [
+        repr(name) if "," in name or name != name.strip() or not name else name for name in shown
+    ]
+    return ", ".join(shown) + (f" and {len(names) - most} more" if len(names) > most else "")

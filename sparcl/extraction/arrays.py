@@ -1,59 +1,85 @@
 """Arrays in files of other tools: npy, npz, pt, safetensors, csv and parquet. No file can run code.
 
-A file with several arrays or columns holds the wanted one under its name: ``features``, ``labels`` or ``ids``.
+A file with several arrays or columns holds the wanted one under a name of `ROLES`, or one that the caller states.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import logging
 import math
 import pickle
+import re
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from sparcl.base import npz
-from sparcl.base.errors import InputError
+from sparcl.base.errors import InputError, listed
 from sparcl.features.layout import FEATURE_DTYPES, Stream
+
+logger = logging.getLogger(__name__)
+
+# The names of arrays and columns, in any case. One that is named for another use is never a feature.
+ROLES = {
+    "features": ("features",),
+    "labels": ("labels", "label"),
+    "ids": ("ids", "id"),
+    "split": ("split",),
+}
+Columns = Mapping[str, str]  # the names that stand for `ROLES` in the files at hand
 
 BLOCK = 1 << 24  # bytes of a block
 DEFLATED = 1032  # bytes, at most, that a compressed byte of a zip file stands for
+INDEX = re.compile(r"\s*|Unnamed: [0-9]+|__index_level_[0-9]+__")  # names of what pandas added
+WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # the one way to write a number of 64 bits
+NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
+FIELDS = "Separate fields by commas, not by ';', and write decimals with a point."
 # What readers raise for a file that is damaged or of another kind.
 UNREADABLE = (
-    *(OSError, ValueError, TypeError, KeyError, EOFError, RuntimeError, SyntaxError),
-    *(zipfile.BadZipFile, zlib.error, tokenize.TokenError, pickle.UnpicklingError),
+    *(OSError, ValueError, TypeError, KeyError, EOFError, RuntimeError, SyntaxError, OverflowError),
+    *(zipfile.BadZipFile, zlib.error, tokenize.TokenError, pickle.UnpicklingError, csv.Error),
 )
 
 
-def read(path: Path, name: str) -> np.ndarray:
+class Absent(InputError):
+    """A file without the wanted array or column."""
+
+
+def read(path: Path, name: str, columns: Columns = {}) -> np.ndarray:  # noqa: B006 (it is only read)
     """Return an array of a file; that of an npy file is a memory map.
 
     Parameters
     ----------
     path : its suffix names the kind of file, one of `READERS`
-    name : ``features`` (n, d), ``labels`` (n,) or ``ids`` (n,)
+    name : ``features`` (n, d), or ``labels``, ``ids`` or ``split`` (n,)
+    columns : the names of arrays or columns that hold labels, ids or the split, where they are not those of `ROLES`
 
     Raises
     ------
-    InputError : missing, of an unknown or damaged kind, holds objects, or several arrays and none of this name
+    InputError : missing, of an unknown or damaged kind, holds objects
+    Absent : holds several arrays and not exactly one of this name
     """
-    if path.suffix not in READERS:
+    suffix = path.suffix.lower()
+    if suffix not in READERS:
         raise InputError(
             f"{path}: files ending in {path.suffix!r} are unknown. Save the {name} as one of {', '.join(READERS)}."
         )
     if not path.is_file():
         raise InputError(f"{path}: no such file of {name}. Correct the path.")
     try:
-        array = READERS[path.suffix](path, name)
+        array = READERS[suffix](path, name, columns)
         npz.check_letters(array)
     except UNREADABLE as error:
         raise InputError(
-            f"{path}: cannot be read as {path.suffix[1:]} ({error}). It is damaged, of another kind, or holds objects: "
+            f"{path}: cannot be read as {suffix[1:]} ({error}). It is damaged, of another kind, or holds objects: "
             "save plain numbers or text, without pickle."
         ) from error
     dimensions = 2 if name == "features" else 1
@@ -67,21 +93,22 @@ def read(path: Path, name: str) -> np.ndarray:
     return array
 
 
-def stream(path: Path, float32: bool = False) -> Stream:
+def stream(path: Path, float32: bool = False, columns: Columns = {}) -> Stream:  # noqa: B006
     """Return the features of a file as finite rows of float16 or float32.
 
     An npy file is read block by block, others are in memory.
 
     Parameters
     ----------
-    path : see `read`
+    path, columns : see `read`
     float32 : store numbers of another type as float32
 
     Raises
     ------
-    InputError : as `read`; an empty array, numbers of another type, or a row that is not finite
+    InputError : as `read`; an empty array, numbers of another type, a row that is not finite, or a row or column that
+        float32 would keep as zeros
     """
-    array = read(path, "features")
+    array = read(path, "features", columns)
     shape, dtype = array.shape, array.dtype.newbyteorder("=")
     if 0 in shape:
         raise InputError(
@@ -95,114 +122,251 @@ def stream(path: Path, float32: bool = False) -> Stream:
             )
         dtype = np.dtype(np.float32)
 
-    def blocks() -> Iterator[np.ndarray]:
+    def stored() -> Iterator[np.ndarray]:
         rows = max(1, BLOCK // (shape[1] * dtype.itemsize))
         for first in range(0, shape[0], rows):
             # A map that is opened again gives the pages of earlier blocks back.
-            whole = read(path, "features") if path.suffix == ".npy" else array
-            with np.errstate(over="ignore"):
-                yield np.ascontiguousarray(whole[first : first + rows], dtype=dtype)
+            whole = _npy(path, "features", {}) if isinstance(array, np.memmap) else array
+            yield whole[first : first + rows]
 
-    first = 0
-    for block in blocks():
-        finite = np.isfinite(block).all(axis=1)
+    def rounded(block: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ascontiguousarray(block, dtype=dtype)
+
+    first, largest = 0, np.zeros(shape[1])
+    for block in stored():
+        finite = np.isfinite(rounded(block)).all(axis=1)
         if not finite.all():
             raise InputError(
                 f"{path}: features of row {first + int(np.argmin(finite))} (the first is 0) are NaN, infinite or too "
                 f"large for {dtype}. Usual cause: a gap in the table, or half precision that overflows at 65504. "
                 "Correct the row or leave it out."
             )
+        if array.dtype.kind == "f" and array.dtype.itemsize > dtype.itemsize:
+            size = np.abs(block)
+            _check_faint(path, "row", size.max(axis=1), first)
+            largest = np.maximum(largest, size.max(axis=0))
         first += len(block)
-    return Stream(shape, dtype, blocks)
+    _check_faint(path, "column", largest)
+    return Stream(shape, dtype, lambda: map(rounded, stored()))
 
 
-def _npy(path: Path, name: str) -> np.ndarray:
+def _check_faint(path: Path, place: str, largest: np.ndarray, first: int = 0) -> None:
+    """Raise InputError where the largest number of a row or column is not 0 and below the range of float32."""
+    faint = np.flatnonzero((largest > 0) & (largest < np.finfo(np.float32).tiny))
+    if faint.size:
+        raise InputError(
+            f"{path}: features of {place} {first + faint[0]} (the first is 0) are at most {largest[faint[0]]:.3g}, too "
+            f"small for float32, which would keep zeros. Multiply the features by a constant, or leave the {place} out."
+        )
+
+
+def _npy(path: Path, name: str, columns: Columns) -> np.ndarray:
+    _check_nameless(path, name, columns)
+    with path.open("rb") as file:
+        _check_claim(file, path.stat().st_size)
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def _npz(path: Path, name: str) -> np.ndarray:
+def _check_nameless(path: Path, name: str, columns: Columns) -> None:
+    """Raise Absent where an array that has no name is asked for one."""
+    if name == "split" or name in columns:
+        raise Absent(
+            f"{path}: it holds one array without a name, and no {columns.get(name, name)!r}."
+        )
+
+
+def _npz(path: Path, name: str, columns: Columns) -> np.ndarray:
     with np.load(path, allow_pickle=False) as file:
-        chosen = _chosen(path, file.files, name)
+        chosen = file.files[_wanted(path, file.files, name, columns)]
         members = {member.filename.removesuffix(".npy"): member for member in file.zip.infolist()}
         member = members[chosen]
-        with file.zip.open(member) as content:
-            shape, _, dtype = npz.header(content)
-            claimed = math.prod(shape) * dtype.itemsize + content.tell()
-        most = DEFLATED * min(member.compress_size, path.stat().st_size)
         # numpy reserves what the header claims, before it has read a byte
-        if claimed != member.file_size or claimed > most:
-            raise ValueError(f"{chosen!r} claims {claimed} bytes, and the file has others")
+        if member.file_size > DEFLATED * min(member.compress_size, path.stat().st_size):
+            raise ValueError(f"{chosen!r} claims {member.file_size} bytes, more than the file has")
+        with file.zip.open(member) as content:
+            _check_claim(content, member.file_size)
         return file[chosen]
 
 
-def _pt(path: Path, name: str) -> np.ndarray:
+def _check_claim(file: IO[bytes], size: int) -> None:
+    """Raise ValueError unless a shape that an npy header claims takes the bytes that are there."""
+    head = io.BytesIO(file.read(npz.HEADER + 16))  # its own length is a claim too
+    shape, _, dtype = npz.header(head)
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize + head.tell() != size:
+        raise ValueError(f"its header claims another number of bytes than the {size} that it has")
+
+
+def _pt(path: Path, name: str, columns: Columns) -> np.ndarray:
     torch = _needed("torch", path)
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for a damaged file
         raise ValueError(f"{type(error).__name__}: {error}") from error
     if isinstance(content, dict):
-        content = content[_chosen(path, list(content), name)]
+        names = list(map(str, content))
+        content = list(content.values())[_wanted(path, names, name, columns)]
+    else:
+        _check_nameless(path, name, columns)
     if not isinstance(content, torch.Tensor):
         return np.asarray(content)
     if content.numel() * content.element_size() > path.stat().st_size:  # one number for many
         raise ValueError(f"it claims {content.numel()} numbers, more than the file has")
-    return content.detach().numpy()
+    return (content.float() if content.dtype is torch.bfloat16 else content).detach().numpy()
 
 
-def _safetensors(path: Path, name: str) -> np.ndarray:
+def _safetensors(path: Path, name: str, columns: Columns) -> np.ndarray:
     library = _needed("safetensors", path)
     try:
         with library.safe_open(path, framework="numpy") as file:
-            return file.get_tensor(_chosen(path, list(file.keys()), name))
+            names = list(file.keys())
+            chosen = names[_wanted(path, names, name, columns)]
+            about = file.get_slice(chosen)
+            if about.get_dtype() == "BF16":  # the upper half of a float32
+                halves = dict(library.deserialize(path.read_bytes()))[chosen]["data"]
+                bits = np.frombuffer(halves, "<u2").astype(np.uint32) << 16
+                return bits.view(np.float32).reshape(about.get_shape())
+            if about.get_dtype().startswith("F8"):
+                raise ValueError(f"{chosen!r} is {about.get_dtype()}, which numpy lacks")
+            return file.get_tensor(chosen)
     except library.SafetensorError as error:
         raise ValueError(error) from error
 
 
-def _csv(path: Path, name: str) -> np.ndarray:
+def _csv(path: Path, name: str, columns: Columns) -> np.ndarray:
     pandas = _needed("pandas", path)
-    header = list(pandas.read_csv(path, nrows=0))
-    if any(map(_is_number, header)):
-        raise InputError(
-            f"{path}: the first line holds numbers ({header[0]}, ...), and so would be lost as names of columns. "
-            "Add a first line that names the columns."
-        )
-    if name == "features":
-        return _columns(path, pandas.read_csv(path), name)
-    kind = {"dtype": str} if name == "ids" else {}
-    # NA and null may be names; only a gap is one
-    frame = pandas.read_csv(path, keep_default_na=False, na_values=[""], **kind)
-    return _columns(path, frame, name)
+    names, above, width = _header(path)
+    places = _places(path, names, name, columns)
+    numbers = name == "features"
+    frame = pandas.read_csv(
+        path,
+        header=None,
+        skiprows=above,
+        names=range(width),
+        usecols=places,
+        dtype=None if numbers else str,
+        keep_default_na=numbers,  # NA and null may be names; only a gap is one
+        na_values=[""],
+    )
+    array = _values(path, frame.rename(columns=dict(enumerate(names))), name)
+    whole = name == "labels" and all(map(WHOLE.fullmatch, array))  # 007 and 7 are two classes
+    return array.astype(np.int64) if whole else array
 
 
-def _parquet(path: Path, name: str) -> np.ndarray:
+def _header(path: Path) -> tuple[list[str], int, int]:
+    """Return the names of a csv's columns, the lines that they take, and the number of fields of each row.
+
+    InputError unless each row has a field for each name, and at most an empty one more: rows that are shifted would
+    be read under other names. A first column without a name numbers the rows, as pandas' index does.
+    """
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        table = csv.reader(file, strict=True)
+        names = next(table, [])
+        if len(names) > 1 and not names[-1]:
+            names.pop()
+        digits = list(filter(NUMBER.fullmatch, names))
+        if digits != [str(number) for number in range(len(digits))]:  # as pandas names them
+            raise InputError(
+                f"{path}: the first line holds numbers ({digits[0]}, ...), and so would be lost as names of columns. "
+                "Add a first line that names the columns."
+            )
+        alone = len(names) == 1 and re.search(r"[;\t]", names[0])
+        if not names or alone or any(map(INDEX.fullmatch, names[1:])):
+            raise InputError(f"{path}: the first line, {names}, names no columns. {FIELDS}")
+        above, width, indexed = table.line_num, len(names), INDEX.fullmatch(names[0])
+        for row, fields in enumerate(filter(None, table)):
+            width = len(fields) if row == 0 else width
+            if (
+                len(fields) != width
+                or width - len(names) not in (0, 1)
+                or any(fields[len(names) :])
+            ):
+                raise InputError(
+                    f"{path}, line {table.line_num}: {len(fields)} fields, and the first line names {len(names)} "
+                    f"columns. {FIELDS}"
+                )
+            if indexed and fields[0] != str(row):
+                raise InputError(
+                    f"{path}, line {table.line_num}: column 1 has no name, and does not number the rows 0, 1, 2, ... "
+                    "Name it, or leave it out: to_csv(..., index=False)."
+                )
+    return names, above, width
+
+
+def _parquet(path: Path, name: str, columns: Columns) -> np.ndarray:
     pandas = _needed("pandas", path)
     _needed("pyarrow", path)
-    return _columns(path, pandas.read_parquet(path), name)
+    frame = pandas.read_parquet(path)
+    firsts = [frame.iloc[:1, place].tolist() for place in range(frame.shape[1])]
+    lists = [place for place, first in enumerate(firsts) if np.ndim(first) > 1]
+    places = _places(path, [str(text) for text in frame.columns], name, columns, lists)
+    if name == "features" and places[0] in lists:
+        return np.stack(frame.iloc[:, places[0]].tolist())
+    return _values(path, frame.iloc[:, places], name)
 
 
-def _columns(path: Path, frame: Any, name: str) -> np.ndarray:
-    """Return all columns of a table of features, or the one of labels or ids."""
+def _values(path: Path, frame: Any, name: str) -> np.ndarray:
+    """Return columns of features (n, d), or the column of labels, ids or the split (n,), without gaps."""
     if name == "features":
+        for column, kind in frame.dtypes.items():
+            if kind.kind not in "iuf":
+                raise InputError(
+                    f"{path}: column {column!r} holds {kind}, no numbers. Leave it out, or name it labels or ids if "
+                    "it holds these."
+                )
         return frame.to_numpy()
-    column = frame[_chosen(path, list(frame.columns), name)]
+    column = frame.iloc[:, 0]
     if column.isna().any():
         raise InputError(
-            f"{path}: row {int(column.isna().argmax())} (the first is 0) has no {name[:-1]}. Fill the gap, or leave "
-            "the row out here and in the features."
+            f"{path}: row {int(column.isna().argmax())} (the first is 0) has a gap in {column.name!r}. Fill it, or "
+            "leave the row out here and in the other files."
         )
     text = all(isinstance(value, str) for value in column)
     return column.to_numpy(dtype=str) if text else column.to_numpy()
 
 
-def _chosen(path: Path, names: Sequence[str], wanted: str) -> str:
-    """Return the only name, or the wanted one."""
-    if len(names) == 1:
-        return names[0]
-    if wanted in names:
-        return wanted
-    shown = ", ".join(map(str, names[:10])) or "nothing"
-    raise InputError(f"{path}: it holds {shown}. Name one of them {wanted!r}, or save it alone.")
+def _role(text: str, columns: Columns) -> str | None:
+    """Return which of `ROLES` an array or column of a name has; "index" without a name."""
+    for role, known in ROLES.items():
+        if text == columns.get(role) or text.strip().casefold() in known:
+            return role
+    return "index" if INDEX.fullmatch(text) else None
+
+
+def _wanted(path: Path, names: Sequence[str], name: str, columns: Columns) -> int:
+    """Return the position of the one that is named for a role, or else of the only one that is named for none."""
+    roles = [_role(text, columns) for text in names]
+    if name in columns:
+        found = [place for place, text in enumerate(names) if text == columns[name]]
+    else:
+        found = [place for place, role in enumerate(roles) if role == name]
+        if not found and name != "split":
+            found = [place for place, role in enumerate(roles) if role is None]
+    if len(found) != 1:
+        shown = listed(names, 10) or "nothing"
+        raise Absent(
+            f"{path}: it holds {shown}. Name one of them {columns.get(name, name)!r}, or save it alone."
+        )
+    return found[0]
+
+
+def _places(
+    path: Path, names: list[str], name: str, columns: Columns, lists: Sequence[int] = ()
+) -> list[int]:
+    """Return where the columns of features stand in a table, or the one of labels, ids or the split.
+
+    Features are all columns without another role, or one that holds `lists`. What is left out is logged.
+    """
+    if name != "features":
+        return [_wanted(path, names, name, columns)]
+    places = [place for place, text in enumerate(names) if _role(text, columns) in (None, name)]
+    if wide := [place for place in places if place in lists]:
+        places = [wide[_wanted(path, [names[place] for place in wide], name, columns)]]
+    if not places:
+        raise Absent(f"{path}: it holds {listed(names, 10)}, and no features. Name the right file.")
+    if out := [text or "the index" for place, text in enumerate(names) if place not in places]:
+        logger.warning("%s: %d columns of features; left out: %s", path, len(places), listed(out))
+    return places
 
 
 def _needed(package: str, path: Path) -> Any:
@@ -215,18 +379,11 @@ def _needed(package: str, path: Path) -> Any:
         ) from error
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-READERS: dict[str, Callable[[Path, str], np.ndarray]] = {
+READERS: dict[str, Callable[[Path, str, Columns], np.ndarray]] = {
     ".npy": _npy,
     ".npz": _npz,
     ".pt": _pt,
+    ".pth": _pt,
     ".safetensors": _safetensors,
     ".csv": _csv,
     ".parquet": _parquet,

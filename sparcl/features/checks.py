@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from sparcl.base.errors import FeatureFileError
+from sparcl.base.errors import FeatureFileError, listed
 from sparcl.features.layout import (
     FEATURE_DTYPES,
     JSON_KEYS,
@@ -132,7 +132,7 @@ def check_content(
     if meta["split"] == "train" and "shard" not in meta:
         empty = np.flatnonzero(np.bincount(labels, minlength=len(class_names)) == 0)
         if empty.size:
-            names = ", ".join(class_names[i] for i in empty[:5])
+            names = listed([class_names[i] for i in empty])
             raise FeatureFileError(
                 f"{path}: {empty.size} of {len(class_names)} classes have no training sample: {names}. "
                 "Add samples or take the classes out of the data set."

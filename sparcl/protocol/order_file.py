@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.base.errors import InputError
+from sparcl.base.errors import InputError, listed
 from sparcl.base.types import Ints
 from sparcl.protocol.stream import order_hash
 
@@ -64,7 +64,7 @@ class StatedOrder:
                 if not 0 <= label < len(class_names):
                     raise InputError(
                         f"{self.path}, session {number}: there is no class {key!r} among the "
-                        f"{len(class_names)} of the data set ({_some(class_names)}). Another data set's order, or a "
+                        f"{len(class_names)} of the data set ({listed(class_names)}). Another data set's order, or a "
                         "misspelt name."
                     )
                 found[-1].append(label)
@@ -74,7 +74,7 @@ class StatedOrder:
             names = [class_names[label] for label in wrong]
             raise InputError(
                 f"{self.path}: a class comes in one session, but {len(names)} of {len(class_names)} classes come "
-                f"in none or twice: {_some(names)}. A class that comes back is stated by the ids of its samples."
+                f"in none or twice: {listed(names)}. A class that comes back is stated by the ids of its samples."
             )
         return found
 
@@ -208,8 +208,3 @@ def _columns(path: Path) -> list[list[str]]:
     if not found:
         raise InputError(f"{path}: it has no rows. {FORMS}")
     return [found[number] for number in sorted(found)]
-
-
-def _some(names: Sequence[str]) -> str:
-    """Name a few."""
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

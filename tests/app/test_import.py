@@ -1,6 +1,8 @@
 """Import: every kind of file gives the same data set, and what does not fit is refused before anything is written."""
 
 import io
+import json
+import struct
 import subprocess
 import sys
 import zipfile
@@ -12,8 +14,8 @@ import pandas as pd
 import pytest
 
 from sparcl.app.cli import main
-from sparcl.base.errors import InputError
-from sparcl.extraction.arrays import read
+from sparcl.base.errors import InputError, listed
+from sparcl.extraction.arrays import Absent, read, stream
 from sparcl.features import store
 from sparcl.features.layout import FeatureSet
 
@@ -236,7 +238,7 @@ REFUSED: dict[str, tuple[Callable[[], object], list[str], list[str]]] = {
     ),
     "one dimension": (save("X.npy", X[0]), [], ["X.npy: features have shape (5,)", "(n, d)"]),
     "one-hot labels": (save("y.npy", np.eye(4)[Y - 3]), [], ["y.npy: labels have shape (40, 4)"]),
-    "no rows": (save("X.npy", X[:0]), [], ["y.npy: 40 labels, but X.npy has 0 rows"]),
+    "no rows": (save("X.npy", X[:0]), [], ["X.npy: features have shape (0, 5), and so no numbers"]),
     "real labels": (save("y.npy", Y + 0.5), [], ["y.npy: labels are float64", "whole numbers"]),
     "a class of one": (
         change("y.npy", 0, 9, "int64"),
@@ -276,7 +278,7 @@ REFUSED: dict[str, tuple[Callable[[], object], list[str], list[str]]] = {
     "more than the archive has": (
         claim,
         ["--features", "X.npz"],
-        ["X.npz: cannot be read as npz", "claims 12000000128 bytes"],
+        ["X.npz: cannot be read as npz", "its header claims another number of bytes than the 608"],
     ),
     "one number for many": (
         one_for_many,
@@ -291,14 +293,18 @@ REFUSED: dict[str, tuple[Callable[[], object], list[str], list[str]]] = {
     "the same file twice": (
         save_tests(X, Y),
         TESTS,
-        ["Xt.npy: 40 test samples are training samples of X.npy too"],
+        ["X.npy, Xt.npy: id", "/0' occurs 2 times", "no test sample is a training sample"],
     ),
-    "another width": (save_tests(X[:, :3], Y), TESTS, ["Xt.npy has rows of 3", "X.npy of 5"]),
+    "another width": (
+        save_tests(X[:, :3], Y),
+        TESTS,
+        ["Xt.npy has rows of 3 float16, X.npy rows of 5 float16"],
+    ),
     "unknown classes": (save_tests(X + 1, Y + 1), TESTS, ["yt.npy: 1 classes", "7", "X.npy"]),
     "text and numbers": (
         save_tests(X + 1, Y.astype(str)),
         TESTS,
-        ["yt.npy holds", "y.npy int64", "numbers here, text there"],
+        ["yt.npy has labels of text, y.npy labels of numbers", "named alike"],
     ),
     "half a test": (lambda: None, TESTS[:2], ["--test-features", "--test-labels"]),
     "share and tests": (
@@ -315,7 +321,7 @@ REFUSED: dict[str, tuple[Callable[[], object], list[str], list[str]]] = {
     "gap in labels": (
         lambda: Path("y.csv").write_text("labels,other\na,1\n,2\n"),
         ["--labels", "y.csv"],
-        ["y.csv: row 1", "has no label"],
+        ["y.csv: row 1 (the first is 0) has a gap in 'labels'"],
     ),
     "name": (lambda: None, ["--out", "data/My Set/net"], ["'My Set' is no name of a data set"]),
     "exists": (
@@ -360,6 +366,251 @@ def test_no_pickle_is_executed(
         assert main(["import", *FILES, "--features", file]) == 2
         assert f"{file}: cannot be read" in capsys.readouterr().err
     assert not Path("sprung").exists()
+
+
+def sorted_rows(*parts: FeatureSet) -> np.ndarray:
+    """Return features in the order of the rows of their file."""
+    rows = [int(identifier.split(b"/")[-1]) for part in parts for identifier in part.ids]
+    return np.concatenate([part.features for part in parts])[np.argsort(rows)]
+
+
+def test_columns_with_another_use_are_never_features(arrays: tuple[np.ndarray, ...]) -> None:
+    """The features alone are learned, however the table names its columns, and whatever its index is."""
+    pytest.importorskip("pyarrow")
+    features = arrays[0].astype("f4")
+    frame = pd.DataFrame(features)
+    frame.columns = frame.columns.astype(str)  # 0 ... 4, as of a plain data frame
+    own = ["--label-column", "kind"]
+    for number, (names, options) in enumerate(
+        [(("labels", "ids"), []), (("label", "ID"), []), (("kind", "label"), own)]
+    ):
+        for suffix, index in ((".csv", False), (".csv", True), (".parquet", True)):
+            table = frame.assign(**{names[0]: arrays[1], names[1]: np.arange(40) + 100})
+            path = f"t{number}{int(index)}{suffix}"
+            table.to_csv(path, index=index) if suffix == ".csv" else table.to_parquet(path)
+            files = ["--features", path, "--labels", path, *options, "--float32", "--out", OUT]
+            parts = imported(*files)
+            assert parts[0].class_names == ["3", "4", "5", "6"]
+            assert np.array_equal(sorted_rows(*parts), features), path
+            Path("data").rename(f"{path}-read")
+    frame.assign(label=0, labels=1).to_csv("both.csv", index=False)
+    with pytest.raises(Absent, match=r"both\.csv: it holds .* Name one of them 'labels'"):
+        read(Path("both.csv"), "labels")
+
+
+def test_a_table_that_is_shifted_is_refused(tmp_path: Path) -> None:
+    """Fields are as many as names, but for an empty last one; without a name there is only a number of the row."""
+    path = tmp_path / "t.csv"
+    for name, text, word in (
+        (
+            "labels",
+            "labels,fold\ncat,0\ndog,1,\n",
+            "line 3: 3 fields, and the first line names 2 columns",
+        ),
+        ("labels", "labels,fold\ncat,0,7\ndog,1,8\n", "line 2: 3 fields"),
+        ("labels", "labels,fold\ncat,0,\ndog,1,8\n", "line 3: 3 fields"),
+        ("labels", "labels,fold\ncat,0\ndog\n", "line 3: 1 fields"),
+        ("labels", "labels;fold\ncat;0\ndog;1\n", "names no columns.*not by ';'"),
+        ("features", "f0;f1\n1,5;2,5\n3,5;4,5\n", "names no columns.*decimals with a point"),
+        ("features", "a,b\n1,2,3\n4,5,6\n", "line 2: 3 fields"),
+        ("features", ",a,b\n7,1,2\n3,4,5\n", "line 2: column 1 has no name"),
+        ("features", "a,,b\n7,1,2\n3,4,5\n", "names no columns"),
+        ("features", "a,b\n1,2\n3,x\n", "column 'b' holds"),
+        ("features", "0,1,3\n1,2,3\n3,4,5\n", "the first line holds numbers"),
+        ("features", "ids,labels\n1,2\n3,4\n", "holds ids, labels, and no features"),
+        ("labels", 'labels\n"a"b\n', "cannot be read as csv"),
+        ("features", "", "names no columns"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=word):
+            read(path, name)
+    for head in ("labels,fold", "labels,fold,", "\ufefflabels,fold", ",labels,fold"):
+        index = head.startswith(",")
+        rows = [f"{row}," * index + f"{name},0," for row, name in enumerate(("cat", "dog"))]
+        path.write_text("\n".join([head, *rows]), encoding="utf-8")
+        assert read(path, "labels").tolist() == ["cat", "dog"]
+        assert read(path, "features").tolist() == [[0], [0]]
+
+
+def test_labels_of_a_csv_keep_their_text(tmp_path: Path) -> None:
+    path = tmp_path / "y.csv"
+    for texts in (
+        ["007", "7", "01", "1"],
+        ["+1", "1"],
+        [" 1", "2"],
+        ["1.0", "1"],
+        [f"{2**63}", "1"],
+    ):
+        path.write_text("\n".join(["labels", *texts]))
+        assert read(path, "labels").tolist() == texts
+    path.write_text("labels\n10\n9\n-1\n")
+    assert read(path, "labels").tolist() == [10, 9, -1], "numbers, and so in their order"
+
+
+def test_labels_are_joined_exactly_or_refused(
+    arrays: tuple[np.ndarray, ...],
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """2^63 + 1 and its neighbour are one float; so are 2^53 and its neighbour."""
+    features, _ = arrays
+    np.save("Xt.npy", features[:2] + 1)
+    np.save("y.npy", np.array([2**63 + 1, 2**63, 2**53, 2**53 + 1], dtype=np.uint64)[Y - 3])
+    np.save("yt.npy", np.array([2**53 + 1, 2**53]))
+    train, test = imported(*FILES, *TESTS)
+    names = [f"{2**53}", f"{2**53 + 1}", f"{2**63}", f"{2**63 + 1}"]
+    assert train.class_names == test.class_names == names
+    assert test.labels.tolist() == [1, 0] and train.labels.tolist() == [3, 2, 0, 1] * 10
+    assert f"yt.npy: no test sample of these classes: {2**63}, {2**63 + 1}." in caplog.text
+    Path("data").rename("before")
+    np.save("y.npy", Y - 4)
+    imported(*FILES)
+    assert "y.npy: -1 is a class" in caplog.text
+    Path("data").rename("again")
+    for pair in (("cat", "cat "), ("\u00e9", "e\u0301")):
+        np.save("y.npy", np.array(pair)[Y % 2])
+        assert main(["import", *FILES]) == 2
+        assert "differ by spaces at their ends" in capsys.readouterr().err
+
+
+def test_small_classes_are_told_by_name(
+    arrays: tuple[np.ndarray, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    features, labels = arrays
+    names = np.array(["ant", "bird, small", "cat", "dog"])[labels - 3]
+    names[0] = "eel"
+    np.save("y.npy", names)
+    save_tests(features[1:3] + 1, names[1:3])()
+    imported(*FILES, *TESTS)
+    one, none = (record.getMessage() for record in caplog.records)
+    assert one.startswith("y.npy: one training sample in each of these classes: eel. ")
+    assert none == "yt.npy: no test sample of these classes: ant, dog, eel."
+    train = store.read(f"{OUT}/train.h5")
+    assert listed(train.class_names) == "ant, 'bird, small', cat, dog, eel"
+
+
+def test_a_column_states_the_split(
+    arrays: tuple[np.ndarray, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    features, labels = arrays
+    place = np.where(np.arange(40) < 30, "train", "Test ")
+    pd.DataFrame({"label": labels, "split": place}).to_csv("y.csv", index=False)
+    files = ["--features", "X.npy", "--labels", "y.csv", "--out", OUT]
+    train, test = imported(*files)
+    assert np.array_equal(train.features, features[:30])
+    assert np.array_equal(test.features, features[30:])
+    Path("data").rename("before")
+    train, _ = imported(*files, "--test-share", "0.5")
+    assert len(train.labels) == 20, "what is stated on the command line comes first"
+    Path("data").rename("again")
+    pd.DataFrame({"label": labels, "fold": place, "split": "?"}).to_csv("y.csv", index=False)
+    assert main(["import", *files]) == 2
+    assert "y.csv: the split is ?. It must be train or test" in capsys.readouterr().err
+    assert main(["import", *files, "--split-column", "part"]) == 2
+    assert "X.npy: it holds one array without a name, and no 'part'" in capsys.readouterr().err
+    assert len(imported(*files, "--split-column", "fold")[1].labels) == 10
+
+
+def test_parts_are_one_array_in_their_order(
+    arrays: tuple[np.ndarray, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    features, labels = arrays
+    for part, rows in (("a", slice(0, 25)), ("b", slice(25, 40))):
+        np.save(f"{part}.npy", features[rows])
+        Path(f"{part}.npy").rename(f"{part}.NPY")
+        np.save(f"y{part}.npy", labels[rows].astype("u2" if part == "a" else "i8"))
+    np.save("ids.npy", np.arange(40))
+    files = ["--features", "a.NPY", "b.NPY", "--labels", "ya.npy", "yb.npy", "--out", OUT]
+    parts = imported(*files, "--ids", "ids.npy")
+    assert np.array_equal(sorted_rows(*parts), features)
+    found = np.concatenate([part.labels + 3 for part in parts])
+    assert np.array_equal(
+        found[np.argsort(np.concatenate([p.ids for p in parts]).astype(int))], labels
+    )
+    assert parts[0].meta["extraction"]["imported"]["features"] == ["a.NPY", "b.NPY"]
+    Path("data").rename("before")
+    starts = {identifier.split(b"/")[0] for part in imported(*files) for identifier in part.ids}
+    assert len(starts) == 2, "an id has the hash of its part"
+    Path("data").rename("again")
+    assert main(["import", *files, "--features", "a.NPY", "a.NPY"]) == 2
+    assert "40 labels, but a.NPY, a.NPY has 50 rows" in capsys.readouterr().err
+    np.save("c.npy", features[25:, :4])
+    assert main(["import", *files, "--features", "a.NPY", "c.npy"]) == 2
+    assert "c.npy has rows of 4 float16, a.NPY rows of 5" in capsys.readouterr().err
+
+
+def test_a_parquet_column_of_lists_holds_the_features(
+    arrays: tuple[np.ndarray, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    """As Hugging Face writes embeddings."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    features = arrays[0].astype("f4")
+    columns = {"text": ["x"] * 40, "label": arrays[1], "embedding": features.tolist()}
+    for kind in (arrow.list_(arrow.float32()), arrow.list_(arrow.float32(), 5)):
+        table = arrow.table(columns | {"embedding": arrow.array(features.tolist(), kind)})
+        parquet.write_table(table, "t.parquet")
+        parts = imported("--features", "t.parquet", "--labels", "t.parquet", "--out", OUT)
+        assert np.array_equal(sorted_rows(*parts), features)
+        assert "t.parquet: 1 columns of features; left out: text, label" in caplog.text
+        Path("data").rename(str(kind))
+    parquet.write_table(arrow.table({"a": [[1.0], [1.0, 2.0]], "label": [0, 1]}), "t.parquet")
+    with pytest.raises(InputError, match=r"t\.parquet: cannot be read as parquet"):
+        read(Path("t.parquet"), "features")
+
+
+def test_numbers_that_numpy_lacks(tmp_path: Path) -> None:
+    """Those of bfloat16 are float32 with sixteen bits less; those of eight bits are refused."""
+    pytest.importorskip("safetensors")
+    values = np.array([[1.0, -2.5, 3e38], [1e-38, 0.0, 0.15625]], dtype=np.float32)
+    halves = (values.view(np.uint32) >> 16).astype("<u2")
+    path = tmp_path / "X.safetensors"
+    for kind, content in (("BF16", halves.tobytes()), ("F8_E4M3", bytes(6))):
+        about = {"dtype": kind, "shape": [2, 3], "data_offsets": [0, len(content)]}
+        header = json.dumps({"features": about}).encode()
+        path.write_bytes(struct.pack("<Q", len(header)) + header + content)
+        if kind == "BF16":
+            expected = (halves.astype(np.uint32) << 16).view(np.float32)
+            assert np.array_equal(read(path, "features"), expected)
+            assert expected[0, 1] == -2.5 and abs(expected[0, 2] / 3e38 - 1) < 0.01
+        else:
+            with pytest.raises(InputError, match=r"X\.safetensors: cannot.*F8_E4M3"):
+                read(path, "features")
+
+
+def test_bfloat16_of_torch(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    torch.save(torch.tensor([[1.0, -2.5]], dtype=torch.bfloat16), tmp_path / "X.pth")
+    found = read(tmp_path / "X.pth", "features")
+    assert found.dtype == np.float32 and found.tolist() == [[1.0, -2.5]]
+
+
+def test_npy_headers_that_claim_no_shape(tmp_path: Path) -> None:
+    path = tmp_path / "X.npy"
+    for shape in ((-1, 3), (-2, -3), (2**62, 3), (2**63, 3), (10**400, 3), (2, 2), (True, 3)):
+        header = io.BytesIO()
+        about = {"descr": "<f4", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(header, about)
+        path.write_bytes(header.getvalue() + bytes(24))
+        with np.errstate(all="raise"), pytest.raises(InputError, match=r"X\.npy: cannot be read"):
+            read(path, "features")
+
+
+def test_what_float32_would_keep_as_zeros_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "X.npy"
+    for where, place in ((np.s_[:, 1], "column 1"), (np.s_[2], "row 2")):
+        features = np.random.default_rng(0).uniform(1, 2, (9, 4))
+        features[where] *= 1e-60
+        np.save(path, features)
+        with pytest.raises(InputError, match=f"features of {place} .*e-60, too small for float32"):
+            stream(path, float32=True)
+    features = np.random.default_rng(0).uniform(1, 2, (9, 4))
+    features[:, 1], features[3, 2] = (
+        0,
+        1e-60,
+    )  # a column of zeros, and a number beside which others are large
+    np.save(path, features)
+    (block,) = stream(path, float32=True).blocks()
+    assert np.array_equal(block, features.astype(np.float32))
 
 
 @pytest.mark.parametrize(("package", "file"), [("pyarrow", "X.parquet"), ("torch", "X.pt")])

@@ -637,9 +637,10 @@ def read_arrays(folder: Path) -> object:
     from sparcl.app import importing
     from sparcl.extraction import arrays
 
-    samples = importing.load(*(folder / name for name in ("X.npy", "labels.npy", "ids.npy")))
+    files = [[folder / name] for name in ("X.npy", "labels.npy", "ids.npy")]
+    samples = importing.load([importing.Files(*files)])
     shutil.rmtree(folder / "out", ignore_errors=True)
-    importing.write(folder / "out/mine/net", *importing.cut(samples, 0.5))
+    importing.write(folder / "out/mine/net", samples, importing.cut(samples, 0.5))
     paths = sorted(path for path in folder.glob("X.*") if path.suffix in arrays.READERS)
     return [list(arrays.stream(path, float32=True).blocks()) for path in paths]
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 from collections import defaultdict
 from contextlib import ExitStack
@@ -29,10 +30,19 @@ def rewritten(folder: Path, before: dict[str, int]) -> set[str]:
 
 
 def test_a_fresh_clone_is_clean_and_has_nothing_to_do(fresh: Path) -> None:
+    """Beside a data set that was imported too, which no stage rests on."""
+    shutil.copytree(fresh / "data/features/cub-50", fresh / "data/features/mine")
     assert "up to date" in dvc(fresh, "status")
+    shutil.rmtree(fresh / "data/features/mine")
     assert "up to date" in dvc(fresh, "repro")
     assert git(fresh, "status", "--porcelain") == ""
     assert not (fresh / "results").exists()
+
+
+def test_dvc_sees_every_bundled_data_set() -> None:
+    held = {name.split("/")[2] for name in git(ROOT, "ls-files", "data/features").split()}
+    rules = (ROOT / ".dvcignore").read_text(encoding="utf-8")
+    assert held == set(re.findall("^!/data/features/(.+)$", rules, re.MULTILINE))
 
 
 @pytest.mark.slow

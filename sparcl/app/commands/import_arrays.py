@@ -19,11 +19,21 @@ def add(commands: Any) -> None:
         "npy file is read in blocks, others are read into memory.",
     )
     samples = {"features": "(n, d), float16 or float32", "labels": "(n,), whole numbers or text"}
-    for name, what in samples.items():
-        parser.add_argument(f"--{name}", type=Path, required=True, metavar="FILE", help=what)
-    parser.add_argument("--ids", type=Path, metavar="FILE", help="(n,), default: hash and row")
-    for name in (*samples, "ids"):
-        parser.add_argument(f"--test-{name}", type=Path, metavar="FILE", help="of test samples")
+    helps = samples | {"ids": "(n,), default: hash and row"}
+    helps |= {f"test-{name}": f"{name} of test samples" for name in helps}
+    for name, what in helps.items():
+        parser.add_argument(
+            f"--{name}",
+            nargs="+",
+            type=Path,
+            default=[],
+            required=name in samples,
+            metavar="FILE",
+            help=what,
+        )
+    columns = {"label": "of --labels", "split": "of --labels or --features: train or test"}
+    for name, what in columns.items():
+        parser.add_argument(f"--{name}-column", metavar="NAME", help=f"{what}; default {name}")
     parser.add_argument(
         "--test-share",
         type=share,
@@ -58,21 +68,25 @@ def share(text: str) -> float:
 def run(chosen: argparse.Namespace) -> None:
     """Read arrays and write the two feature files of a data set."""
     dataset, _ = importing.check_out(chosen.folder)
-    tests = chosen.test_features, chosen.test_labels
-    if any(tests) != all(tests) or (chosen.test_ids and not all(tests)):
+    tests = importing.Files(chosen.test_features, chosen.test_labels, chosen.test_ids)
+    if any(tests) and not all(tests[:2]):
         raise InputError("Test samples are named by both --test-features and --test-labels.")
-    if all(tests) and chosen.test_share is not None:
-        raise InputError(
-            "--test-share draws test samples, --test-features names them. Leave out one."
-        )
-    samples = importing.load(chosen.features, chosen.labels, chosen.ids, chosen.float32)
-    if all(tests):
-        train, test = samples, importing.load(*tests, chosen.test_ids, chosen.float32)
-    else:
-        train, test = importing.cut(samples, chosen.test_share or SHARE)
-    names = importing.write(chosen.folder, train, test)
+    ways = ("test_share", "test_features", "split_column")
+    given = [f"--{name.replace('_', '-')}" for name in ways if getattr(chosen, name)]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} both say what is for testing. Leave out one.")
+    stated = {"labels": chosen.label_column, "split": chosen.split_column}
+    columns = {name: column for name, column in stated.items() if column}
+    files = importing.Files(chosen.features, chosen.labels, chosen.ids)
+    samples = importing.load([files, tests] if any(tests) else [files], chosen.float32, columns)
+    test = samples.group == 1 if any(tests) else None
+    if test is None and chosen.test_share is None:
+        test = importing.stated(files, columns)
+    if test is None:
+        test = importing.cut(samples, chosen.test_share or SHARE)
+    names = importing.write(chosen.folder, samples, test)
     print(
-        f"{chosen.folder}: {len(train.labels)} training and {len(test.labels)} test samples of {len(names)} classes\n"
+        f"{chosen.folder}: {(~test).sum()} training and {test.sum()} test samples of {len(names)} classes\n"
         "Its block in config/datasets.yaml:\n"
         f"{dataset}: {{features: file, path: {chosen.folder}}}"
     )
