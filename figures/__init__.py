@@ -2,7 +2,7 @@
 
 A figure module offers ``draw(frames, options) -> Figure``; a table module, whose name ends in
 ``_table``, offers ``texts(frames, options) -> {suffix: text}``. To add one, write the module and a
-block in params.yaml; :func:`render` finds it by name.
+block in config/figures.yaml or config/tables.yaml; :func:`render` finds it by name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from sparcl.base.errors import ConfigError
+from study.places import where
 
 
 def module_name(kind: str, name: str, block: Mapping[str, Any]) -> str:
@@ -21,7 +22,7 @@ def module_name(kind: str, name: str, block: Mapping[str, Any]) -> str:
     ----------
     kind : {"figure", "table"}
     name : str
-        Id in params.yaml.
+        Id of its block in config/figures.yaml or config/tables.yaml.
     block : mapping
         Its block there; ``module`` names a module that several ids share (default: the id's own).
     """
@@ -42,12 +43,12 @@ def render(
     ----------
     kind : {"figure", "table"}
     name : str
-        Id in params.yaml (``dilution``, ``main``).
+        Id of its block (``dilution``, ``main``).
     csv : sequence of path
         Summaries, which the module finds under their names in ``frames`` of the options, or under
         their stems (``runs``, ``sessions``, ...).
     options : mapping
-        The block of params.yaml, and ``methods``, ``datasets``, ``backbones``: id -> block with a
+        Its block, and ``methods``, ``datasets``, ``backbones``: id -> block with a
         ``label`` and perhaps a ``short`` one, in the order of the suite.
     outputs : sequence of path
         ``.pdf`` and ``.png`` of a figure; ``.tex``, ``.md`` and ``.csv`` of a table.
@@ -82,5 +83,5 @@ def _module(kind: str, name: str, options: Mapping[str, Any]) -> Any:
         return module
     raise ConfigError(
         f"no {kind} '{name}': expected a module {full.replace('.', '/')}.py with {needed}(). Correct "
-        f"the id or the key `module` in params.yaml, or add the module; there are {', '.join(found)}"
+        f"the id or `module` ({where(kind + 's', name)}), or add the module; there are {', '.join(found)}"
     )

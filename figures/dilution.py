@@ -18,6 +18,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from figures import style
 from figures.frames import label, require, select
 from sparcl.base.errors import InputError
+from study.places import where
 
 NULL = 1e-10  # below this share of the largest an eigenvalue is zero up to rounding and its mode arbitrary
 DEPTH = 1e-5  # the panel ends at this share of the largest eigenvalue
@@ -71,8 +72,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     later = sorted(rows.loc[rows["old_eigenvalue"].notna(), "session"].unique())
     if later and session not in later:
         raise InputError(
-            f"figure dilution: session {session} has no old modes to shrink; set `session:` in its block of "
-            f"params.yaml to one of {', '.join(map(str, later))}"
+            f"figure dilution: session {session} has no old modes to shrink; set "
+            f"{where('figures', options.get('id', 'dilution'), 'session')} to one of {', '.join(map(str, later))}"
         )
     shifts = _shifts(frames, options, rows["order"].min())
     datasets = list(options["datasets"])

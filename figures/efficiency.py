@@ -14,6 +14,7 @@ from figures import style
 from figures.costs_table import EXEMPLARS
 from figures.frames import label, measured, require, select
 from sparcl.base.errors import InputError
+from study.places import where
 
 VALUE = "A_bar"
 # Frame -> its column, the factor from its unit to the drawn one, and the name of the axis.
@@ -59,7 +60,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     if not datasets:
         raise InputError(
             f"figure efficiency: no data set of the suite ({', '.join(options['datasets'])}) has costs in "
-            f"{' and '.join(COSTS)}.csv; correct `datasets:` of the timing in params.yaml"
+            f"{' and '.join(COSTS)}.csv; correct `datasets` of the timing in {where('timings')}"
         )
     methods = [m for m in measured(options) if all(m in set(f["method"]) for f in costs.values())]
     rows = select(frames, "runs", {**options, "datasets": datasets}, [VALUE], methods)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from figures.grid import Origin
 from sparcl.base.errors import ConfigError, InputError
+from study.places import where
 from study.report import published
 from study.report.paired import FEWEST
 from study.report.reading import read_csv
@@ -101,7 +102,7 @@ def fill(options: Mapping[str, Any], rows: pd.DataFrame, **values: object) -> st
         return options["caption"].format(**known)
     except KeyError as error:
         raise ConfigError(
-            f"tables.{options['id']}.caption in params.yaml has the field {error}; there are "
+            f"{where('tables', options['id'], 'caption')} has the field {error}; there are "
             f"{', '.join(known)}"
         ) from error
 
@@ -158,7 +159,8 @@ def select(
         if frame[key].nunique() > 1:
             raise InputError(
                 f"{name}.csv mixes several values of {key} ({', '.join(sorted(frame[key].unique()))}): "
-                "their averages would mean nothing; set `backbone:` in the block of params.yaml or split the file"
+                "their averages would mean nothing; set `backbone` in the block of the figure or table "
+                f"({where('figures')}, {where('tables')}), or split the file"
             )
     for dataset in options["datasets"]:
         rows = frame[frame["dataset"] == dataset]
@@ -222,15 +224,13 @@ def label(options: Mapping[str, Any], kind: str, identifier: str, short: bool = 
     Raises
     ------
     InputError
-        params.yaml gives no label for it.
+        The settings give no label for it.
     """
     block = options.get(kind, {}).get(identifier, {})
     name = block.get("short") if short else None
     name = name or block.get("label")
     if name is None:
-        raise InputError(
-            f"{kind} {identifier} has no label; add `label:` to its block in params.yaml"
-        )
+        raise InputError(f"{where(kind, identifier)}: it has no label; add `label` to this block")
     return name
 
 
@@ -268,6 +268,6 @@ def shown(options: Mapping[str, Any]) -> list[str]:
     if not methods:
         raise InputError(
             f"none of the methods to show ({', '.join(options.get('show', options['methods']))}) was run in the suite "
-            f"({', '.join(ran)}); correct `show:` of this figure in params.yaml"
+            f"({', '.join(ran)}); correct {where('figures', options.get('id', '<id>'), 'show')}"
         )
     return methods

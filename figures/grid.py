@@ -10,6 +10,7 @@ import pandas as pd
 from figures.markup import escape, latex_table, markdown_table
 from figures.markup import markdown as marked
 from sparcl.base.errors import InputError
+from study.places import where
 
 NOTHING = "–"  # a cell that cannot have a number
 DAGGER = "†"
@@ -174,7 +175,7 @@ def _parts(cells: Sequence[Cell]) -> list[tuple[str, list[Cell]]]:
         if cell.place in taken:
             raise InputError(
                 f"a table has the cell {name} twice: two rows or columns share a label. Give them "
-                "different ones in params.yaml."
+                f"different `label`s ({where('methods')}, {where('datasets')}, {where('backbones')})."
             )
         if cell.origin is None and cell.printed not in (NOTHING, ABSENT):
             raise InputError(f"table cell without a source: {name}")

@@ -16,6 +16,7 @@ from figures import grid
 from figures.frames import PAIR, fill, label, measured, origin, require, select
 from figures.grid import Cell, Origin
 from sparcl.base.errors import ConfigError, InputError
+from study.places import where
 from study.report.paired import against_best
 from study.report.reading import read_csv
 
@@ -88,7 +89,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     blocks = options.get("blocks", [[measure] for measure in MEASURES])
     if unknown := [m for block in blocks for m in block if m not in MEASURES]:
         raise ConfigError(
-            f"tables.{options['id']}.blocks in params.yaml names {', '.join(unknown)}; "
+            f"{where('tables', options['id'], 'blocks')} names {', '.join(unknown)}; "
             f"there are {', '.join(MEASURES)}"
         )
     table = rows(frames, options)

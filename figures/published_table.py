@@ -9,6 +9,7 @@ from figures import grid, main_table
 from figures.frames import PUBLISHED, fill, label, origin
 from figures.grid import Cell, Origin
 from sparcl.base.errors import InputError
+from study.places import where
 
 MEASURE = "A_bar"
 SAID = {True: "published, comparable", False: "published, not comparable"}
@@ -42,7 +43,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     if missing := sorted({*names.values(), *only} - set(printed["method"])):
         raise InputError(
             f"data/published.csv has no {MEASURE} of {', '.join(missing)} at {place}; "
-            "take them out of the table's block in params.yaml"
+            f"take them out of {where('tables', options['id'])}"
         )
     found = main_table.rows(frames, options)
     found = found[(found["measure"] == MEASURE) & found["method"].isin(names)]

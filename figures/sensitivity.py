@@ -13,6 +13,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 from figures import style
 from figures.frames import label, require, select
 from sparcl.base.errors import InputError
+from study.places import where
 
 VALUE = "A_bar"
 SETTINGS = ["ridge", "tau", "m", "refresh"]
@@ -87,7 +88,8 @@ def _grid(ax: Axes, bar: Axes, rows: pd.DataFrame) -> None:
         i, j = np.argwhere(np.isnan(values))[0]
         raise InputError(
             f"figure sensitivity: the grid has no method with ridge {table.index[i]:g} and tau "
-            f"{table.columns[j]:g}; add it to `groups: grid` in params.yaml, or take out its row or column"
+            f"{table.columns[j]:g}; add it to {where('figures', 'sensitivity', 'groups', 'grid')}, or take out its row "
+            "or column"
         )
     low, high = float(values.min()), float(values.max())
     colors = matplotlib.colormaps["viridis"]

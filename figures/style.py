@@ -23,6 +23,7 @@ from matplotlib.ticker import MaxNLocator
 
 from sparcl.base.errors import ConfigError
 from sparcl.base.files import replacing
+from study.places import where
 
 COLUMN, PAGE = 3.25, 6.875  # inches: one column and both columns of the paper
 LABEL_SIZE = 6.5
@@ -176,7 +177,7 @@ def distinct(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
         if not spare:
             raise ConfigError(
                 f"no colour is left for {method} beside {', '.join(m for m in methods if m != method)}; "
-                "split their group in params.yaml"
+                f"split their group ({where('figures')})"
             )
         look = spare.pop(0)
         told = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}

@@ -91,7 +91,7 @@ FORKS.set_forkserver_preload(
         *(
             "boto3",
             "h5py",
-            "jsonschema",
+            "pydantic",
             "numpy",
             "scipy.linalg",
             "scipy.sparse.linalg",

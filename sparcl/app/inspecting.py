@@ -27,7 +27,7 @@ from sparcl.methods.ridge_lda import RidgeLda
 from sparcl.protocol import diagnostics, stream
 from sparcl.protocol.metrics import prototype_cosine
 
-# Those of `spectrum` in params.yaml, which an installed package does not bring.
+# The paper's settings of the spectrum.
 RIDGE, TAU, MODES = 1.0, 0.95, 64
 LARGE = {"overlap": 0.5, "drift": 0.05, "cosine": 0.5}
 ADVICE = {

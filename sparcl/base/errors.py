@@ -35,7 +35,7 @@ class NumericalError(SparclError):
 
 
 class ConfigError(SparclError):
-    """params.yaml names something that does not exist or contradicts itself."""
+    """A setting names something that does not exist or contradicts itself."""
 
 
 class OutputError(SparclError):

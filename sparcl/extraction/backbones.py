@@ -139,7 +139,7 @@ def build(
     precision: str = "float32",
     cache: str = "",
 ) -> Backbone:
-    """Build a frozen backbone from its block in params.yaml.
+    """Build a frozen backbone from its settings.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def build(
         raise ConfigError(f"Precision {precision!r} is unknown; allowed: {', '.join(PRECISIONS)}.")
     if timm_id not in timm.list_models() and timm_id not in timm.list_models(pretrained=True):
         raise ConfigError(
-            f"timm {timm.__version__} has no model {timm_id!r}; correct timm_id in params.yaml."
+            f"timm {timm.__version__} has no model {timm_id!r}; correct `timm_id` of the backbone."
         )
     keys = pins.get("keys", "name")
     if keys not in KEYMAPS:
@@ -178,7 +178,7 @@ def build(
         model: Any = timm.create_model(timm_id, pretrained=False, num_classes=0, **arguments)
     except (TypeError, ValueError, RuntimeError, AssertionError) as error:
         raise ConfigError(
-            f"timm cannot build {timm_id} with timm_args {arguments} ({error}). Correct them in params.yaml."
+            f"timm cannot build {timm_id} with timm_args {arguments} ({error}). Correct `timm_args` of the backbone."
         ) from error
     indices = list(block.get("blocks", []))
     depth = len(getattr(model, "blocks", ())) if getattr(model, "num_prefix_tokens", 0) else 0

@@ -120,7 +120,7 @@ def load_into(model: Any, name: str, content: bytes, keys: str) -> None:
     except (KeyError, RuntimeError) as error:
         raise WeightsError(
             f"{name}: tensors do not fit the network ({' '.join(str(error).split())[:600]}). "
-            "The checkpoint is of another network, or `keys` in params.yaml names the wrong map."
+            "The checkpoint is of another network, or `keys` in the backbone's `weights` names the wrong map."
         ) from error
 
 

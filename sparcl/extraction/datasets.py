@@ -42,7 +42,7 @@ def open_split(
     Parameters
     ----------
     dataset : its id
-    block : its block in params.yaml: reader, and what `storage.locate.open_storage` and `split_of` read there
+    block : its settings: reader, and what `storage.locate.open_storage` and `split_of` read there
     split : train or test
     root : folder that holds `folder` or `archive`; by default $SPARCL_DATA
     cache : folder of downloads, see `cache.cache_folder`
@@ -50,7 +50,7 @@ def open_split(
 
     Raises
     ------
-    DatasetError : images missing, of another layout, or of other counts than params.yaml states
+    DatasetError : images missing, of another layout, or of other counts than the settings state
     ConfigError : unknown reader, split or setting
     """
     if split not in splits.SPLITS:
@@ -103,7 +103,7 @@ def split_of(
 
     Raises
     ------
-    DatasetError : nothing says the split, a list names unknown images, the counts are not those of params.yaml, or a
+    DatasetError : nothing says the split, a list names unknown images, the counts are not those of the settings, or a
         class has no training or no test image
     """
     how, counts = how_split(block), block.get("counts", {})
@@ -141,14 +141,15 @@ def split_of(
         len(listing.class_names) != block.get("classes", len(listing.class_names))
     ):
         raise DatasetError(
-            f"{dataset}: found {len(listing.class_names)} classes and {found} images, params.yaml states "
-            f"{block.get('classes', 'any number')} and {counts}. The copy is incomplete or another version: "
+            f"{dataset}: found {len(listing.class_names)} classes and {found} images, and the settings "
+            f"`datasets.{dataset}.classes` and `datasets.{dataset}.counts` state {block.get('classes', 'any number')} "
+            f"and {counts}. The copy is incomplete or another version: "
             "fetch it again, or correct the counts of a data set of your own."
         )
     if not all(found.values()):
         raise DatasetError(
-            f"{dataset}: found {found} images, but both splits need some. Add images, or state `split: draw` or a "
-            "split list in params.yaml."
+            f"{dataset}: found {found} images, but both splits need some. Add images, or give "
+            f"`datasets.{dataset}.split`: draw, or the path of a split list."
         )
     for split in splits.SPLITS:
         held = {sample.label for sample in listing.samples if assigned.get(sample.id) == split}

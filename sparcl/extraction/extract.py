@@ -59,7 +59,7 @@ def extract_split(
     ----------
     path : of the HDF5 file
     dataset, backbone, split : ids
-    dataset_block, backbone_block, extraction : their blocks of params.yaml
+    dataset_block, backbone_block, extraction : their settings
     split_list : file that says which image is in which split, see `datasets.open_split`
     shard : (k, n) for the k-th of n shards, counted from 1 (see `shards`); by default all images
 

@@ -65,8 +65,8 @@ def preprocessing_of(
         result = {"crop": CROP} | crop | chosen
     if missing := [key for key in EXPLICIT if key not in result]:
         raise ConfigError(
-            f"Preprocessing of {backbone_block['timm_id']}: {', '.join(missing)} missing. State it in the "
-            f"backbone's block of params.yaml, or choose one of {', '.join(PRESETS)}."
+            f"Preprocessing of {backbone_block['timm_id']}: {', '.join(missing)} missing. State it among the "
+            f"backbone's settings, or choose one of {', '.join(PRESETS)}."
         )
     return result | ({"preset": name} if name else {})
 
@@ -78,7 +78,7 @@ def _stated_by_timm(block: dict[str, Any]) -> dict[str, Any]:
     if stated is None or stated.interpolation not in FILTERS or stated.crop_mode != "center":
         raise ConfigError(
             f"timm states no preprocessing for {block['timm_id']} that can be done here; write size, crop, "
-            "interpolation, mean and std into its block of params.yaml."
+            "interpolation, mean and std into the backbone's settings."
         )
     return {
         "size": block.get("timm_args", {}).get("img_size", stated.input_size[-1]),

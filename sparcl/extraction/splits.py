@@ -108,7 +108,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, str]:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(
-            f"{path}: cannot read the split list ({error}). Correct `split` of the data set in params.yaml."
+            f"{path}: cannot read the split list ({error}). Correct `split` of the data set."
         ) from error
     split: dict[str, str] = {}
     for number, line in enumerate(lines, 1):

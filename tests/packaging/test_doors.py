@@ -100,7 +100,7 @@ OWN = {
     "sparcl/base/files.py:_sync",
     "sparcl/extraction/extract.py:_fingerprint",
     "workflow/study/pipeline/captions.py:main",
-    "workflow/study/pipeline/locations.py:_line",
+    "workflow/study/places.py:_line",
     "workflow/study/pipeline/page.py:claims",
     "workflow/study/pipeline/page.py:page",
     "workflow/study/pipeline/page.py:picture",

@@ -1,5 +1,7 @@
-"""Settings are read twice, by Snakemake as YAML 1.1 and by DVC as YAML 1.2."""
+"""Settings are read twice, by Snakemake as YAML 1.1 and by DVC as YAML 1.2; messages name keys that exist."""
 
+import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,10 @@ from typing import Any
 import pytest
 import yaml
 from ruamel.yaml import YAML
+
+from sparcl.base.errors import DatasetError
+from study.pipeline import settings
+from study.places import CATALOGUES, named_files, where, with_files
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "params.yaml", *sorted((ROOT / "config").rglob("*.yaml"))]
@@ -48,3 +54,70 @@ def test_keys_can_be_named_on_the_command_line_of_dvc(file: Path) -> None:
     tree = yaml_1_1(file.read_text(encoding="utf-8"))
     keys = [key for path, key in nodes(tree) if not path.endswith("=")]
     assert [key for key in keys if isinstance(key, str) and "." in key] == []
+
+
+# Where the files of the settings are known: what reads them, and the one function that names them.
+READERS = {
+    "workflow/study/places.py",
+    "workflow/study/pipeline/configuration.py",
+    "workflow/study/pipeline/captions.py",
+}
+FILE = re.compile(r"params\.yaml|config/\w+\.yaml|config/suites")
+NAMED = re.compile(
+    rf"`({'|'.join((*CATALOGUES, 'suites', *settings.Page.model_fields))})\.([^`]*)`"
+)
+FORMS = {"datasets": settings.Dataset, "backbones": settings.Backbone, "methods": settings.Method}
+FORMS |= {"figures": settings.Figure, "tables": settings.Table, "suites": settings.Suite}
+
+
+def texts(file: Path) -> Iterator[str]:
+    """Yield every text of a module that is no docstring; what is filled in is an x."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            said |= {id(part) for part in node.values}
+            parts = [p.value if isinstance(p, ast.Constant) else "x" for p in node.values]
+            yield "".join(map(str, parts))
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said
+        ):
+            yield node.value
+
+
+def test_messages_name_the_file_that_holds_the_key() -> None:
+    """`sparcl` knows keys alone; the study and the figures name files through `where`, and every key exists."""
+    keys = 0
+    for folder in ("sparcl", "figures", "workflow/study"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            name = file.relative_to(ROOT).as_posix()
+            assert folder != "sparcl" or not FILE.search(file.read_text(encoding="utf-8")), name
+            for text in texts(file):
+                assert name in READERS or not FILE.search(text), (name, text)
+                for kind, below in NAMED.findall(text):
+                    key = below.split(".")[-1]
+                    form = FORMS.get(kind) or settings.Page.model_fields[kind].annotation
+                    assert key in form.model_fields, (name, text)
+                    keys += 1
+    for file in [*(ROOT / "figures").glob("*.py"), *(ROOT / "workflow/study").rglob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "where":
+                kind, *below = [getattr(argument, "value", None) for argument in node.args]
+                if kind in FORMS and len(below) > 1 and isinstance(below[1], str):
+                    assert below[1] in FORMS[kind].model_fields, (file, below)
+                    keys += 1
+    assert keys > 15
+
+
+def test_one_function_names_file_and_key() -> None:
+    assert where("suites", "toy", "pairs", 0) == "config/suites/toy.yaml: pairs.0"
+    assert where("methods", "acil", "hyper") == "config/methods.yaml: acil.hyper"
+    assert (where("spectrum", "tau"), where("datasets")) == (
+        "params.yaml: spectrum.tau",
+        "config/datasets.yaml",
+    )
+    said = "Give `datasets.my-set.root` or `extraction.image_root`, not `results.x`."
+    files = "`config/datasets.yaml: my-set.root` or `params.yaml: extraction.image_root`"
+    assert with_files(said) == f"Give {files}, not `results.x`."
+    with pytest.raises(DatasetError, match=re.escape(files)), named_files():
+        raise DatasetError(said)

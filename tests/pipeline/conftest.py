@@ -1,17 +1,8 @@
-"""The project's settings, free to change, and the schemas."""
+"""The project's settings, free to change."""
 
 from typing import Any
 
 import pytest
-from copies import ROOT
-from referencing import Registry
-
-from study.pipeline import configuration
-
-
-@pytest.fixture(scope="session")
-def schemas() -> Registry:
-    return configuration.read_schemas(ROOT / configuration.SCHEMAS)
 
 
 @pytest.fixture

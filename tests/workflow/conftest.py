@@ -88,7 +88,7 @@ def toy(once: Builder, pristine: Path, tmp_path_factory: pytest.TempPathFactory)
     """Return this worker's copy of a run of the suite `toy`; tests put back what they change."""
 
     def build(folder: Path) -> None:
-        run = snakemake(duplicate(pristine, folder), "--cores", "2", "--verbose", *TOY)
+        run = snakemake(duplicate(pristine, folder), "--cores", "2", *TOY)
         assert run.returncode == 0, run.stdout
 
     return duplicate(once("toy", build), tmp_path_factory.mktemp("toy") / "project")

@@ -46,13 +46,6 @@ def made(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_ready_jobs_are_looked_at_once_for_each_that_ends(toy: Path) -> None:
-    """And not once more a second for each that has ended, which takes a fifth of a core in a suite of hundreds."""
-    said = min((toy / ".snakemake/log").iterdir()).read_text(encoding="utf-8")
-    ended = said.count("Finished jobid:")
-    assert 0 < said.count("Resources before job selection") <= ended + 1
-
-
 def test_a_second_call_has_nothing_to_do(toy: Path) -> None:
     assert "Nothing to be done" in snakemake(toy, "--cores", "2", *TOY).stdout
 

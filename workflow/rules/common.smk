@@ -27,7 +27,7 @@ config.update(
         configuration.load,
         Path(workflow.basedir),
         config,
-        build=workflow.is_main_process,
+        check=workflow.is_main_process,
     )
 )
 SUITE = config["suite"]
@@ -83,3 +83,15 @@ def timed(timing):
     """Return the features that a timing reads, however young they are."""
     files = paths.timed_features(config, timing)
     return {dataset: ancient(path) for dataset, path in files.items()}
+
+
+def megabytes(base, share=0):
+    """Return the memory of a job: ``base``, and a share of its input's size; a second attempt gets three times as much."""
+    return lambda w, input, attempt: int(
+        (base + share * input.size_mb) * 3 ** (attempt - 1)
+    )
+
+
+def minutes(first):
+    """Return the time after which a cluster ends a job; a second attempt gets three times as much."""
+    return lambda w, attempt: first * 3 ** (attempt - 1)

@@ -21,6 +21,9 @@ rule extract_features:
     conda:
         "../envs/extract.yaml"
     threads: config["extraction"]["threads"]
+    resources:
+        mem_mb=megabytes(16000),
+        runtime=minutes(240),
     params:
         spec=lambda w: specs.extraction(config, w.dataset, w.backbone),
         images=lambda w: stamp(w.dataset),
@@ -42,6 +45,9 @@ rule extract_shard:
     conda:
         "../envs/extract.yaml"
     threads: config["extraction"]["threads"]
+    resources:
+        mem_mb=megabytes(16000),
+        runtime=minutes(240),
     params:
         spec=lambda w: specs.extraction(config, w.dataset, w.backbone),
         images=lambda w: stamp(w.dataset),
@@ -66,6 +72,8 @@ rule merge_shards:
     conda:
         "../envs/core.yaml"
     threads: 1
+    resources:
+        mem_mb=megabytes(1000, 1),
     script:
         "../scripts/merge_shards.py"
 

@@ -17,7 +17,3 @@ onstart:
             "Another run is at work in this folder; it goes on unharmed. Wait until it has ended, "
             "or end it, then start again."
         ) from None
-    if workflow.local_exec:
-        # A limit on job starts a second, meant for clusters, ends each look at the ready jobs with a timer
-        # that brings about the next: every job that ends adds one more look a second, to the last job.
-        workflow.scheduler.job_rate_limiter = None

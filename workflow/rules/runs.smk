@@ -12,6 +12,8 @@ rule make_order:
     conda:
         "../envs/core.yaml"
     threads: 1
+    resources:
+        mem_mb=megabytes(1000, 8),
     params:
         spec=lambda w: specs.order(config, w.suite),
     script:
@@ -31,6 +33,8 @@ rule select_hyper:
         "../envs/core.yaml"
     threads: 1
     resources:
+        mem_mb=megabytes(2000, 8),
+        runtime=minutes(60),
         gpu=lambda w: specs.gpus(config, w.method),
     params:
         spec=lambda w: specs.selection(config, w.method)
@@ -60,6 +64,8 @@ rule run_method:
         "../envs/core.yaml"
     threads: 1
     resources:
+        mem_mb=megabytes(2000, 8),
+        runtime=minutes(60),
         gpu=lambda w: specs.gpus(config, w.method),
     params:
         spec=lambda w: specs.method(config, w.method)
@@ -81,6 +87,9 @@ rule trace_spectrum:
     conda:
         "../envs/core.yaml"
     threads: 1
+    resources:
+        mem_mb=megabytes(1000, 8),
+        runtime=minutes(30),
     params:
         spec=lambda w: config["spectrum"] | specs.data(config, w.suite),
     script:

@@ -20,6 +20,9 @@ rule run_stressed:
     conda:
         "../envs/core.yaml"
     threads: 1
+    resources:
+        mem_mb=megabytes(2000, 8),
+        runtime=minutes(60),
     params:
         spec=lambda w: specs.method(config, w.method) | specs.streams(config, w.suite),
     script:

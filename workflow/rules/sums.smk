@@ -25,6 +25,9 @@ rule sum_shard:
     conda:
         "../envs/core.yaml"
     threads: 1
+    resources:
+        mem_mb=megabytes(2000, 6),
+        runtime=minutes(60),
     script:
         "../scripts/sum_shard.py"
 
@@ -41,6 +44,9 @@ rule merge_sums:
     conda:
         "../envs/core.yaml"
     threads: 1
+    resources:
+        mem_mb=megabytes(2000, 1),
+        runtime=minutes(60),
     script:
         "../scripts/merge_sums.py"
 
@@ -65,6 +71,8 @@ rule run_from_sums:
         "../envs/core.yaml"
     threads: 1
     resources:
+        mem_mb=megabytes(2000, 4),
+        runtime=minutes(60),
         gpu=lambda w: specs.gpus(config, w.method),
     params:
         spec=lambda w: specs.method(config, w.method)

@@ -19,6 +19,8 @@ rule train_method:
         "../envs/extract.yaml"
     threads: config["extraction"]["threads"]
     resources:
+        mem_mb=megabytes(16000),
+        runtime=minutes(240),
         gpu=lambda w: specs.training_gpus(config, w.suite),
     params:
         spec=lambda w: specs.training(config, w.suite, w.dataset, w.backbone, w.method),

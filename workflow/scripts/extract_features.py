@@ -2,6 +2,7 @@
 
 from sparcl.extraction.extract import extract_split
 from study.pipeline import adapter
+from study.places import named_files
 
 
 def main(snakemake) -> None:
@@ -21,5 +22,5 @@ def main(snakemake) -> None:
 
 
 if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
+    with adapter.logged(snakemake.log), named_files():  # noqa: F821
         main(snakemake)  # noqa: F821

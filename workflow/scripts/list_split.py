@@ -2,6 +2,7 @@
 
 from sparcl.extraction import datasets, splits
 from study.pipeline import adapter
+from study.places import named_files
 
 
 def main(snakemake) -> None:
@@ -12,5 +13,5 @@ def main(snakemake) -> None:
 
 
 if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
+    with adapter.logged(snakemake.log), named_files():  # noqa: F821
         main(snakemake)  # noqa: F821

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from sparcl.base.sealed import ORDER, read_sealed, write_sealed
 from study.pipeline import adapter
+from study.places import named_files
 from study.trained import job
 
 
@@ -26,5 +27,5 @@ def main(snakemake) -> None:
 
 
 if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
+    with adapter.logged(snakemake.log), named_files():  # noqa: F821
         main(snakemake)  # noqa: F821

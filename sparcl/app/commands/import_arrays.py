@@ -87,6 +87,6 @@ def run(chosen: argparse.Namespace) -> None:
     names = importing.write(chosen.folder, samples, test)
     print(
         f"{chosen.folder}: {(~test).sum()} training and {test.sum()} test samples of {len(names)} classes\n"
-        "Its block in config/datasets.yaml:\n"
+        "Its block among the data sets of a study:\n"
         f"{dataset}: {{features: file, path: {chosen.folder}}}"
     )

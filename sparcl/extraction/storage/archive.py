@@ -39,7 +39,7 @@ def open_archive(
     ----------
     dataset : its id, for messages
     path : of the archive
-    block : the block of the data set in params.yaml: `folder`, and `md5` if it is pinned
+    block : the settings of the data set: `folder`, and `md5` if it is pinned
     cache : folder of decompressed archives, see `cache.cache_folder`
     remedy : sentence that says how else to provide the files
 
@@ -59,8 +59,8 @@ def _check_md5(dataset: str, path: Path, expected: str, remedy: str) -> None:
         found = hashlib.file_digest(file, "md5").hexdigest()
     if found != expected:
         raise DatasetError(
-            f"{dataset}: {path} has md5 {found}, params.yaml states {expected}. The file is incomplete or another "
-            f"version: delete it. {remedy}"
+            f"{dataset}: {path} has md5 {found}, and `datasets.{dataset}.md5` states {expected}. The file is "
+            f"incomplete or another version: delete it. {remedy}"
         )
 
 

@@ -20,7 +20,7 @@ def open_storage(dataset: str, block: dict[str, Any], root: str = "", cache: str
     Parameters
     ----------
     dataset : its id
-    block : its block in params.yaml, of which `root`, `folder`, `archive`, `url` and `md5` are read
+    block : its settings, of which `root`, `folder`, `archive`, `url` and `md5` are read
     root : folder that holds `folder` or `archive` unless the block has its own; by default $SPARCL_DATA
     cache : folder of downloads and decompressed archives, see `cache.cache_folder`
 
@@ -60,7 +60,7 @@ def _remedy(dataset: str, block: dict[str, Any]) -> str:
     folder, archive, url = (block.get(key, "") for key in ("folder", "archive", "url"))
     if not folder:
         return (
-            f"Correct `root` of datasets.{dataset} in params.yaml: the folder that holds one folder of images a class, "
+            f"Correct `datasets.{dataset}.root`: the folder that holds one folder of images a class, "
             "or train/ and test/ with one each."
         )
     ways = [f"{folder}/ (a folder)"]
@@ -69,12 +69,12 @@ def _remedy(dataset: str, block: dict[str, Any]) -> str:
         ways.append(f"{archive} ({kind})")
     text = (
         f"Put {' or '.join(ways)} into one folder and name that folder in the environment variable SPARCL_DATA, in "
-        f"extraction.image_root or in datasets.{dataset}.root of params.yaml"
+        f"`extraction.image_root` or in `datasets.{dataset}.root`"
     )
     if url:
         text += (
             f"; or download {url} (md5 {block['md5']}) on a machine with network and put it there"
         )
     if block.get("features") == "bundle":
-        text += f"; or use the bundled features (datasets.{dataset}.features: bundle)"
+        text += f"; or use the bundled features (`datasets.{dataset}.features`: bundle)"
     return text + "."

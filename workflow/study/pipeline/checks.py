@@ -1,6 +1,5 @@
-"""What settings say against each other: ids that do not exist, settings that nobody reads."""
+"""What is wrong with settings: values that no form allows, ids that do not exist, settings that nobody reads."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path, PurePath
@@ -8,157 +7,159 @@ from typing import Any
 
 from sparcl import methods
 from sparcl.base.errors import SparclError
-from study.pipeline import displays, specs, streams
-from study.pipeline.plan import RATED
+from study.pipeline import displays, specs, streams, variants
+from study.pipeline.plan import RATED, session_count
 from study.pipeline.provenance import hyperparameters, learners, package
+from study.pipeline.settings import FORMS, faults, unusable
+from study.places import where
 
 Settings = Mapping[str, Any]
 
-# A number that YAML 1.1 takes for text: it wants a point in it, and a sign before the power.
-EXPONENT = re.compile(r"([+-]?)(?=\.?\d)(\d*)\.?(\d*)[eE]([+-]?\d+)", re.ASCII)
+
+def unreadable(config: Settings) -> Iterator[str]:
+    """Yield a sentence for what nothing that reads settings can take: no end of levels or values, 10^400, nan."""
+    for at, words in unusable(config):
+        yield f"{where(*at)}: {words}"
 
 
-def contradictions(config: Settings, root: Path = Path()) -> list[str]:
-    """Return one sentence for each contradiction in settings that the schemas allow (``root``: of the project)."""
-    parts = _suite, _suites, _compositions, _displays
-    return [
-        *(text for part in parts for text in part(config)),
-        *streams.contradictions(config, root),
-    ]
+def malformed(config: Settings) -> Iterator[str]:
+    """Yield a sentence for each value that its form does not allow."""
+    page = {key: value for key, value in config.items() if key not in FORMS}
+    for kind, form in FORMS.items():
+        for at, words in faults(form, page if kind == "params" else config[kind]):
+            yield f"{where(kind, *at)}: {words}"
 
 
-def unbuildable(config: Settings) -> list[str]:
-    """Return one sentence for each method or timed variant whose hyper-parameters its ``build`` refuses.
+def contradictions(config: Settings, root: Path = Path()) -> Iterator[str]:
+    """Yield a sentence for each contradiction in settings whose values are allowed (``root``: of the project).
 
-    Builds each of them, which loads scipy.
+    Builds every method, which loads scipy.
     """
-    found = []
-    values = specs.candidates(config)
-    for where, block in _blocks(config):
-        if block.get("trained"):  # what it is built with is a network and images
-            continue
-        grid = {key: values[key] for key in block.get("select", [])}
-        first = {key: listed[0] for key, listed in grid.items()}
-        trials = [first, *(first | {key: value} for key in grid for value in grid[key][1:])]
-        try:
-            made = specs.composition(config, block)
-            hyper = methods.with_seed(made["learner"], made["hyper"], 0)
-            for trial in trials:
-                methods.build(made["learner"], **hyper | trial)
-        except SparclError as error:
-            found.append(f"{where}.hyper: {error}")
-    return found
+    if config["suite"] not in config["suites"]:
+        yield (
+            f"{where('suite')}: there is no suite '{config['suite']}'. There are: {', '.join(config['suites'])}; "
+            "the name of a data set runs the protocol of suite 'digits' on it."
+        )
+    for name, suite in config["suites"].items():
+        place = where("suites", name)
+        for kind in ("datasets", "backbones", "methods", "tables", "figures"):
+            yield from _unknown(f"{place}: {kind}", suite[kind], kind, config[kind])
+        yield from _features(config, place, suite["datasets"], suite["backbones"])
+        yield from _records(config, place, suite)
+        yield from _training(config, place, suite)
+        yield from _shown(config, place, suite)
+        if compare := suite["compare"]:
+            compared = [compare["of"], *compare["against"]]
+            yield from _unknown(f"{place}: compare", compared, "suite's methods", suite["methods"])
+        yield from streams.contradictions(config, name, root)
+    for name, block in config["timings"].items():
+        place = where("timings", name)
+        yield from _unknown(f"{place}.datasets", block["datasets"], "datasets", config["datasets"])
+        yield from _unknown(place, [block["backbone"]], "backbones", config["backbones"])
+        yield from _features(config, place, block["datasets"], [block["backbone"]])
+        for variant, made in block["variants"].items():
+            yield from _composition(config, where("timings", name, "variants", variant), made)
+    varied = variants.places(config)
+    for name, block in config["methods"].items():
+        if name in varied:
+            for at, words in faults(FORMS["methods"], {name: block}):
+                yield f"{varied[name]}: {'.'.join(map(str, at))}: {words}"
+        yield from _composition(config, varied.get(name) or where("methods", name), block)
+    yield from _displays(config)
 
 
-def _unknown(where: str, names: Iterable[str], kind: str, known: Iterable[str]) -> Iterator[str]:
+def _unknown(place: str, names: Iterable[str], kind: str, known: Iterable[str]) -> Iterator[str]:
     """Yield a sentence for each name that is not among the known ones."""
     known = list(known)
     for name in names:
         if name not in known:
-            yield f"{where}: there is no '{name}' among the {kind}. There are: {', '.join(known) or 'none'}."
+            yield f"{place}: there is no '{name}' among the {kind}. There are: {', '.join(known) or 'none'}."
 
 
-def _suite(config: Settings) -> Iterator[str]:
-    if config["suite"] not in config["suites"]:
+def _shown(config: Settings, place: str, suite: Settings) -> Iterator[str]:
+    """Refuse figures and tables that this suite has nothing for."""
+    for shown in [] if suite["traces"] else displays.traced(config, suite):
         yield (
-            f"suite: there is no suite '{config['suite']}'. There are: {', '.join(config['suites'])}; "
-            "the name of a data set runs the protocol of suite 'digits' on it."
+            f"{place}: {shown} reads the spectrum of R, which `traces: 0` leaves out. Take it from the "
+            "list, or set `traces: 1`."
         )
-
-
-def _suites(config: Settings) -> Iterator[str]:
-    for name, suite in config["suites"].items():
-        file = f"config/suites/{name}.yaml"
-        for kind in ("datasets", "backbones", "methods", "tables", "figures"):
-            yield from _unknown(f"{file}: {kind}", suite[kind], kind, config[kind])
-        yield from _features(config, file, suite["datasets"], suite["backbones"])
-        yield from _streams(config, file, suite)
-        yield from _training(config, file, suite)
-        if suite["compare"]:
-            compared = [suite["compare"]["of"], *suite["compare"]["against"]]
-            yield from _unknown(f"{file}: compare", compared, "suite's methods", suite["methods"])
-        for shown in [] if suite["traces"] else displays.traced(config, suite):
-            yield (
-                f"{file}: {shown} reads the spectrum of R, which `traces: 0` leaves out. Take it from the "
-                "list, or set `traces: 1`."
-            )
-        for kind in ("tables", "figures"):
-            for shown in set(suite[kind]) & set(config[kind]):
-                if "comparisons" in config[kind][shown]["frames"] and not suite["compare"]:
-                    yield f"{file}: {kind}: {shown} reads comparisons, which the key `compare` makes. Add it."
-                if not displays.drawable(config[kind][shown], suite["methods"]):
-                    named = ", ".join(displays.entries(config[kind][shown]["show"]))
-                    yield (
-                        f"{file}: {kind}: {shown} shows {named}, and the suite has none of them. "
-                        "Take it from the list, or add a method."
-                    )
-                yield from _other_suites(config, file, suite, kind, shown)
-    for name, block in config["timings"].items():
-        where = f"config/timings.yaml: {name}"
-        yield from _unknown(f"{where}.datasets", block["datasets"], "datasets", config["datasets"])
-        yield from _unknown(where, [block["backbone"]], "backbones", config["backbones"])
-        yield from _features(config, where, block["datasets"], [block["backbone"]])
-
-
-def _streams(config: Settings, file: str, suite: Settings) -> Iterator[str]:
-    """Refuse, for streams that go wrong, what is made from other records, and the other way round."""
-    rated = bool(suite["streams"])
-    if rated:
-        for key, nothing in (("stress", "none"), ("traces", 0), ("compare", {})):
-            if suite[key] != nothing:
-                yield f"{file}: {key} goes without `streams`, whose runs have other records. Leave out one of the two."
-        for method in suite["methods"]:
-            for key in ("select", "sums"):
-                if key in config["methods"].get(method, {}):
-                    yield (
-                        f"{file}: method '{method}' has `{key}`, and `streams` runs methods with settings that are "
-                        "given. Take it from the list, or give it numbers in a block of its own."
-                    )
     for kind in ("tables", "figures"):
         for shown in suite[kind]:
-            own = [f for f in config[kind].get(shown, {}).get("frames", []) if "/" not in f]
-            wrong = [frame for frame in own if (frame in RATED) != rated]
-            if wrong:
+            block = config[kind].get(shown, {"frames": []})
+            folders = {displays.split_frame(frame)[0]: frame for frame in block["frames"]}
+            if "comparisons" in block["frames"] and not suite["compare"]:
+                yield f"{place}: {kind}: {shown} reads comparisons, which the key `compare` makes. Add it."
+            if not displays.drawable(block, suite["methods"]):
+                named = ", ".join(displays.entries(block["show"]))
                 yield (
-                    f"{file}: {kind}.{shown} reads {', '.join(wrong)}, which a suite "
+                    f"{place}: {kind}: {shown} shows {named}, and the suite has none of them. "
+                    "Take it from the list, or add a method."
+                )
+            if session_count(suite) < block.get("session", 1):
+                yield (
+                    f"{place}: {kind}: {shown} shows session {block['session']} of {session_count(suite)}. "
+                    "Take it out."
+                )
+            for other in folders.keys() & config["suites"].keys():
+                if suite.get("group") != "ablations":  # else `make results` would wait for its runs
+                    yield (
+                        f"{place}: {kind}.{shown} reads suite '{other}'; only suites of the group "
+                        "`ablations` may. Take it from the list, or set `group: ablations`."
+                    )
+            rated = bool(suite["streams"])
+            own = [frame for frame in block["frames"] if "/" not in frame]
+            if wrong := [frame for frame in own if (frame in RATED) != rated]:
+                yield (
+                    f"{place}: {kind}.{shown} reads {', '.join(wrong)}, which a suite "
                     f"{'with' if rated else 'without'} `streams` does not make. Take it from the list."
                 )
 
 
-def _training(config: Settings, file: str, suite: Settings) -> Iterator[str]:
+def _records(config: Settings, place: str, suite: Settings) -> Iterator[str]:
+    """Refuse, for streams that go wrong, what is made from other records."""
+    if not suite["streams"]:
+        return
+    for key, nothing in (("stress", "none"), ("traces", 0), ("compare", {})):
+        if suite[key] != nothing:
+            yield f"{place}: {key} goes without `streams`, whose runs have other records. Leave out one of the two."
+    for method, key in product(suite["methods"], ("select", "sums")):
+        if key in config["methods"].get(method, {}):
+            yield (
+                f"{place}: method '{method}' has `{key}`, and `streams` runs methods with settings that are "
+                "given. Take it from the list, or give it numbers in a block of its own."
+            )
+
+
+def _training(config: Settings, place: str, suite: Settings) -> Iterator[str]:
     """Refuse, for methods that train on images, what images cannot give, and budgets that nobody reads."""
     blocks = config["methods"]
     trained = [m for m in suite["methods"] if blocks.get(m, {}).get("trained")]
     own = suite["training"].get("datasets", {})
-    yield from _unknown(f"{file}: training.datasets", own, "suite's data sets", suite["datasets"])
+    yield from _unknown(f"{place}: training.datasets", own, "suite's data sets", suite["datasets"])
     places = {"training.methods": suite["training"].get("methods", {})}
     places |= {f"training.datasets.{name}": budgets for name, budgets in own.items()}
-    for place, budgets in places.items():
-        yield from _unknown(f"{file}: {place}", budgets, "suite's trained methods", trained)
+    for key, budgets in places.items():
+        yield from _unknown(f"{place}: {key}", budgets, "suite's trained methods", trained)
         for name in set(budgets) & set(trained):
-            where = f"{file}: {place}.{name}"
-            takes = hyperparameters(blocks[name])
-            kind = f"settings of learner '{blocks[name]['learner']}'"
-            yield from _unknown(where, budgets[name], kind, takes)
-            yield from _exponents(where, budgets[name])
+            yield from _settings(f"{place}: {key}.{name}", blocks[name], budgets[name])
     if not trained:
         if suite["training"]:
-            yield f"{file}: training is for methods with `trained: true`, and the suite has none. Leave it out."
+            yield f"{place}: training is for methods with `trained: true`, and the suite has none. Leave it out."
         return
     named = ", ".join(trained)
     for key, nothing in (("stress", "none"), ("streams", [])):
         if suite[key] != nothing:
-            yield f"{file}: {key} changes features, and {named} train on images. Leave out one of the two."
+            yield f"{place}: {key} changes features, and {named} train on images. Leave out one of the two."
     for dataset in suite["datasets"]:
         if "reader" not in config["datasets"].get(dataset, {"reader": ""}):
             yield (
-                f"{file}: datasets: '{dataset}' has no images, and {named} train on them. Give the set's `reader`, "
-                "`folder` and `archive` in config/datasets.yaml, or take one of the two out."
+                f"{place}: datasets: '{dataset}' has no images, and {named} train on them. Give the set's `reader`, "
+                f"`folder` and `archive` in {where('datasets')}, or take one of the two out."
             )
 
 
 def _features(
-    config: Settings, where: str, datasets: Iterable[str], backbones: Iterable[str]
+    config: Settings, place: str, datasets: Iterable[str], backbones: Iterable[str]
 ) -> Iterator[str]:
     """Refuse imported features of another network, and images for a network that has no `timm_id` to make it from."""
     for dataset, backbone in product(datasets, backbones):
@@ -167,112 +168,71 @@ def _features(
             continue
         if "path" in block and PurePath(block["path"]).name != backbone:
             yield (
-                f"{where}: the features of '{dataset}' are those of '{PurePath(block['path']).name}' (`path` in "
-                f"config/datasets.yaml), not of '{backbone}'. Name that one in "
+                f"{place}: the features of '{dataset}' are those of '{PurePath(block['path']).name}' "
+                f"({where('datasets', dataset, 'path')}), not of '{backbone}'. Name that one in "
                 "`backbones`, or import a data set for each network."
             )
         if block.get("features", "images") == "images" and "timm_id" not in network:
             yield (
-                f"{where}: '{backbone}' comes with imported features and cannot extract those of '{dataset}'. Add a "
-                "block with its `timm_id` to config/backbones.yaml, or take one of the two out."
+                f"{place}: '{backbone}' comes with imported features and cannot extract those of '{dataset}'. Add a "
+                f"block with its `timm_id` to {where('backbones')}, or take one of the two out."
             )
 
 
-def _other_suites(
-    config: Settings, file: str, suite: Settings, kind: str, shown: str
-) -> Iterator[str]:
-    """Refuse what would make `make results` or the peers wait for another suite's runs."""
-    for frame in config[kind][shown]["frames"]:
-        other = displays.split_frame(frame)[0]
-        if other in config["suites"] and suite.get("group") != "ablations":
-            yield (
-                f"{file}: {kind}.{shown} reads suite '{other}'; only suites of the group "
-                "`ablations` may. Take it from the list, or set `group: ablations`."
-            )
+def _settings(place: str, block: Settings, settings: Iterable[str]) -> Iterator[str]:
+    """Refuse settings that the learner of a method's block does not take."""
+    if block["learner"] in learners(package(block)):
+        kind = f"settings of learner '{block['learner']}'"
+        yield from _unknown(place, settings, kind, hyperparameters(block))
 
 
-def _compositions(config: Settings) -> Iterator[str]:
-    """Learners and their settings, of methods and of what is timed."""
-    for where, block in _blocks(config):
-        yield from _composition(config, where, block)
-
-
-def _blocks(config: Settings) -> Iterator[tuple[str, Settings]]:
-    """Yield every learner with its settings, and where it is written."""
-    for name, block in config["methods"].items():
-        yield f"config/methods.yaml: {name}", block
-    for timing, block in config["timings"].items():
-        for name, variant in block["variants"].items():
-            yield f"config/timings.yaml: {timing}.{name}", variant
-
-
-def _composition(config: Settings, where: str, block: Settings) -> Iterator[str]:
-    known = learners(package(block))
-    unknown = [*_unknown(f"{where}.learner", [block["learner"]], "learners", known)]
-    if unknown:
-        yield from unknown
+def _composition(config: Settings, place: str, block: Settings) -> Iterator[str]:
+    """Refuse a learner that is not there, and settings with which it cannot be built."""
+    hyper, select, grid = block["hyper"], block.get("select", []), specs.candidates(config)
+    found = [
+        *_unknown(f"{place}.learner", [block["learner"]], "learners", learners(package(block))),
+        *_settings(f"{place}.hyper", block, hyper),
+        *_settings(f"{place}.select", block, select),
+        *_unknown(f"{place}.select", select, f"candidates ({where('selection', 'grid')})", grid),
+        *(
+            f"{place}: '{key}' is both selected and fixed in `hyper`. Leave out one of the two."
+            for key in set(select) & set(hyper)
+        ),
+    ]
+    yield from found
+    if found:
         return
-    yield from _exponents(f"{where}.hyper", block["hyper"])
-    takes, hyper, select = (
-        hyperparameters(block),
-        block["hyper"],
-        block.get("select", []),
-    )
-    kind = f"settings of learner '{block['learner']}'"
-    yield from _unknown(f"{where}.hyper", hyper, kind, takes)
-    yield from _unknown(f"{where}.select", select, kind, takes)
-    for key in set(select) & set(hyper):
-        yield f"{where}: '{key}' is both selected and fixed in `hyper`. Leave out one of the two."
-    yield from _unknown(
-        f"{where}.select",
-        select,
-        "candidates in params.yaml, `selection.grid`",
-        config["selection"]["grid"],
-    )
-    ridges = {"ridge", "ridge_relative"} & set(takes)
+    ridges = {"ridge", "ridge_relative"} & set(hyperparameters(block))
     if select and ridges and not ridges & set(select) and not specs.is_number(hyper.get("ridge")):
         yield (
-            f"{where}.select: a selection fits with numbers for the ridge. Name `ridge` in `select`, "
+            f"{place}.select: a selection fits with numbers for the ridge. Name `ridge` in `select`, "
             "or give a number in `hyper`."
         )
+        return
     try:
-        specs.resolved(config, hyper)
+        made = specs.composition(config, block)
         if "sums" in block:
-            # loads scipy, which a plan without sums does without
-            from sparcl.protocol import sweep
+            from sparcl.protocol import sweep  # loads scipy
 
             sweep.learner(block["learner"], hyper)
+        if block.get("trained"):  # what it is built with is a network and images
+            return
+        given = methods.with_seed(made["learner"], made["hyper"], 0)
+        first = {key: grid[key][0] for key in select}
+        for trial in [first, *(first | {key: v} for key in select for v in grid[key][1:])]:
+            methods.build(made["learner"], **given | trial)
     except SparclError as error:
-        yield f"{where}: {error}"
-
-
-def _exponents(where: str, settings: Settings) -> Iterator[str]:
-    """Yield a sentence for each number of a method's settings that YAML takes for text."""
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _exponents(f"{where}.{key}", value)
-        elif isinstance(value, str) and (hint := exponent(value)):
-            yield f"{where}.{key}: {value!r} is no number{hint}."
-
-
-def exponent(text: str) -> str:
-    """Return how to write a number such as 1e-3, which YAML takes for text; empty for other text."""
-    found = EXPONENT.fullmatch(text)
-    if found is None:
-        return ""
-    sign, whole, part, power = found.groups()
-    power = power if power[0] in "+-" else f"+{power}"
-    return f"; to YAML it is text: write {sign}{whole or 0}.{part or 0}e{power}"
+        yield f"{place}.hyper: {error}"
 
 
 def _displays(config: Settings) -> Iterator[str]:
     for kind in ("figures", "tables"):
         for name, block in config[kind].items():
-            where = f"config/{kind}.yaml: {name}"
-            yield from _unknown(where, displays.listed(block), "methods", config["methods"])
+            place = where(kind, name)
+            yield from _unknown(place, displays.listed(block), "methods", config["methods"])
             if "backbone" in block:
                 named = [block["backbone"]]
-                yield from _unknown(f"{where}.backbone", named, "backbones", config["backbones"])
+                yield from _unknown(f"{place}.backbone", named, "backbones", config["backbones"])
             folders = {displays.split_frame(frame)[0] for frame in block["frames"]}
             others = sorted(folders - {"", *displays.FOLDERS})
-            yield from _unknown(f"{where}.frames", others, "suites", config["suites"])
+            yield from _unknown(f"{place}.frames", others, "suites", config["suites"])

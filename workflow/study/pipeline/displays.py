@@ -7,6 +7,7 @@ from typing import Any
 from sparcl.base.errors import ConfigError
 from study.pipeline.plan import TRACES, readers, session_count
 from study.pipeline.specs import candidates
+from study.places import where
 
 Settings = Mapping[str, Any]
 
@@ -87,7 +88,7 @@ def caption(config: Settings, name: str, suite: str) -> str:
         text = str(block.get("caption", "")).format(**known)
     except (KeyError, IndexError, ValueError) as error:
         raise ConfigError(
-            f"config/figures.yaml: {name}.caption has the field {error}; there are {', '.join(known)}"
+            f"{where('figures', name, 'caption')} has the field {error}; there are {', '.join(known)}"
         ) from error
     finding = block.get("finding", {"suites": ()})
     return f"{finding['says']} {text}" if suite in finding["suites"] else text

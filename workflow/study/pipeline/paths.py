@@ -6,6 +6,7 @@ from typing import Any
 from sparcl.base.errors import ConfigError
 from sparcl.extraction.datasets import how_split
 from study.pipeline.provenance import LOOKING
+from study.places import where
 
 Settings = Mapping[str, Any]
 # Inputs of a rule: a file or several by name.
@@ -154,7 +155,7 @@ def summed_features(
     n, names = config["datasets"][dataset]["shards"], (dataset, backbone, "train")
     if int(shards) != n or not 1 <= int(shard) <= n:
         raise ConfigError(
-            f"No shard {shard} of {shards}: data set '{dataset}' has {n} (config/datasets.yaml, `shards`)."
+            f"No shard {shard} of {shards}: data set '{dataset}' has {n} ({where('datasets', dataset, 'shards')})."
         )
     if n == 1:
         return {"features": feature_file(config, *names), "manifest": manifest(config, *names)}

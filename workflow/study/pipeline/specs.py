@@ -10,6 +10,7 @@ from typing import Any
 from sparcl.base.errors import ConfigError
 from sparcl.methods import host_only
 from study.pipeline.provenance import hyperparameters, row
+from study.places import where
 
 Settings = Mapping[str, Any]
 Spec = dict[str, Any]
@@ -50,7 +51,7 @@ def resolved(config: Settings, hyper: Settings) -> Spec:
             if value not in config["grids"]:
                 known = ", ".join(config["grids"])
                 raise ConfigError(
-                    f"params.yaml has no '{value}' under `grids`. There are: {known}."
+                    f"there is no '{value}' under `grids` ({where('grids')}). There are: {known}."
                 )
             value = config["grids"][value]
         result[key] = value
@@ -82,7 +83,7 @@ def candidates(config: Settings) -> dict[str, list[Any]]:
 def selection(config: Settings, name: str) -> Spec:
     """Return what a selection is told: the method, and the candidates of each setting in the grid.
 
-    What the method selects has the candidates of params.yaml; what it fixes is the one candidate.
+    What the method selects has the candidates of `selection.grid`; what it fixes is the one candidate.
     """
     rule, spec = config["selection"], method(config, name)
     values = candidates(config)

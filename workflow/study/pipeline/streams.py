@@ -11,7 +11,7 @@ from sparcl.base.errors import InputError
 from sparcl.protocol import order_file
 from sparcl.protocol.stream import split_sessions
 from study.pipeline import paths
-from study.pipeline.plan import session_count
+from study.places import where
 
 Settings = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ def complete(config: Settings, root: Path) -> list[str]:
         if "order_file" in suite:
             sentences, sessions = _read(config, name, root)
             suite["sessions"] = sessions
-            found += [f"config/suites/{name}.yaml: order_file: {text}" for text in sentences]
+            found += [f"{where('suites', name, 'order_file')}: {text}" for text in sentences]
     return found
 
 
@@ -70,41 +70,33 @@ def _read(config: Settings, name: str, root: Path) -> tuple[list[str], int]:
     return list(dict.fromkeys(sentences)), next(iter(numbers), 1)
 
 
-def contradictions(config: Settings, root: Path) -> Iterator[str]:
-    """Yield a sentence for each stream that the classes of its data set cannot fill."""
-    for name, suite in config["suites"].items():
-        where = f"config/suites/{name}.yaml"
-        orders = dict.fromkeys(order for order, _ in suite["pairs"])
-        one = suite["order_rule"] == "identity" or "{order}" not in suite.get(
-            "order_file", "{order}"
+def contradictions(config: Settings, name: str, root: Path) -> Iterator[str]:
+    """Yield a sentence for each stream of a suite that the classes of its data set cannot fill."""
+    suite, place = config["suites"][name], where("suites", name)
+    orders = dict.fromkeys(order for order, _ in suite["pairs"])
+    one = suite["order_rule"] == "identity" or "{order}" not in suite.get("order_file", "{order}")
+    if one and len(orders) > 1:
+        yield (
+            f"{place}: pairs: {len(orders)} numbers of class orders, {', '.join(map(str, orders))}, stand for one "
+            "and the same stream, whose runs would count as repetitions. Write one number in every pair."
         )
-        if one and len(orders) > 1:
-            yield (
-                f"{where}: pairs: {len(orders)} numbers of class orders, {', '.join(map(str, orders))}, stand for one "
-                "and the same stream, whose runs would count as repetitions. Write one number in every pair."
-            )
-        if "order_file" in suite:
+    if "order_file" in suite:
+        return
+    selecting = [m for m in suite["methods"] if "select" in config["methods"].get(m, {})]
+    for dataset in suite["datasets"]:
+        classes = known_classes(config, dataset, root)
+        if classes is None:
             continue
-        for dataset in suite["datasets"]:
-            classes = known_classes(config, dataset, root)
-            if classes is None:
-                continue
-            try:
-                sizes = split_sessions(np.arange(classes), suite["sessions"], suite["base_classes"])
-            except InputError as error:
-                yield f"{where}: sessions: '{dataset}': {error}"
-                continue
-            selecting = [m for m in suite["methods"] if "select" in config["methods"].get(m, {})]
-            if selecting and len(sizes[0]) < 2:
-                yield (
-                    f"{where}: sessions: '{dataset}' has one class in its first session, where {', '.join(selecting)} "
-                    "select hyper-parameters on two or more. Lower `sessions`, set `base_classes`, or give numbers."
-                )
-        for kind in ("tables", "figures"):
-            for shown in suite[kind]:
-                least = config[kind].get(shown, {}).get("session", 1)
-                if session_count(suite) < least:
-                    yield f"{where}: {kind}: {shown} shows session {least} of {session_count(suite)}. Take it out."
+        try:
+            sizes = split_sessions(np.arange(classes), suite["sessions"], suite["base_classes"])
+        except InputError as error:
+            yield f"{place}: sessions: '{dataset}': {error}"
+            continue
+        if selecting and len(sizes[0]) < 2:
+            yield (
+                f"{place}: sessions: '{dataset}' has one class in its first session, where {', '.join(selecting)} "
+                "select hyper-parameters on two or more. Lower `sessions`, set `base_classes`, or give numbers."
+            )
 
 
 def known_classes(config: Settings, dataset: str, root: Path) -> int | None:

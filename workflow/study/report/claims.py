@@ -199,7 +199,7 @@ def _judged(
 
 
 def _absent(claim: Mapping[str, Any], known: Mapping[str, Sequence[str]]) -> str:
-    """Return the first method or data set that a claim needs and params.yaml does not have."""
+    """Return the first method or data set that a claim needs and the settings do not have."""
     for term in claim["terms"]:
         if term["suite"] == "timings":  # has variants of its own
             continue

@@ -12,6 +12,7 @@ import numpy as np
 from sparcl import methods
 from sparcl.base.errors import InputError
 from sparcl.protocol.experiment import Split
+from study.places import where
 
 
 def relative(
@@ -43,7 +44,7 @@ def relative(
     """
     if repeats < 1 or not variants:
         raise InputError(
-            "Timing needs at least one variant and one repeat: set `variants` and `repeats` in params.yaml."
+            f"Timing needs at least one variant and one repeat: set `variants` and `repeats` ({where('timings')})."
         )
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(repeats):
