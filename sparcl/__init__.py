@@ -11,9 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sparcl.app.building import build
+    from sparcl.app.building import build, load
     from sparcl.app.classifier import Classifier
-    from sparcl.app.loading import load
 
 __version__ = "0.1.0"
 __all__ = ["Classifier", "__version__", "build", "load"]
@@ -21,7 +20,7 @@ __all__ = ["Classifier", "__version__", "build", "load"]
 DOORS = {
     "Classifier": "sparcl.app.classifier",
     "build": "sparcl.app.building",
-    "load": "sparcl.app.loading",
+    "load": "sparcl.app.building",
 }
 
 

@@ -1,16 +1,65 @@
-"""Arguments that several commands share, and how their text is read."""
+"""Commands of the command line: how they are declared, the arguments that several share, and how text is read."""
 
 import argparse
 import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.backend import DEVICES
 from sparcl.base.errors import InputError
+from sparcl.base.terminal import printable
 from sparcl.protocol import order_file
+
+Argument = dict[str, Any]  # the name, and what argparse's ``add_argument`` takes
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser of arguments whose messages no argument steers."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and exit."""
+        super().error(printable(message))
+
+
+def argument(name: str, **settings: Any) -> Argument:
+    """Return an argument of a command."""
+    return {"name": name} | settings
+
+
+@dataclass(frozen=True)
+class Command:
+    """A function that does the work of a command and yields the lines that it says; its docstring describes it.
+
+    Attributes
+    ----------
+    name, what : its name, and its line among the others
+    arguments, run : what it takes, and the function
+    """
+
+    name: str
+    what: str
+    arguments: tuple[Argument, ...]
+    run: Callable[[argparse.Namespace], Iterator[str]]
+
+    def add(self, commands: Any) -> None:
+        """Declare the command and its arguments to argparse."""
+        description = cleandoc(self.run.__doc__ or "")
+        parser = commands.add_parser(self.name, help=self.what, description=description)
+        option = next((one["name"] for one in self.arguments if one.get("dest") == "out"), "--out")
+        parser.set_defaults(run=self.run, out=None, option=option)
+        for one in self.arguments:
+            parser.add_argument(one["name"], **{k: v for k, v in one.items() if k != "name"})
+
+
+def command(name: str, what: str, *arguments: Argument) -> Callable[[Any], Command]:
+    """Make a function a :class:`Command`."""
+    return lambda run: Command(name, what, arguments, run)
 
 
 def assignment(text: str) -> tuple[str, Any]:
@@ -52,54 +101,51 @@ def sessions(path: Path) -> list[NDArray[np.int64]]:
     return order_file.numbered(order_file.read(path))
 
 
-def add_set(parser: argparse.ArgumentParser, what: str, example: str) -> None:
-    """Add --set."""
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        type=assignment,
-        metavar="NAME=VALUE",
-        help=f"{what} of the method, as often as needed: --set {example}",
-    )
+def check_order(chosen: argparse.Namespace) -> None:
+    """Raise InputError where --order or --sessions is given without the other."""
+    if (chosen.order is None) != (chosen.sessions is None):
+        raise InputError("--order and --sessions go together: a class order is cut into sessions.")
 
 
-def add_raw(parser: argparse.ArgumentParser) -> None:
-    """Add --raw."""
-    parser.add_argument(
-        "--raw",
-        action="store_true",
-        help="take features as they are; by default each is divided by its norm",
-    )
+FEATURES = argument(
+    "--features",
+    nargs="+",
+    type=Path,
+    required=True,
+    metavar="FILE.h5",
+    help="feature files of one backbone; their classes are matched by name",
+)
+SET = argument(
+    "--set",
+    action="append",
+    default=[],
+    type=assignment,
+    metavar="NAME=VALUE",
+    help="a hyper-parameter of the method, as often as needed: --set dtype=float32",
+)
+ORDER = argument(
+    "--order", type=natural, metavar="NUMBER", help="a class order; the field's is 1993"
+)
+SESSIONS = argument("--sessions", type=positive, metavar="T", help="how many it is cut into")
+RAW = argument(
+    "--raw",
+    action="store_true",
+    help="take features as they are; by default each is divided by its norm",
+)
+DEVICE = argument(
+    "--device",
+    choices=DEVICES,
+    default="cpu",
+    help="where to compute: cpu (default), cuda, auto (cuda where there is a card), or torch-cpu, the code of cuda "
+    "without a card. Models are the same to rounding and go from one to the other.",
+)
 
 
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """Add --device."""
-    parser.add_argument(
-        "--device",
-        choices=DEVICES,
-        default="cpu",
-        help="where to compute: cpu (default), cuda, auto (cuda where there is a card), or torch-cpu, the code of "
-        "cuda without a card. Models are the same to rounding and go from one to the other.",
-    )
+def out(metavar: str, what: str, **settings: Any) -> Argument:
+    """Return the argument --out."""
+    return argument("--out", type=Path, metavar=metavar, help=what, **{"required": True} | settings)
 
 
-def add_features(parser: argparse.ArgumentParser) -> None:
-    """Add --features."""
-    parser.add_argument(
-        "--features",
-        nargs="+",
-        type=Path,
-        required=True,
-        metavar="FILE.h5",
-        help="feature files of one backbone; their classes are matched by name",
-    )
-
-
-def add_out(
-    parser: argparse.ArgumentParser,
-    file: str = "MODEL.npz",
-    what: str = "where the model is written",
-) -> None:
-    """Add --out."""
-    parser.add_argument("--out", type=Path, required=True, metavar=file, help=what)
+def saved(name: str, metavar: str, **settings: Any) -> Argument:
+    """Return an argument that names files."""
+    return argument(name, type=Path, metavar=metavar, **settings)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from numpy.typing import NDArray
 
+from sparcl.base.terminal import printable
 from sparcl.base.types import Array
 
 Blocks = Iterator[tuple[Array, NDArray]]
@@ -23,7 +24,7 @@ def shown(blocks: Blocks, n: int, path: Path) -> Blocks:
         return
     from tqdm import tqdm
 
-    with tqdm(total=n, desc=path.name, unit=" rows", delay=PATIENCE, leave=False) as bar:
+    with tqdm(total=n, desc=printable(path.name), unit=" rows", delay=PATIENCE, leave=False) as bar:
         for Phi, y in blocks:
             yield Phi, y
             bar.update(len(y))

@@ -1,10 +1,16 @@
-"""Building a learner: the same rule on the norm of rows for whoever calls, from Python or the command line."""
+"""Learners built and opened again: the same rules for whoever calls, from Python or the command line."""
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union
 
 from sparcl import methods
+from sparcl.app.kinds import CLASSIFIER, LEARNER, MODEL, check_kind
 from sparcl.base.checks import check_flag
 from sparcl.learners.learner import Learner
+
+if TYPE_CHECKING:
+    from sparcl.app.classifier import Classifier
+    from sparcl.app.model import Model
 
 
 def build(
@@ -29,3 +35,28 @@ def build(
     learner = methods.build(method, device=device, **hyper)
     learner.normalize = check_flag("normalize", normalize)
     return learner
+
+
+def load(path: str | Path) -> Union[Learner, "Model", "Classifier"]:
+    """Open what the library or the command line saved; nothing in a file is ever run.
+
+    Returns
+    -------
+    What was saved: the learner of ``Learner.save``, the classifier of ``Classifier.save`` (needs scikit-learn), or
+    the :class:`sparcl.app.model.Model` of ``sparcl fit``, whose ``predict`` gives class names.
+
+    Raises
+    ------
+    InputError
+        When the file is absent, damaged, or none of these; the message says what it is.
+    """
+    kind = check_kind(path, LEARNER, MODEL, CLASSIFIER)
+    if kind == LEARNER:
+        return Learner.load(path)
+    if kind == MODEL:
+        from sparcl.app.model import Model
+
+        return Model.load(path)
+    from sparcl.app.classifier import Classifier
+
+    return Classifier.load(path)

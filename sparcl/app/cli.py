@@ -2,88 +2,72 @@
 
 import argparse
 import io
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 from sparcl import __version__
-from sparcl.app.commands import (
-    cut,
-    evaluate,
-    fit,
-    import_arrays,
-    inspect,
-    merge,
-    merge_sums,
-    predict,
-    sums,
-    sweep,
-)
+from sparcl.app.arguments import Parser
+from sparcl.app.commands import import_arrays, models, sums
 from sparcl.app.outputs import check_out
 from sparcl.base.errors import SparclError
+from sparcl.base.terminal import Formatter, printable
 
 COMMANDS = (
-    import_arrays,
-    fit,
-    evaluate,
-    predict,
-    inspect,
-    merge,
-    cut,
-    sums,
-    merge_sums,
-    sweep,
+    import_arrays.import_arrays,
+    *(models.fit, models.evaluate, models.predict, models.inspect, models.merge),
+    *(sums.cut, sums.sums, sums.merge_sums, sums.run_sweep),
 )
 SAYS = (
     "Import arrays; fit, evaluate, inspect, merge and use learners on cached features; sweep class orders and settings "
     "from sums. docs/command-line.md has examples."
 )
+INPUTS = ("features", "model", "models", "since", "sums", "order_file", "logs")
 BAD_INPUT = 2  # exit code, as argparse's own
 
 
 def main(
     arguments: Sequence[str] | None = None,
-    commands: Sequence[ModuleType] = COMMANDS,
+    commands: Sequence[Any] = COMMANDS,
     prog: str = "sparcl",
     says: str = SAYS,
 ) -> int:
-    """Run one of ``commands``; 0, or 2 with a message on the standard error."""
+    """Run one of ``commands``; 0, or 2 with a message on the standard error.
+
+    A command yields the lines that it says; they are printed here, and no name in them steers the terminal.
+    """
     for output in (sys.stdout, sys.stderr):
-        if isinstance(
-            output, io.TextIOWrapper
-        ):  # class names hold letters that a terminal may lack
+        if isinstance(output, io.TextIOWrapper):  # a terminal may lack the letters of a class name
             output.reconfigure(errors="backslashreplace")
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(Formatter())
     chosen = _parser(commands, prog, says).parse_args(arguments)
     try:
         if chosen.out is not None:
             check_out(chosen.out, _inputs(chosen), getattr(chosen, "option", "--out"))
-        chosen.run(chosen)
+        for line in chosen.run(chosen):
+            print(printable(line), flush=True)
+        return 0
     except (SparclError, OSError) as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return BAD_INPUT
+        said = f"{type(error).__name__}: {error}"
     except MemoryError as error:
-        print(
-            f"InputError: not enough memory ({error}). Take a smaller width or fewer features, or a machine with more.",
-            file=sys.stderr,
-        )
-        return BAD_INPUT
-    return 0
+        said = f"InputError: not enough memory ({error}). Take a smaller width, fewer features or a larger machine."
+    print(printable(said), file=sys.stderr)
+    return BAD_INPUT
 
 
 def _inputs(chosen: argparse.Namespace) -> list[Path]:
-    """Return what a command reads and must not replace: `fit` may append in place, and `cut` may cut in place."""
-    names = {"features", "model", "models", "since", "sums", "order_file", "logs"}
-    if chosen.run is cut.run:
-        names -= {"features"}
-    given = [getattr(chosen, name, None) for name in sorted(names)]
-    return [
-        path for paths in given if paths for path in (paths if type(paths) is list else [paths])
-    ]
+    """Return what a command reads and must not replace: `fit` may append in place, and `cut` has a check of its own."""
+    if chosen.run is sums.cut.run:
+        return []
+    given: list[Any] = [getattr(chosen, name, None) or [] for name in INPUTS]
+    return [path for paths in given for path in (paths if type(paths) is list else [paths])]
 
 
-def _parser(commands: Sequence[ModuleType], prog: str, says: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=prog, description=says)
+def _parser(commands: Sequence[Any], prog: str, says: str) -> Parser:
+    parser = Parser(prog=prog, description=says)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     found = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for command in commands:

@@ -5,20 +5,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from sparcl import methods
 from sparcl.algebra.spectra import descending_eigh, energy_rank
 from sparcl.algebra.sums import Sums
+from sparcl.app.building import load
 from sparcl.app.kinds import CLASSIFIER, LEARNER, MODEL, SUMS, check_kind
 from sparcl.app.model import Model
 from sparcl.app.sums_file import SumsFile
 from sparcl.base.checks import check_fraction, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.rows import NORMALISATION
-from sparcl.base.state import Stateful, pack
+from sparcl.base.state import pack
 from sparcl.base.types import Array, Ints, host
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
@@ -30,27 +31,25 @@ from sparcl.protocol.metrics import prototype_cosine
 # The paper's settings of the spectrum.
 RIDGE, TAU, MODES = 1.0, 0.95, 64
 LARGE = {"overlap": 0.5, "drift": 0.05, "cosine": 0.5}
-ADVICE = {
-    "partition": "sessions move old logits along the core, and prototypes are apart: spectral partition (sparcl)",
-    "decorrelation": "prototypes are close, and the core is at rest: sparse decorrelation (flycl)",
-    "both": "sessions move old logits along the core, and prototypes are close: partition and decorrelation",
-    "neither": "sessions leave the core at rest, and prototypes are apart: neither partition nor decorrelation",
-}
 Stage = tuple[Sums, Ints]
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a file holds.
+@dataclass
+class Inspection:
+    """What a file holds, and what follows from its sums.
 
     Attributes
     ----------
     title, facts : what was saved, and lines (name, text) about it
-    class_names, counts : c names, and samples (c,) of each, or None
-    prototypes : (D, c) mean row of each class, or None
-    sums : R, C and counts of all sessions, or None
+    class_names : c names
+    counts, prototypes : samples (c,) and mean row (D, c) of each class, or None
+    sums : R, C and counts of all sessions, or None; values : (D,) eigenvalues of R, descending
     lacks : what is not there, in sentences
     report : what the learner chose and measured in its last session
+    ridge, tau : of the protocol; k : rank of the core at tau
+    modes, sessions : rows of :func:`sparcl.protocol.diagnostics.trace_sums`; own_drift of a later session is what
+        the learner's own old scores moved by
+    advice : of :func:`sparcl.protocol.diagnostics.recommend`, empty where no session comes after another
     """
 
     title: str
@@ -61,34 +60,25 @@ class Found:
     sums: Sums | None = None
     lacks: list[str] = field(default_factory=list)
     report: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Inspection:
-    """What was found, and what follows from its sums.
-
-    Attributes
-    ----------
-    ridge, tau : of the protocol; values : (D,) eigenvalues of R, descending; k : rank of the core at tau
-    modes, sessions : rows of :func:`sparcl.protocol.diagnostics.trace_sums`; own_drift of a later session is what
-        the learner's own old scores moved by
-    advice : of :func:`sparcl.protocol.diagnostics.recommend`, empty where no session comes after another
-    """
-
-    found: Found
-    ridge: float
-    tau: float
-    values: Array
-    k: int
-    modes: list[dict[str, Any]]
-    sessions: list[dict[str, Any]]
-    advice: dict[str, Any]
+    ridge: float = RIDGE
+    tau: float = TAU
+    values: Array = field(default_factory=lambda: np.zeros(0))
+    k: int = 0
+    modes: list[dict[str, Any]] = field(default_factory=list)
+    sessions: list[dict[str, Any]] = field(default_factory=list)
+    advice: dict[str, Any] = field(default_factory=dict)
 
     @property
     def energy(self) -> Array:
         """Share (D,) of the trace that the leading modes hold together."""
         positive = np.maximum(self.values, 0)
         return np.cumsum(positive) / positive.sum()
+
+    @property
+    def cosine(self) -> float | None:
+        """Mean cosine between different prototypes; None for one class, or without prototypes."""
+        few = self.prototypes is None or self.prototypes.shape[1] < 2
+        return None if few else prototype_cosine(cast(Array, self.prototypes))
 
 
 def inspect(
@@ -133,30 +123,21 @@ def inspect(
         found, stages = _of_model(models[-1]), _saves([model.learner for model in models])
         moved = _own_drift([model.learner for model in models])
     else:
-        learner, labels = _opened(path, kind)
-        found, stages = _of_learner(learner, labels), _saves([learner])
+        saved: Any = load(path)
+        learner, labels = (
+            (saved, saved.classes) if kind == LEARNER else (saved.learner_, saved.labels_)
+        )
+        found, stages = _of_learner(learner, [*map(str, labels)]), _saves([learner])
     traced = diagnostics.trace_sums(stages, ridge, tau, MODES)
-    for row, drift in zip(traced["sessions"][1:], moved, strict=False):
+    found.ridge, found.tau, found.modes, found.sessions = ridge, tau, *traced.values()
+    for row, drift in zip(found.sessions[1:], moved, strict=False):
         row["own_drift"] = drift
-    advice = {}
-    if len(traced["sessions"]) > 1:
-        advice = diagnostics.recommend(traced["sessions"], LARGE)
-    values = np.zeros(0)
+    if len(found.sessions) > 1:
+        found.advice = diagnostics.recommend(found.sessions, LARGE)
     if found.sums is not None:
-        values = host(descending_eigh(found.sums.R.copy(order="F"))[0])
-    k = energy_rank(values, float(np.maximum(values, 0).sum()), tau) if len(values) else 0
-    return Inspection(found, ridge, tau, values, k, traced["modes"], traced["sessions"], advice)
-
-
-def _opened(path: Path, kind: str) -> tuple[Learner, list[str]]:
-    """Return the learner of ``Learner.save`` or ``Classifier.save``, and its labels as text."""
-    if kind == LEARNER:
-        learner = Learner.load(path)
-        return learner, [str(label) for label in learner.classes]
-    from sparcl.app.classifier import Classifier  # needs scikit-learn
-
-    classifier = Classifier.load(path)
-    return classifier.learner_, [str(label) for label in classifier.labels_]
+        found.values = host(descending_eigh(found.sums.R.copy(order="F"))[0])
+        found.k = energy_rank(found.values, float(np.maximum(found.values, 0).sum()), tau)
+    return found
 
 
 def sums_of(learner: Learner) -> Sums | None:
@@ -178,65 +159,52 @@ def _weights(learner: Learner) -> tuple[Array, Array] | None:
 # --- what a file holds -----------------------------------------------------------------------
 
 
-def _of_learner(learner: Learner, class_names: list[str]) -> Found:
-    sums, lacks = sums_of(learner), []
-    kind = type(learner).__name__
-    prototypes = counts = None
-    if sums is not None:
-        prototypes, counts = sums.means(), sums.counts
-    elif isinstance(learner, NearestClassMean):
-        prototypes, counts = learner.sums / learner.counts, learner.counts
-    if sums is None:
-        kept = {k: np.shape(v) for k, v in pack(learner).items() if isinstance(v, np.ndarray)}
-        held = ", ".join(f"{name} {shape}" for name, shape in list(kept.items())[:4])
-        lacks.append(
-            f"This learner keeps no second moments R: there is no spectrum, no core and no advice. It holds {held}"
-            f"{' and more' if len(kept) > 4 else ''}."
-        )
-        if prototypes is None:
-            lacks.append("It keeps no sums of classes either: counts and prototypes are not known.")
-    return Found(
-        title=f"{kind}, {_sessions(learner.session)}, {len(class_names)} classes",
-        facts=[("features", _features(learner.d, NORMALISATION[learner.normalize]))],
-        class_names=class_names,
-        counts=counts,
-        prototypes=prototypes,
-        sums=sums,
-        lacks=lacks,
-        report=learner.report(),
+def _of_learner(learner: Learner, class_names: list[str]) -> Inspection:
+    title = f"{type(learner).__name__}, {_sessions(learner.session)}, {len(class_names)} classes"
+    facts = [("features", _features(learner.d, NORMALISATION[learner.normalize]))]
+    found = Inspection(title, facts, class_names, report=learner.report(), sums=sums_of(learner))
+    if found.sums is not None:
+        found.prototypes, found.counts = found.sums.means(), found.sums.counts
+        return found
+    kept = {k: np.shape(v) for k, v in pack(learner).items() if isinstance(v, np.ndarray)}
+    held = ", ".join(f"{name} {shape}" for name, shape in list(kept.items())[:4])
+    found.lacks.append(
+        f"This learner keeps no second moments R: there is no spectrum, no core and no advice. It holds {held}"
+        f"{' and more' if len(kept) > 4 else ''}."
     )
+    if isinstance(learner, NearestClassMean):
+        found.prototypes, found.counts = learner.sums / learner.counts, learner.counts
+    else:
+        found.lacks.append(
+            "It keeps no sums of classes either: counts and prototypes are not known."
+        )
+    return found
 
 
-def _of_model(model: Model) -> Found:
+def _of_model(model: Model) -> Inspection:
     method, hyper = model.terms["method"], model.terms["hyper"]
     found = _of_learner(model.learner, model.labels.tolist())
     default = json.loads(json.dumps(methods.hyperparameters(method)))
-    own = {name: value for name, value in hyper.items() if value != default[name]}
-    settings = ", ".join(f"{name} = {value}" for name, value in own.items())
-    facts = [("settings", settings + ", others by default" if own else "all by default")]
+    own = [f"{name} = {value}" for name, value in hyper.items() if value != default[name]]
+    facts = [("settings", ", ".join([*own, "others by default"]) if own else "all by default")]
     facts += [("network", str(model.terms["backbone"]))] if "backbone" in model.terms else []
-    learner = model.learner
-    title = f"{method}, {_sessions(learner.session)}, {len(found.class_names)} classes"
-    return Found(**vars(found) | {"title": title, "facts": facts + found.facts})
+    found.title = found.title.replace(type(model.learner).__name__, method, 1)
+    found.facts = facts + found.facts
+    return found
 
 
-def _of_sums(file: SumsFile) -> Found:
-    present = np.flatnonzero(file.sums.counts)
-    groups = file.sums.groups
-    whole = file.sums.of(np.arange(file.sums.classes)) if len(present) == len(groups) else None
-    lacks = [] if whole is not None else ["Not every class has samples: add the other shards up."]
-    return Found(
-        title=f"sums, {len(present)} classes",
-        facts=[
-            ("network", str(file.terms["backbone"])),
-            ("features", _features(file.sums.d, file.terms["normalisation"])),
-        ],
-        class_names=[file.class_names[i] for i in present],
-        counts=file.sums.counts[present],
-        prototypes=(file.sums.sums[present] / file.sums.counts[present, None]).T,
-        sums=whole,
-        lacks=lacks,
-    )
+def _of_sums(file: SumsFile) -> Inspection:
+    sums, present = file.sums, np.flatnonzero(file.sums.counts)
+    facts = [("network", str(file.terms["backbone"]))]
+    facts.append(("features", _features(sums.d, file.terms["normalisation"])))
+    names = [file.class_names[i] for i in present]
+    found = Inspection(f"sums, {len(present)} classes", facts, names, sums.counts[present])
+    found.prototypes = (sums.sums[present] / sums.counts[present, None]).T
+    if len(present) == sums.classes:
+        found.sums = sums.of(np.arange(sums.classes))
+    else:
+        found.lacks.append("Not every class has samples: add the other shards up.")
+    return found
 
 
 def _features(d: int, normalisation: str) -> str:
@@ -294,14 +262,11 @@ def _in_order(model: Model, earlier: Sequence[tuple[str, Model]]) -> list[Model]
 
 def _same_map(one: Learner, other: Learner) -> bool:
     """Return whether two learners map rows alike."""
-    maps = [
-        [getattr(learner, name, None) for name in ("transform", "map")] for learner in (one, other)
-    ]
-    states = [[pack(part) for part in parts if isinstance(part, Stateful)] for parts in maps]
-    return len(states[0]) == len(states[1]) and all(
-        a.keys() == b.keys() and all(np.array_equal(a[key], b[key]) for key in a)
-        for a, b in zip(*states, strict=True)
+    a, b = (
+        {k: v for k, v in pack(learner).items() if k.startswith(("transform/", "map/"))}
+        for learner in (one, other)
     )
+    return a.keys() == b.keys() and all(np.array_equal(a[key], b[key]) for key in a)
 
 
 def _saves(learners: Sequence[Learner]) -> Iterator[Stage]:
@@ -335,10 +300,3 @@ def _own_drift(learners: Sequence[Learner]) -> list[float]:
 
         drifts.append(float(np.sqrt(max(square(V[:, :c] - W, v[:c] - b), 0) / square(W, b))))
     return drifts
-
-
-def cosine(found: Found) -> float | None:
-    """Return the mean cosine between different prototypes; None for one class, or without prototypes."""
-    if found.prototypes is None or found.prototypes.shape[1] < 2:
-        return None
-    return prototype_cosine(found.prototypes)

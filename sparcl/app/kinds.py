@@ -1,11 +1,11 @@
 """What an npz file of this project is, for whoever opens one, and for whoever was given another."""
 
-from collections.abc import Collection
 from pathlib import Path
 
 from sparcl.base.errors import InputError
 from sparcl.base.npz import names
 from sparcl.base.state import HEADER
+from sparcl.features.layout import is_hdf5
 
 MODEL = "a model of `sparcl fit`"
 SUMS = "sums of `sparcl sums`"
@@ -19,15 +19,15 @@ MEMBERS = {
 }
 
 
-def kind(members: Collection[str]) -> str | None:
-    """Return which of :data:`MEMBERS` a file with these arrays is, None for none."""
-    return next((kind for kind, own in MEMBERS.items() if own <= {*members}), None)
-
-
 def check_kind(path: str | Path, *wanted: str) -> str:
     """Return the kind of a saved file; InputError, which says what it is, unless the kind is among ``wanted``."""
+    if is_hdf5(path):
+        raise InputError(
+            f"{path}: not {' or '.join(wanted)}, but HDF5, as feature files are. `sparcl fit` makes a model of "
+            "features, and `sparcl sums` sums: name what they wrote."
+        )
     members = names(path)
-    found = kind(members)
+    found = next((kind for kind, own in MEMBERS.items() if own <= {*members}), None)
     if found not in wanted:
         shown = ", ".join(sorted(members)[:5]) + (", ..." if len(members) > 5 else "")
         what = found or f"a file of {len(members)} arrays ({shown})"

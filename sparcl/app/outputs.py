@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sparcl.base.errors import OutputError
 from sparcl.base.locks import locked
-from sparcl.features import layout
+from sparcl.features import layout, store
 
 
 def check_out(out: Path, inputs: Iterable[Path], option: str = "--out") -> None:
@@ -16,7 +16,7 @@ def check_out(out: Path, inputs: Iterable[Path], option: str = "--out") -> None:
     Parameters
     ----------
     out : where a command writes
-    inputs : what it reads; of a feature file the manifest counts too
+    inputs : what it reads; of a feature file its manifest counts too, and the shards of a view with theirs
     option : what ``out`` is given by
     """
     if out.is_symlink():
@@ -27,11 +27,12 @@ def check_out(out: Path, inputs: Iterable[Path], option: str = "--out") -> None:
     if out.exists() and not out.is_file():
         raise OutputError(f"{option} {out} is a folder or a device. Name a file.")
     for path in inputs:
-        read = [path, layout.manifest_path(path)] if path.suffix == ".h5" else [path]
-        if any(_same(out, file) for file in read):
-            raise OutputError(
-                f"{option} {out} is read by this command too ({path}), and would be replaced. Name another file."
-            )
+        for file in store.sources(path) if layout.is_hdf5(path) else [path]:
+            if _same(out, file):
+                part = "" if file == path else f", as part of {path}"
+                raise OutputError(
+                    f"{option} {out} is read by this command too{part}, and would be replaced. Name another file."
+                )
     folder = next(parent for parent in out.absolute().parents if parent.exists())
     if not folder.is_dir():
         raise OutputError(f"{option} {out}: {folder} is a file, not a folder. Name another folder.")
@@ -39,6 +40,22 @@ def check_out(out: Path, inputs: Iterable[Path], option: str = "--out") -> None:
         raise OutputError(
             f"{option} {out}: {folder} is read-only. Make it writable, or name another."
         )
+
+
+def check_view(view: Path, source: Path) -> None:
+    """Raise OutputError where a cut would replace what it reads: a file may be cut in place, its parts are left alone.
+
+    Parameters
+    ----------
+    view : where the view is written, and its manifest beside it
+    source : the feature file that is cut
+    """
+    manifest = layout.manifest_path(view)
+    if manifest == view:
+        raise OutputError(f"--out {view} is the name of a manifest. Name a file that ends in .h5.")
+    parts = store.sources(source) if layout.is_hdf5(source) else []
+    for out in (view, manifest):
+        check_out(out, parts[2:] if _same(view, source) else parts)
 
 
 @contextmanager

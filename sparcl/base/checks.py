@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,11 +12,12 @@ from numpy.typing import DTypeLike
 from sparcl.base.errors import InputError
 
 DTYPES = ("float64", "float32")
+LARGEST = 2**63 - 1  # of an integer: arrays hold no larger one
 
 
 def check_positive(name: str, value: Any) -> float:
     """Return ``value`` if it is a finite number above zero, else raise InputError."""
-    if not _is_real(value) or not 0 < value < np.inf:
+    if not _is_real(value) or not 0 < value <= sys.float_info.max:
         raise InputError(f"{name} = {value!r}: it must be a finite number above 0.")
     return float(value)
 
@@ -30,8 +32,10 @@ def check_fraction(name: str, value: Any, hint: str = "") -> float:
 def check_int(name: str, value: Any, *, least: int) -> int:
     """Return ``value`` if it is an integer of at least ``least``, else raise InputError."""
     number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not number or value < least:
-        raise InputError(f"{name} = {value!r}: it must be an integer of at least {least}.")
+    if not number or not least <= value <= LARGEST:
+        raise InputError(
+            f"{name} = {value!r}: it must be an integer of at least {least} and below 2^63."
+        )
     return int(value)
 
 

@@ -92,9 +92,12 @@ def _sync(path: Path) -> None:
 
 
 def write_text(path: str | Path, text: str) -> None:
-    """Write ``text`` as UTF-8 with line feeds, whole or not at all."""
+    r"""Write ``text`` as UTF-8 with line feeds, whole or not at all.
+
+    A byte of a path that is no UTF-8, a lone surrogate in Python, is written as ``\udcXX``, as JSON does.
+    """
     with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def write_json(path: str | Path, content: Any) -> None:

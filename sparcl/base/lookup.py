@@ -35,7 +35,10 @@ class Lookup:
     def module_name(self, name: str) -> str:
         """Return the importable module of method ``name``; InputError names the methods there are."""
         if name not in self._modules:
-            raise InputError(f"Unknown {self.kind} {name!r}. Methods: {', '.join(self.names())}.")
+            raise InputError(
+                f"Unknown {self.kind} {name!r}. Methods: {', '.join(self.names())}. An id of suites, such as "
+                "sparcl-paper, is a block of config/methods.yaml: take its `learner`, with the settings of its `hyper`."
+            )
         return self._modules[name]
 
     def hyperparameters(self, name: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from sparcl.base.errors import ConfigError, DatasetError
 from sparcl.base.files import write_text
+from sparcl.base.terminal import printable
 from sparcl.extraction import backbones, datasets, passes
 from sparcl.extraction.batches import Batches
 from sparcl.extraction.images import ImageSplit
@@ -189,8 +190,9 @@ def _faults(images: ImageSplit, features: np.ndarray) -> dict[int, str]:
 
 def _bad_images(where: str, faults: dict[str, str]) -> DatasetError:
     """Return one error for all images (name to reason) that cannot be read; the log names each."""
-    lines = [f"  {name}: {why}" for name, why in faults.items()]
-    logger.error("%s, images that cannot be read:\n%s", where, "\n".join(lines))
+    lines = [printable(f"  {name}: {why}") for name, why in faults.items()]
+    for line in lines:
+        logger.error("%s, image that cannot be read: %s", where, line.strip())
     if len(lines) > SHOWN:
         lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more; the log names all"]
     return DatasetError(

@@ -29,6 +29,7 @@ import numpy as np
 from sparcl.base.errors import FeatureFileError
 
 FORMAT = "sparcl-features-1"
+MAGIC = b"\x89HDF\r\n\x1a\n"  # how an HDF5 file begins
 SPLITS = ("train", "test")
 TEXT_KEYS = (
     "dataset",
@@ -154,3 +155,11 @@ class Stream:
 def manifest_path(path: PathLike) -> Path:
     """Return the path of a feature file's manifest: the same name with the suffix .json."""
     return Path(path).with_suffix(".json")
+
+
+def is_hdf5(path: PathLike) -> bool:
+    """Return whether a file is HDF5, as feature files are, by its first bytes."""
+    if not Path(path).is_file():
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC

@@ -31,6 +31,7 @@ from sparcl.features import manifest, store, views
 from sparcl.features.layout import (
     ARRAYS,
     JSON_KEYS,
+    SHARD,
     TEXT_KEYS,
     FeatureSet,
     Header,
@@ -122,12 +123,18 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
 
     Raises
     ------
-    ConfigError : `of` is below 1, or the folder of the shards holds something else
+    ConfigError : `of` is below 1, the folder of the shards holds something else, or its name cannot stand in a view
     FeatureFileError : `source` is damaged, or is itself a shard
     """
-    whole, path = store.read(source), Path(path)
-    stated = manifest.load(manifest_path(source))
+    path = Path(path)
     folder = path.with_suffix(".shards")
+    if not SHARD.fullmatch(f"{folder.name}/1-of-1.h5"):
+        raise ConfigError(
+            f"{path}: the name of a view is letters without accents, digits, '_', '-' and '.', which the links to its "
+            "shards take. Choose another name; the file that is cut keeps its own."
+        )
+    whole = store.read(source)
+    stated = manifest.load(manifest_path(source))
     if "shard" in whole.meta:
         raise FeatureFileError(f"{source}: a shard is not cut again. Cut the view of all of them.")
     ids = [identifier.decode() for identifier in whole.ids]

@@ -195,6 +195,24 @@ def parts(path: PathLike, manifest_file: PathLike | None = None) -> list[list[st
         return json.loads(file.attrs["parts"])
 
 
+def sources(path: PathLike) -> list[Path]:
+    """Return the files that reading a feature file reads: it, its manifest, and those of the shards of a view.
+
+    Raises
+    ------
+    FeatureFileError : the file is missing, damaged or foreign, or lacks a shard
+    """
+    path = Path(path)
+    with hdf5.opened(path) as (file, _, _):
+        shards = {
+            path.parent / source.file_name
+            for name in ARRAYS
+            if name in file and file[name].is_virtual
+            for source in file[name].virtual_sources()
+        }
+    return [name for one in (path, *sorted(shards)) for name in (one, manifest_path(one))]
+
+
 def verify(path: PathLike, manifest_file: PathLike | None = None) -> dict[str, Any]:
     """Check a feature file against its manifest (see `read`) and return the manifest."""
     read(path, manifest_file)

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+from collections.abc import Iterable
 from typing import Any
 
 from sparcl.algebra import backend
@@ -62,7 +63,12 @@ def build(name: str, *, device: str = "cpu", **hyper: Any) -> Learner:
         For an unknown method or hyper-parameter (the message names the allowed ones), for values
         outside their range, and for a device that is not there or that the method cannot use.
     """
-    learner = _FILES.build(name, **checked(name, hyper))
+    checked(name, hyper)
+    for key in hyper:
+        many = isinstance(hyper[key], Iterable) and not isinstance(hyper[key], str)
+        if isinstance(hyperparameters(name)[key], tuple) and not many:
+            raise InputError(f"{key} = {hyper[key]!r}: it must be a list of numbers.")
+    learner = _FILES.build(name, **hyper)
     on = backend.named(device)
     try:
         if on is not learner.on:

@@ -83,6 +83,7 @@ class AnaCp(Learner):
         super().__post_init__()
         check_int("members", self.members, least=1)
         check_int("draws", self.draws, least=1)
+        check_int("seed", self.seed, least=0)
         check_positive("second", self.second)
         check_flag("nearest", self.nearest)
         check_flag("official", self.official)

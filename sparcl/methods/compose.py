@@ -78,7 +78,8 @@ def from_row(name: str, row: Mapping[str, Any], given: Mapping[str, Any]) -> Com
 def _passes(parts: Parts, settings: Settings) -> None:
     """Divide a ridge that is a number by the times that each batch is fed."""
     if isinstance(settings["ridge"], (int, float)):
-        settings["ridge"] /= check_int("passes", settings["passes"], least=1)
+        ridge = check_positive("ridge", settings["ridge"])
+        settings["ridge"] = ridge / check_int("passes", settings["passes"], least=1)
 
 
 def _kernel_discriminant(parts: Parts, settings: Settings) -> None:

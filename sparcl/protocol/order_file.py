@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.base.checks import LARGEST
 from sparcl.base.errors import InputError, listed
 from sparcl.base.types import Ints
 from sparcl.protocol.stream import order_hash
@@ -167,7 +168,7 @@ def read(path: str | Path) -> StatedOrder:
 def numbered(order: StatedOrder) -> list[NDArray[np.int64]]:
     """Return the sessions of a file that states classes by position; InputError for another."""
     if order.classes is None or any(
-        type(label) is not int for part in order.classes for label in part
+        type(label) is not int or abs(label) > LARGEST for part in order.classes for label in part
     ):
         raise InputError(
             f'{order.path}: not a class order. Expected {{"sessions": [[3, 1], [0, 2]]}}, whole numbers from 0 '
@@ -198,7 +199,7 @@ def _columns(path: Path) -> list[list[str]]:
             found: dict[int, list[str]] = {}
             for row in table:
                 number = row["session"] or ""
-                if not (number.isascii() and number.isdecimal()):
+                if not (number.isascii() and number.isdecimal() and len(number) < 19):
                     raise InputError(
                         f"{path}, line {table.line_num}: session {number!r} is no whole number. Write 1, 2, 3."
                     )

@@ -1,5 +1,6 @@
 """`inspect`: its numbers are those of the rows, it says what a file lacks, and both its outputs are safe to look at."""
 
+import itertools
 import json
 import re
 import subprocess
@@ -120,6 +121,26 @@ def test_the_protocol_is_that_of_the_settings() -> None:
     assert settings == own | {"recommend": inspecting.LARGE}
 
 
+def test_the_advice_says_what_was_measured(saved: Callable[..., None]) -> None:
+    """Each number is called large where it is, whatever the others are: a drift of 11% is no rest."""
+    saved("acil", "--set", "ridge=0.1")
+    found = inspecting.inspect(LAST, EARLIER)
+    for overlap, drift, cosine in itertools.product((0.2, 0.7), (0.03, 0.11), (0.1, 0.6)):
+        row = {"overlap": 1.0, "overlap_share": overlap, "joint_drift_core": drift}
+        rows = [{"prototype_cosine": cosine}, row | {"prototype_cosine": cosine}]
+        found.advice = diagnostics.recommend(rows, inspecting.LARGE)
+        said = dict(chart.conclusion(found))
+        assert said["drift"] == f"{drift:.1%} of old logits along the core (large: 5%)"
+        assert ("move" in said["advice"]) == (drift > 0.05)
+        assert ("leave old logits where they were" in said["advice"]) == (drift < 0.05)
+        assert ("hardly take the core" in said["advice"]) == (overlap < 0.5)
+        assert ("prototypes are close" in said["advice"]) == (cosine > 0.5)
+        advice, _, calls = said["advice"].partition(". It calls for ")
+        moved, close = overlap > 0.5 and drift > 0.05, cosine > 0.5
+        both = ["neither", "decorrelation", "partition", "both"][2 * moved + close]
+        assert advice.startswith(f"{both}: ") and calls == chart.REMEDY[both]
+
+
 @pytest.mark.parametrize("method", ["ncm", "fecam"])
 def test_what_a_model_does_not_hold_is_said(
     saved: Callable[..., None], capsys: pytest.CaptureFixture[str], method: str
@@ -157,7 +178,7 @@ def test_what_does_not_belong_together_is_refused(
         (["after-2.npz", "--order", "1"], "go together"),
         (["after-2.npz", "--tau", "1.5"], "tau = 1.5"),
         (["after-2.npz", "--ridge", "0"], "ridge = 0"),
-        (["train.h5"], "train.h5"),
+        (["train.h5"], "but HDF5, as feature files are. `sparcl fit` makes a model of features"),
     ]:
         assert why in said(capsys, *arguments, code=2)
     before = Path("after-1.npz").read_bytes()
@@ -170,13 +191,13 @@ def test_what_does_not_belong_together_is_refused(
 @pytest.mark.parametrize("letters", [True, False])
 def test_text_keeps_to_the_terminal(saved: Callable[..., None], width: int, letters: bool) -> None:
     saved("sparcl", "--set", "ridge=0.1")
-    text = chart.text(inspecting.inspect(LAST, EARLIER), width, letters)
+    text = "\n".join(chart.lines(inspecting.inspect(LAST, EARLIER), width, letters))
     # a table of seven columns does not break
     long = [line for line in text.splitlines() if len(line) > max(width, 61)]
     assert long == []
     assert "\x1b" not in text and "\\x1b[31mred" in text
     assert ("█" in text) == letters and ("░" in text) == letters
-    bars = re.findall(r"^ +\d+ .* ([\d.]+)%  ([█▏▎▍▌▋▊▉#░.]+)$", text, re.MULTILINE)
+    bars = re.findall(r"^ +\d+ .* ([\d.]+)%  ([█#░.]+)$", text, re.MULTILINE)
     assert len(bars) > 5
     sizes = [len(bar) for _, bar in bars]
     assert sizes == sorted(sizes) and sizes[-1] > 1.5 * sizes[0]
@@ -193,6 +214,40 @@ def test_a_terminal_of_plain_letters(saved: Callable[..., None]) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.isascii() and "d\\xf6g" in done.stdout and "####" in done.stdout
+
+
+def test_a_page_without_matplotlib_is_refused_before_any_work(
+    saved: Callable[..., None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saved("acil", "--set", "ridge=0.1")
+    for name in ("page", "plots"):
+        monkeypatch.delitem(sys.modules, f"sparcl.app.{name}")
+        monkeypatch.delattr(f"sparcl.app.{name}")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    text = said(capsys, str(LAST), "--html", "page.html", code=2)
+    assert text.startswith("InputError: --html draws with matplotlib") and text.count("\n") == 1
+    assert "pip install 'sparcl[plots]'" in text and not Path("page.html").exists()
+
+
+def test_no_file_of_the_users_folder_is_imported(saved: Callable[..., None]) -> None:
+    """What a person calls figures.py, workflow.py or tests.py is theirs; a page needs no home, pandas nor study."""
+    saved("acil", "--set", "ridge=0.1")
+    for name in ("figures", "workflow", "tests", "snakemake_logger_plugin_oneline", "pandas"):
+        Path(f"{name}.py").write_text("raise SystemExit('imported')\n")
+    Path("matplotlibrc").write_text("font.size: 99\n")
+    command = [sys.executable, "-m", "sparcl", "inspect", str(LAST), "--html"]
+    environment = {"PYTHONPATH": f"{Path()}:{ROOT}", "OPENBLAS_NUM_THREADS": "1"}
+    pages = []
+    for home in (str(Path.cwd()), "/proc/none"):
+        done = subprocess.run(
+            [*command, "page.html"],
+            env=environment | {"HOME": home},
+            capture_output=True,
+            text=True,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        pages.append(Path("page.html").read_text(encoding="utf-8"))
+    assert pages[0] == pages[1] and pages[0].count("<svg") == 3
 
 
 def test_the_page_is_complete_and_runs_nothing(saved: Callable[..., None]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import sparcl
@@ -73,6 +74,22 @@ def test_labels_and_scores_of_images_and_of_rows(
     model = sparcl.load("m.npz")
     assert isinstance(model, Model)
     assert model.predict(X).tolist() == [row["label"] for row in found[30:60]]
+
+
+def test_a_label_is_written_as_it_is(write: Callable[..., str], tmp_path: Path) -> None:
+    """A spreadsheet may take it for a formula, as docs/command-line.md says; a reader of CSV gets every letter."""
+    labels = ["=cmd|' /C calc'!A0", "@SUM(1)\r2", 'a "b"\n,+1']
+    Phi, y = drawn(1)
+    store.write("own.h5", Phi, y, [f"-{i}\r" for i in range(len(y))], labels, META)
+    assert main(["fit", *ACIL, "--features", "own.h5", "--out", "m.npz"]) == 0
+    assert main(["predict", "m.npz", "--features", "own.h5", "--out", "p.csv"]) == 0
+    found, predicted = rows("p.csv"), Model.load("m.npz").predict(Phi)
+    assert [row["label"] for row in found] == predicted.tolist()
+    assert [row["id"] for row in found] == [f"-{i}\r" for i in range(len(y))]
+    assert {*predicted.tolist()} == {*labels}
+    assert [*found[0]][3:] == [f"score:{name}" for name in Model.load("m.npz").labels]
+    table = pd.read_csv("p.csv")
+    assert table["label"].tolist() == predicted.tolist() and len(table) == len(y)
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -404,19 +404,19 @@ def read_orders(folder: Path) -> object:
 
 
 def write_model(folder: Path) -> list[str]:
-    from sparcl.app import fitting
+    from sparcl.app import model_files
     from sparcl.app.model import Model
 
     write_features(folder)
     model = Model.build("sparcl", {"tau": 0.5}, True)
-    list(fitting.fit(model, [folder / "train.h5"]))
+    list(model_files.fit(model, [folder / "train.h5"]))
     model.save(folder / "model.npz")
     return ["model.npz"]
 
 
 def read_model(folder: Path) -> object:
-    from sparcl.app.evaluation import evaluate
     from sparcl.app.model import Model
+    from sparcl.app.model_files import evaluate
 
     return evaluate(Model.load(folder / "model.npz"), [folder / "train.h5"])
 

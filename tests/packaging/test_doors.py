@@ -38,7 +38,11 @@ DOORS = {
         "sparcl/extraction/readers/cifar.py:load_pickle",
         "sparcl/extraction/checkpoints.py:_read_torch",
     },
-    "HDF5": {"sparcl/features/hdf5.py:opened", "sparcl/features/hdf5.py:write"},
+    "HDF5": {
+        "sparcl/features/hdf5.py:opened",
+        "sparcl/features/hdf5.py:write",
+        "sparcl/features/layout.py:is_hdf5",
+    },
     NPZ: {"sparcl/base/npz.py:_opened", "sparcl/base/npz.py:write_npz"},
     "weights and arrays of other tools": {
         "sparcl/app/importing.py:_sha256",

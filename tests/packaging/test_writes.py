@@ -20,7 +20,7 @@ ALONE = {
     "sparcl/base/locks.py:_locked_file",  # holds nothing, or the chunks of a work file, each with its hash
     "workflow/study/exchange/export.py:run",  # a folder, renamed
     "sparcl/app/importing.py:write",  # a folder, renamed
-    "sparcl/app/page.py:_svg",  # in memory
+    "sparcl/app/plots.py:drawn",  # in memory
     "sparcl/extraction/storage/download.py:__call__",  # renamed once its hash is right
     "sparcl/extraction/storage/download.py:_store",  # the part, which the next call goes on with
     "sparcl/extraction/weights.py:_download_wheel",  # in a temporary folder

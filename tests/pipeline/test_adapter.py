@@ -48,6 +48,18 @@ def test_a_log_that_is_full_ends_the_job_with_the_systems_words(
     assert "File too large" in capsys.readouterr().err
 
 
+def test_no_name_steers_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def job() -> None:
+        with logged([str(tmp_path / "log")]):
+            logging.getLogger("sparcl").warning("%s: odd", "\x1b[2J\nInputError: no\r")
+            raise OutputError("\x1b]0;x\x07.json:\nInputError: no")
+
+    with pytest.raises(SystemExit):
+        job()
+    said = r"\x1b[2J\nInputError: no\r: odd" + "\n" + r"OutputError: \x1b]0;x\x07.json:"
+    assert capfd.readouterr().err == f"{said}\n  InputError: no\n"
+
+
 def test_warnings_of_this_project_reach_the_terminal(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -124,6 +124,18 @@ def test_on_a_terminal_the_line_is_written_over(monkeypatch: pytest.MonkeyPatch)
     assert rest == f"Something is odd\n{line}\n"
 
 
+def test_no_name_steers_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names in a message keep to their line, and in the line of progress make no new one."""
+    stream = Terminal()
+    shown = handler(monkeypatch, stream)
+    shown.emit(record(0, LogEvent.RUN_INFO, stats={"run": 2, "total": 2}))
+    shown.emit(job(0.0, 1, name="\x1b[2J\nred"))
+    shown.emit(record(1, msg="Odd: \x1b]0;x\x07\n\tat line 1\r", level=logging.WARNING))
+    line = r"0 of 2 jobs done: run \x1b[2J\nred"
+    warned = rf"Odd: \x1b]0;x\x07{chr(10)}        at line 1\r"
+    assert stream.getvalue() == f"\r\x1b[K{line}\r\x1b[K{warned}\n{line}"
+
+
 def test_elsewhere_a_line_comes_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     shown = handler(monkeypatch, stream)

@@ -14,6 +14,8 @@ from typing import TextIO
 from snakemake_interface_logger_plugins.base import LogHandlerBase
 from snakemake_interface_logger_plugins.common import LogEvent
 
+from sparcl.base.terminal import printable, printable_lines
+
 PAUSE = 30.0  # seconds between two lines where there is no terminal
 # What a person needs no word of: how Snakemake prepares, and that it starts and ends jobs.
 EVENTS = {
@@ -124,7 +126,7 @@ class LogHandler(LogHandlerBase):
         """Take a record in, and show it or the line."""
         try:
             event = getattr(record, "event", None)
-            text = str(self.format(record) or "")
+            text = printable_lines(str(self.format(record) or ""))
             quiet = event in EVENTS or (event is None and text.startswith(PREPARING))
             if record.levelno >= WARNING or self.common_settings.dryrun or not quiet:
                 self._say(text)
@@ -142,7 +144,7 @@ class LogHandler(LogHandlerBase):
 
     def _draw(self) -> None:
         now = time.time()
-        line = self.progress.line(now)
+        line = printable(self.progress.line(now))
         if self.terminal:
             self.shown = line[: shutil.get_terminal_size().columns - 1]
             self.stream.write(f"\r\x1b[K{self.shown}")

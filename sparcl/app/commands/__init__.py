@@ -1,1 +1,1 @@
-"""The commands of the command line, one a file: `add` declares its arguments, `run` runs it."""
+"""The commands of the command line, by what they are about; a function a command."""

@@ -1,57 +1,18 @@
 """import: make a data set of arrays."""
 
 import argparse
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 from sparcl.app import importing
+from sparcl.app.arguments import Argument, argument, command, out, saved
 from sparcl.base.errors import InputError
 
 SHARE = 0.2  # of the samples, for testing
-
-
-def add(commands: Any) -> None:
-    """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "import",
-        help="make a data set of arrays",
-        description="Make feature files of features and labels in npy, npz, pt, safetensors, csv or parquet files. An "
-        "npy file is read in blocks, others are read into memory.",
-    )
-    samples = {"features": "(n, d), float16 or float32", "labels": "(n,), whole numbers or text"}
-    helps = samples | {"ids": "(n,), default: hash and row"}
-    helps |= {f"test-{name}": f"{name} of test samples" for name in helps}
-    for name, what in helps.items():
-        parser.add_argument(
-            f"--{name}",
-            nargs="+",
-            type=Path,
-            default=[],
-            required=name in samples,
-            metavar="FILE",
-            help=what,
-        )
-    columns = {"label": "of --labels", "split": "of --labels or --features: train or test"}
-    for name, what in columns.items():
-        parser.add_argument(f"--{name}-column", metavar="NAME", help=f"{what}; default {name}")
-    parser.add_argument(
-        "--test-share",
-        type=share,
-        metavar="SHARE",
-        help=f"of the samples, drawn for testing where no test samples are named; default {SHARE}",
-    )
-    parser.add_argument(
-        "--float32", action="store_true", help="round features of other types to float32"
-    )
-    parser.add_argument(
-        "--out",
-        dest="folder",
-        type=Path,
-        required=True,
-        metavar="FOLDER",
-        help="a new folder, data/features/<data set>/<network>",
-    )
-    parser.set_defaults(run=run, out=None)
+HELPS = {
+    "features": "(n, d), float16 or float32",
+    "labels": "(n,), whole numbers or text",
+    "ids": "(n,), default: hash and row",
+}
 
 
 def share(text: str) -> float:
@@ -65,8 +26,35 @@ def share(text: str) -> float:
     return value
 
 
-def run(chosen: argparse.Namespace) -> None:
-    """Read arrays and write the two feature files of a data set."""
+def _files(name: str, what: str, required: bool) -> Argument:
+    """Return an argument that names the files of one array."""
+    return saved(f"--{name}", "FILE", nargs="+", default=[], required=required, help=what)
+
+
+@command(
+    *("import", "make a data set of arrays"),
+    *(_files(name, what, name != "ids") for name, what in HELPS.items()),
+    *(_files(f"test-{name}", f"{name} of test samples", False) for name in HELPS),
+    argument("--label-column", metavar="NAME", help="of --labels; default label"),
+    argument(
+        "--split-column",
+        metavar="NAME",
+        help="of --labels or --features: train or test; default split",
+    ),
+    argument(
+        "--test-share",
+        type=share,
+        metavar="SHARE",
+        help=f"of the samples, drawn for testing where no test samples are named; default {SHARE}",
+    ),
+    argument("--float32", action="store_true", help="round features of other types to float32"),
+    out("FOLDER", "a new folder, data/features/<data set>/<network>", dest="folder"),
+)
+def import_arrays(chosen: argparse.Namespace) -> Iterator[str]:
+    """Make feature files of features and labels in npy, npz, pt, safetensors, csv or parquet files.
+
+    An npy file is read in blocks, others are read into memory.
+    """
     dataset, _ = importing.check_out(chosen.folder)
     tests = importing.Files(chosen.test_features, chosen.test_labels, chosen.test_ids)
     if any(tests) and not all(tests[:2]):
@@ -85,8 +73,6 @@ def run(chosen: argparse.Namespace) -> None:
     if test is None:
         test = importing.cut(samples, chosen.test_share or SHARE)
     names = importing.write(chosen.folder, samples, test)
-    print(
-        f"{chosen.folder}: {(~test).sum()} training and {test.sum()} test samples of {len(names)} classes\n"
-        "Its block among the data sets of a study:\n"
-        f"{dataset}: {{features: file, path: {chosen.folder}}}"
-    )
+    yield f"{chosen.folder}: {(~test).sum()} training and {test.sum()} test samples of {len(names)} classes"
+    yield "Its block among the data sets of a study:"
+    yield f"{dataset}: {{features: file, path: {chosen.folder}}}"

@@ -1,36 +1,120 @@
-"""sums: sum feature files class by class, or session by session."""
+"""The commands about sums and shards: cut, sums, merge-sums, sweep."""
 
 import argparse
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
+
+import numpy as np
 
 from sparcl.app import arguments, merging
+from sparcl.app.arguments import argument, command, out, saved
+from sparcl.app.counted import check_once
+from sparcl.app.outputs import check_view
+from sparcl.app.sums_file import SumsFile
+from sparcl.base.errors import InputError
+from sparcl.base.files import write_json
+from sparcl.features import shards
+from sparcl.parts.core import Core
+from sparcl.protocol import metrics, stream, sweep
 
 
-def add(commands: Any) -> None:
-    """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "sums",
-        help="sum feature files class by class",
-        description="Keep count, sum and second moments of each class of feature files, read block by block: at most "
-        "4 d (d + 1) bytes a class, 236 MB for 100 classes of 768 features. `sweep` needs nothing else of them.",
-    )
-    arguments.add_features(parser)
-    arguments.add_raw(parser)
-    parser.add_argument(
-        "--order-file",
-        type=Path,
-        metavar="FILE.json",
+@command(
+    *("cut", "cut a feature file into shards"),
+    saved("features", "FILE.h5"),
+    argument("--shards", type=arguments.positive, required=True, metavar="N"),
+    out("VIEW.h5", "where the view is written; the shards get a folder beside it"),
+)
+def cut(chosen: argparse.Namespace) -> Iterator[str]:
+    """Cut a feature file into shards of consecutive samples and write a view of them, which is read as the file is.
+
+    The manifest stays the same.
+    """
+    check_view(chosen.out, chosen.features)
+    n = shards.cut(chosen.features, chosen.out, chosen.shards)["n"]
+    folder = chosen.out.with_suffix(".shards")
+    yield f"{chosen.out}: {n} samples in {chosen.shards} shards, {folder}"
+
+
+@command(
+    *("sums", "sum feature files class by class"),
+    *(arguments.FEATURES, arguments.RAW),
+    saved(
+        *("--order-file", "FILE.json"),
         help="keep the second moments of each session of this class order in place of each class's: less memory, and "
         "no other order follows",
-    )
-    arguments.add_out(parser, "SUMS.npz", "where the sums are written")
-    parser.set_defaults(run=run)
+    ),
+    out("SUMS.npz", "where the sums are written"),
+)
+def sums(chosen: argparse.Namespace) -> Iterator[str]:
+    """Keep count, sum and second moments of each class of feature files, read block by block.
 
-
-def run(chosen: argparse.Namespace) -> None:
-    """Sum feature files, class by class or session by session, and save the sums."""
+    They take at most 4 d (d + 1) bytes a class, 236 MB for 100 classes of 768 features. `sweep` needs nothing else.
+    """
     sessions = None if chosen.order_file is None else arguments.sessions(chosen.order_file)
     total = merging.merge_files(chosen.features, not chosen.raw, sessions)
     total.save(chosen.out)
-    print(total.described(chosen.out))
+    yield total.described(chosen.out)
+
+
+@command(
+    *("merge-sums", "add up sums of shards"),
+    saved("sums", "SUMS.npz", nargs="+"),
+    out("SUMS.npz", "where the total is written"),
+)
+def merge_sums(chosen: argparse.Namespace) -> Iterator[str]:
+    """Add up sums of the shards of one data set, in one order whatever order they are given in.
+
+    The total and one shard are held in memory.
+    """
+    check_once(chosen.sums)
+    total = merging.merge_saved(chosen.sums)
+    total.save(chosen.out)
+    yield total.described(chosen.out)
+
+
+@command(
+    *("sweep", "run class orders, ridges and thresholds from sums"),
+    saved("sums", "SUMS.npz"),
+    *(arguments.FEATURES, arguments.DEVICE, arguments.SET),
+    argument("--method", required=True, metavar="ID", help="acil, sparcl or sparcl-alg1"),
+    argument("--ridge", nargs="+", type=float, required=True, metavar="RIDGE"),
+    argument("--tau", nargs="+", type=float, metavar="TAU"),
+    arguments.ORDER | {"name": "--orders", "nargs": "+", "required": True},
+    arguments.SESSIONS | {"required": True},
+    out("FILE.json", "write the counts of every session too", required=False),
+)
+def run_sweep(chosen: argparse.Namespace) -> Iterator[str]:
+    """Print the accuracy of every class order, ridge and tau, from sums of the training samples.
+
+    A_bar is the mean over sessions, A_last that after the last, in percent of the test samples.
+    """
+    summed = SumsFile.load(chosen.sums)
+    Phi, y = summed.rows(chosen.features)
+    grid = dict(chosen.set)
+    if grid.keys() & {"ridge", "tau"}:
+        raise InputError(
+            "--set holds what all settings share: give ridges and taus by --ridge and --tau."
+        )
+    grid |= {"ridge": chosen.ridge}
+    grid |= {} if chosen.tau is None else {"tau": chosen.tau}
+    placed = sweep.placed(summed.sums, Phi, chosen.device)
+    records = []
+    yield f"{'order':>6}  {'ridge':>8}  {'tau':>6}  {'A_bar':>7}  {'A_last':>7}"
+    for number in chosen.orders:
+        order = stream.class_order(number, summed.sums.classes)
+        sessions = stream.split_sessions(order, chosen.sessions)
+        fitted = sweep.learner(chosen.method, grid, chosen.device)
+        core = fitted.core
+        counts = np.bincount(y, minlength=len(order))[order]
+        session = np.repeat(np.arange(len(sessions)), [len(classes) for classes in sessions])
+        for (i, j), correct in sweep.correct(*placed, y, sessions, fitted).items():
+            A_t = metrics.session_accuracy(correct, counts, session)
+            ridge = fitted.rule.ridges[i]
+            tau = core.taus[j] if isinstance(core, Core) else None
+            shown = "-" if tau is None else f"{tau:g}"
+            yield f"{number:>6}  {ridge:>8g}  {shown:>6}  {A_t.mean():>7.2f}  {A_t[-1]:>7.2f}"
+            records.append(
+                {"order": number, "ridge": ridge, "tau": tau, "A_t": A_t.tolist()}
+                | {"correct": correct.sum(axis=1).tolist()}
+            )
+    if chosen.out is not None:
+        write_json(chosen.out, records)

@@ -4,6 +4,7 @@ import argparse
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run, out=None)
 
 
-def run(chosen: argparse.Namespace) -> None:
+def run(chosen: argparse.Namespace) -> Iterator[str]:
     """Read everything, then write."""
     if not chosen.records and chosen.features is None:
         raise InputError("Nothing says what to export: give --records, --features, or both.")
@@ -63,8 +64,7 @@ def run(chosen: argparse.Namespace) -> None:
         raise unwritable(folder, error, "nothing is left of this try") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    for path in written:
-        print(folder / path.relative_to(unfinished))
+    yield from (str(folder / path.relative_to(unfinished)) for path in written)
 
 
 def _written(chosen: argparse.Namespace, outcomes: dict[Path, Outcome], folder: Path) -> list[Path]:

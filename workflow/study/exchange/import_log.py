@@ -1,6 +1,7 @@
 """import-log: runs of other toolboxes as numbers measured elsewhere."""
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ def add(commands: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(chosen: argparse.Namespace) -> None:
-    """Read all logs, then add their runs, and print one line a run."""
+def run(chosen: argparse.Namespace) -> Iterator[str]:
+    """Read all logs, then add their runs, and say one line a run."""
     found: list[elsewhere.Row] = []
     for path in chosen.logs:
         content = path.read_bytes()
@@ -37,17 +38,12 @@ def run(chosen: argparse.Namespace) -> None:
             raise InputError(f"{path}: no text (byte {error.start}). Name a log.") from error
         found += elsewhere.rows(chosen.tool, path, content, READERS[chosen.tool](path, text))
     new = elsewhere.add(chosen.out, found)
-    print(
-        f"{'measured elsewhere':<28}{'data set':<20}{'T':>4}{'over':>10}{'A_bar':>8}{'A_last':>8}"
-    )
-    for row in found:
-        if row["measure"] == "A_bar":
-            name = f"{row['method']} ({row['tool']}, {row['seed']})"
-            print(
-                f"{name:<28}{row['dataset']:<20}{row['sessions']:>4}{row['averaging']:>10}"
-                f"{float(row['value']):>8.2f}",
-                end="",
-            )
-        elif row["measure"] == "A_last":
-            print(f"{float(row['value']):>8.2f}")
-    print(f"{chosen.out}: {new} numbers added, {len(found) - new} were there already")
+    yield f"{'measured elsewhere':<28}{'data set':<20}{'T':>4}{'over':>10}{'A_bar':>8}{'A_last':>8}"
+    means, lasts = ([r for r in found if r["measure"] == name] for name in ("A_bar", "A_last"))
+    for mean, last in zip(means, lasts, strict=True):
+        name = f"{mean['method']} ({mean['tool']}, {mean['seed']})"
+        yield (
+            f"{name:<28}{mean['dataset']:<20}{mean['sessions']:>4}{mean['averaging']:>10}"
+            f"{float(mean['value']):>8.2f}{float(last['value']):>8.2f}"
+        )
+    yield f"{chosen.out}: {new} numbers added, {len(found) - new} were there already"

@@ -10,6 +10,7 @@ from typing import NoReturn, TextIO
 
 from sparcl.base.errors import SparclError
 from sparcl.base.files import unwritable
+from sparcl.base.terminal import Formatter, printable, printable_lines
 
 
 @contextmanager
@@ -22,7 +23,8 @@ def logged(log: Sequence[str]) -> Iterator[None]:
     try:
         file = open(log[0], "w", encoding="utf-8", buffering=1)
     except OSError as error:
-        sys.exit(f"OutputError: {unwritable(Path(log[0]), error, 'this job has not begun')}")
+        refused = unwritable(Path(log[0]), error, "this job has not begun")
+        sys.exit(printable(f"OutputError: {refused}"))
     try:
         with redirect_stdout(file), redirect_stderr(file):
             logging.basicConfig(stream=file, level=logging.INFO, force=True)
@@ -49,6 +51,7 @@ def _on_terminal() -> Iterator[None]:
     """Say on the terminal, beside the log, what this project warns of."""
     terminal = logging.StreamHandler(sys.__stderr__)
     terminal.setLevel(logging.WARNING)
+    terminal.setFormatter(Formatter())
     projects = [logging.getLogger(name) for name in ("sparcl", "study")]
     for project in projects:
         project.addHandler(terminal)
@@ -61,7 +64,8 @@ def _on_terminal() -> Iterator[None]:
 
 def _end(log: TextIO, message: str) -> NoReturn:
     """Say the message, keep the traceback in the log if the disk takes it, and end the job."""
-    sys.stderr.write(f"{message}\n")  # in one piece: other jobs write to this terminal too
+    # In one piece: other jobs write to this terminal too; and no line but the first looks like a message of its own.
+    sys.stderr.write(printable_lines(message).replace("\n", "\n  ") + "\n")
     with suppress(OSError):
         traceback.print_exc(file=log)
     sys.exit(1)

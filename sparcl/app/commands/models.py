@@ -1,0 +1,183 @@
+"""The commands about models: fit, evaluate, predict, inspect, merge."""
+
+import argparse
+import logging
+import shutil
+import sys
+from collections.abc import Iterator
+
+from sparcl import methods
+from sparcl.app import arguments, chart, inspecting, model_files
+from sparcl.app.arguments import argument, command, out, saved
+from sparcl.app.counted import check_once
+from sparcl.app.model import Model, terms
+from sparcl.app.outputs import one_at_a_time
+from sparcl.base.errors import InputError
+from sparcl.base.files import write_json, write_text
+from sparcl.protocol import stream
+
+MODEL = saved("model", "MODEL.npz")
+
+
+@command(
+    *("fit", "fit a method on feature files"),
+    argument("--method", metavar="ID", help=f"one of {', '.join(methods.names())}"),
+    *(arguments.SET, arguments.FEATURES, arguments.ORDER, arguments.SESSIONS),
+    saved(
+        *("--order-file", "FILE.json"),
+        help='the classes of each session: {"sessions": [[3, 1], [0, 2]]}',
+    ),
+    *(arguments.RAW, arguments.DEVICE),
+    saved("--append", "MODEL.npz", help="go on with a saved model; its method and settings hold"),
+    out("MODEL.npz", "where the model is written"),
+)
+def fit(chosen: argparse.Namespace) -> Iterator[str]:
+    """Fit a method on feature files and save it. Without an order all samples are one session.
+
+    Methods whose state is a sum over samples, such as acil and ncm, read the files block by block; the others hold a
+    session's rows in memory.
+    """
+    if chosen.method is None and chosen.append is None:
+        raise InputError("Nothing says what to fit: give --method, or --append with a saved model.")
+    if chosen.order_file is not None and chosen.order is not None:
+        raise InputError("--order-file states the sessions, --order draws them. Leave out one.")
+    arguments.check_order(chosen)
+    with one_at_a_time(chosen.append, chosen.out):
+        model = _started(chosen)
+        model.move(chosen.device)
+        for samples, classes in model_files.fit(model, chosen.features, _plan(chosen)):
+            yield f"session {model.learner.session}: {samples} samples of {classes} classes"
+        model.save(chosen.out)
+    yield model.described(chosen.out)
+
+
+def _started(chosen: argparse.Namespace) -> Model:
+    """Return the model that is fitted: a new one, or the one that is appended to."""
+    hyper = dict(chosen.set)
+    if chosen.append is None:
+        return Model.build(chosen.method, hyper, not chosen.raw)
+    model = Model.load(chosen.append)
+    method = chosen.method or model.terms["method"]
+    model.agree(terms(method, methods.checked(method, hyper), not chosen.raw), "command line")
+    return model
+
+
+def _plan(chosen: argparse.Namespace) -> model_files.SessionPlan | None:
+    """Return how the classes are cut into sessions; None for one session."""
+    if chosen.order_file is not None:
+        sessions = arguments.sessions(chosen.order_file)
+        return lambda classes: sessions
+    if chosen.order is not None:
+        return lambda classes: stream.split_sessions(
+            stream.class_order(chosen.order, classes), chosen.sessions
+        )
+    return None
+
+
+@command(
+    *("evaluate", "count what a saved model classifies correctly"),
+    *(MODEL, arguments.FEATURES, arguments.DEVICE),
+    out("FILE.json", "write the counts of every class too", required=False),
+)
+def evaluate(chosen: argparse.Namespace) -> Iterator[str]:
+    """Print a model's accuracy on feature files, over samples and over classes.
+
+    Samples of classes that it has not learned are left out.
+    """
+    model = Model.load(chosen.model)
+    model.move(chosen.device)
+    result = model_files.evaluate(model, chosen.features)
+    if chosen.out is not None:
+        write_json(chosen.out, result)
+    wide = 22 if result["left_out"] else 17
+    samples = f"{result['correct']:>7}  {result['samples']:>7}  {100 * result['accuracy']:>6.2f} %"
+    yield f"{'':<{wide}}  correct  samples  accuracy"
+    yield f"{'all samples':<{wide}}  {samples}"
+    yield f"{'mean over classes':<{wide}}{100 * result['class_accuracy']:>26.2f} %"
+    if result["left_out"]:
+        yield f"of classes not learned{result['left_out']:>18}"
+
+
+@command(
+    *("predict", "write the label and the scores of each sample"),
+    MODEL,
+    arguments.FEATURES
+    | {
+        "metavar": "FILE",
+        "help": "feature files (h5), or features (n, d) in npy, npz, pt, safetensors, csv or parquet files",
+    },
+    arguments.DEVICE,
+    out("FILE.csv", "where labels and scores are written"),
+)
+def predict(chosen: argparse.Namespace) -> Iterator[str]:
+    """Write a CSV with a row a sample: file, id, label, and the score of each class that the model has learned.
+
+    Samples of a feature file have the ids of their images, rows of an array file their number from 0.
+    """
+    model = Model.load(chosen.model)
+    model.move(chosen.device)
+    samples = model_files.predict(model, chosen.features, chosen.out)
+    yield f"{chosen.out}: labels and scores of {samples} samples"
+
+
+@command(
+    *("inspect", "look at a saved model or at sums"),
+    saved("model", "FILE.npz", help="of fit or sums"),
+    saved(
+        *("--since", "MODEL.npz"),
+        nargs="+",
+        default=[],
+        help="the same model after earlier sessions",
+    ),
+    *(arguments.ORDER, arguments.SESSIONS),
+    argument("--ridge", type=float, default=inspecting.RIDGE, help="of the protocol"),
+    argument("--tau", type=float, default=inspecting.TAU, help="of the protocol"),
+    saved(
+        *("--html", "FILE.html"),
+        dest="out",
+        help="write one page with the plots too; needs the extra plots",
+    ),
+)
+def inspect(chosen: argparse.Namespace) -> Iterator[str]:
+    """Print classes, sums, spectrum and core of a model or of sums, and what the paper's diagnostic protocol says.
+
+    The protocol needs sessions that can be told apart: models with --since, sums with --order.
+    """
+    arguments.check_order(chosen)
+    if chosen.out is not None:
+        logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home without room
+        try:
+            from sparcl.app import page
+        except ImportError as error:
+            raise InputError(
+                f"--html draws with matplotlib, which cannot be imported ({error}): pip install 'sparcl[plots]'."
+            ) from error
+    check_once([chosen.model, *chosen.since])
+    order = None if chosen.order is None else (chosen.order, chosen.sessions)
+    found = inspecting.inspect(chosen.model, chosen.since, order, chosen.ridge, chosen.tau)
+    width = shutil.get_terminal_size().columns
+    yield from chart.lines(found, width, chart.blocks(sys.stdout.encoding))
+    if chosen.out is not None:
+        write_text(chosen.out, page.html(found, chosen.model.name))
+        yield from ("", f"{chosen.out}: the same with plots")
+
+
+@command(
+    *("merge", "add up models that were fitted on different samples"),
+    saved("models", "MODEL.npz", nargs="+"),
+    arguments.DEVICE,
+    out("MODEL.npz", "where the model is written"),
+)
+def merge(chosen: argparse.Namespace) -> Iterator[str]:
+    """Add up models of one method and the same settings, fitted on different samples.
+
+    The result is that of one fit on all of them. Only methods whose state is a sum can be merged.
+    """
+    if len(chosen.models) < 2:
+        raise InputError("A sum needs two models or more.")
+    check_once(chosen.models)
+    (_, first), *others = [(str(path), Model.load(path)) for path in chosen.models]
+    first.move(chosen.device)
+    first.merge(others)
+    first.save(chosen.out)
+    yield first.described(chosen.out)
