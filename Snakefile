@@ -30,8 +30,8 @@ min_version("9.25")
 report: "workflow/report/workflow.rst"
 
 
-include: "workflow/rules/guard.smk"
 include: "workflow/rules/common.smk"
+include: "workflow/rules/guard.smk"
 include: "workflow/rules/features.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/trained.smk"
