@@ -76,7 +76,9 @@ def test_a_deleted_output_is_made_again_alone(toy: Path) -> None:
     assert {"summarise_runs", "summarise_spectra", "write_table"} <= set(jobs)
     assert set(jobs) <= {"summarise_runs", "summarise_spectra", "write_table", "draw_figure"}
     refused = snakemake(toy, "--cores", "1", *DRAW_ALONE)
-    assert refused.returncode != 0 and f"{FORGED} is not as its job has written it" in refused.stdout
+    assert (
+        refused.returncode != 0 and f"{FORGED} is not as its job has written it" in refused.stdout
+    )
     assert f"{FORGED} is not as its job has written it" in made_again(toy, before)
     assert "Nothing to be done" in snakemake(toy, "--cores", "1", *DRAW_ALONE).stdout
 

@@ -13,8 +13,8 @@ from typing import NoReturn, TextIO
 from sparcl.base.errors import SparclError
 from sparcl.base.files import unwritable, write_text
 
-# What the jobs of a run have said on the terminal, and the logs of those that ended with an error: a line each. Snakemake
-# empties it when a run begins (workflow/rules/guard.smk); without it, every job speaks for itself.
+# What the jobs of a run have said on the terminal, and the logs of those that ended with an error: a line each.
+# Emptied when a run begins (workflow/rules/guard.smk); without it, every job speaks for itself.
 SAID = Path(".snakemake/said")
 SEALS = ".sha256"  # of a job's outputs, beside its log, as sha256sum writes and reads them
 
