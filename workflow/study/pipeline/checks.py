@@ -73,6 +73,7 @@ def _suites(config: Settings) -> Iterator[str]:
             yield from _unknown(f"{file}: {kind}", suite[kind], kind, config[kind])
         yield from _features(config, file, suite["datasets"], suite["backbones"])
         yield from _streams(config, file, suite)
+        yield from displays.of_one_backbone(config, file, suite)
         yield from _training(config, file, suite)
         if suite["compare"]:
             compared = [suite["compare"]["of"], *suite["compare"]["against"]]
