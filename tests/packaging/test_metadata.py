@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
@@ -53,6 +54,30 @@ def test_what_pip_installs_is_a_command_and_one_package(tmp_path: Path) -> None:
             check=True,
         )
         assert said.stdout == f"sparcl {PROJECT['version']}\n"
+
+
+def test_a_script_beside_an_editable_clone_imports_the_package(tmp_path: Path) -> None:
+    """And not the clone's folder, which has the same name and no ``__init__.py``."""
+    clone = copy_project(tmp_path / "sparcl")
+    build = "import sys; from setuptools import build_meta; print(build_meta.build_editable(sys.argv[1]))"
+    command = [sys.executable, "-c", build, str(tmp_path)]
+    said = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=True).stdout
+    with zipfile.ZipFile(tmp_path / said.split()[-1]) as wheel:
+        wheel.extractall(tmp_path / "site")
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import site, sys\nsite.addsitedir({str(tmp_path / 'site')!r})\n"
+        "import sparcl\nprint(sparcl.__file__, 'build' in dir(sparcl))\n",
+        encoding="utf-8",
+    )
+    said = subprocess.run(
+        [sys.executable, "-S", script],  # no other install of this project
+        env=os.environ | {"PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said == f"{clone / 'sparcl/__init__.py'} True\n"
 
 
 def test_every_package_is_installed() -> None:
