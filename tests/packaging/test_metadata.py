@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import yaml
-from copies import copy_project
+from copies import copy_project, in_git
 from packaging.requirements import Requirement
 from setuptools import find_packages
 
@@ -78,6 +78,19 @@ def test_a_script_beside_an_editable_clone_imports_the_package(tmp_path: Path) -
         check=True,
     ).stdout
     assert said == f"{clone / 'sparcl/__init__.py'} True\n"
+
+
+def test_an_install_of_this_folder_is_editable_wherever_it_is_said() -> None:
+    """`pip install .` in its place freezes the code that jobs and tools see."""
+    frozen = re.compile(r"pip install [\"'\\]*\.[\[`\s\"']")
+    texts = {path: path.read_text("utf-8", "ignore") for path in in_git() if path.suffix in SAYS}
+    said = {path.relative_to(ROOT).as_posix(): frozen.findall(text) for path, text in texts.items()}
+    assert {name for name, found in said.items() if found and not name.startswith("tests/")} == {
+        "workflow/study/pipeline/interpreter.py"  # which names it as a cause
+    }
+
+
+SAYS = {".md", ".ipynb", ".py", ".toml", ".yml", ".yaml"}
 
 
 def test_every_package_is_installed() -> None:

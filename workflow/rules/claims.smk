@@ -3,6 +3,8 @@
 Times are measured apart, in timings/: they differ from run to run, accuracies do not. The
 ledger takes the times that are there, however old: features that git has just written do not
 ask for a second measurement.
+
+The cores are asked for when a measurement is planned: `snakemake --report` needs none.
 """
 
 from study.report.claims import sources
@@ -28,7 +30,7 @@ rule time_methods:
         "results/logs/time_methods/{timing}.log",
     conda:
         "../envs/core.yaml"
-    threads: workflow.cores
+    threads: lambda w: workflow.cores
     params:
         spec=lambda w: specs.timing(config, w.timing),
     script:
@@ -45,7 +47,7 @@ rule measure_memory:
         "results/logs/measure_memory.log",
     conda:
         "../envs/core.yaml"
-    threads: workflow.cores
+    threads: lambda w: workflow.cores
     params:
         spec=specs.timing(config, "methods"),
     script:

@@ -2,6 +2,7 @@
 
 import sys
 
+import sparcl
 from figures import module_name
 from sparcl.base.errors import SparclError
 from sparcl.extraction.datasets import folder_stamp
@@ -27,6 +28,7 @@ def ask(function, *arguments, **names):
 
 ask(interpreter.check, sys.executable)
 ask(interpreter.check_folder, str(Path.cwd()))
+ask(interpreter.check_code, sparcl.__file__, workflow.basedir)
 
 # Until here config holds what --config and --configfile say; from here on, everything (scripts too).
 # Jobs read what this process has checked.
