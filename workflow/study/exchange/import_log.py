@@ -16,8 +16,8 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "import-log",
         help="read logs of other toolboxes as numbers measured elsewhere",
-        description="Add the accuracies in logs of LAMDA-PILOT, PyCIL, RanPAC's own code or mammoth to a CSV of numbers "
-        "measured elsewhere, that nothing here computes with. A run that is there already is left out.",
+        description="Add the accuracies in logs of LAMDA-PILOT, PyCIL, RanPAC's own code or mammoth to a CSV of "
+        "numbers measured elsewhere, that nothing here computes with. A run that is there already is left out.",
     )
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG")
     parser.add_argument("--from", dest="tool", choices=tuple(READERS), required=True)

@@ -2,8 +2,8 @@
 
 A stream there is a class order, ``init_cls`` classes in the first session and ``increment`` in each later one, fewer in
 the last. With ``shuffle`` the order is numpy's permutation by ``seed``, else the data set's ``class_order``. Accuracies
-are of all test samples seen, in percent with two decimals. PyCIL, which it grew from, and RanPAC's own code write nearly
-such logs: they are read, not written.
+are of all test samples seen, in percent with two decimals. PyCIL, which it grew from, and RanPAC's own code write such
+logs, or nearly: they are read, not written.
 """
 
 import json
