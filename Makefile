@@ -66,6 +66,9 @@ test-slurm: $(VENV)/all
 
 # The last commit, not the working tree. ACROSS=1 allows the differences that another platform may show.
 verify: $(VENV)/core
+	@git ls-files --error-unmatch paper/$(SUITE)/summary >/dev/null 2>&1 || { \
+	  echo "paper/$(SUITE)/summary is not in git: there is nothing to compare with. Name a suite whose numbers are" \
+	    "committed: make verify SUITE=bundled" >&2; exit 1; }
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	git clone --quiet . "$$folder/clone" && \
 	mv "$$folder/clone/paper/$(SUITE)/summary" "$$folder/committed" && \
@@ -155,7 +158,9 @@ lock:
 unlock: $(VENV)/core
 	$(SNAKEMAKE) --unlock
 
-# What a killed job left under a temporary name (.NAME.PROCESS) goes too.
+# What a killed job left under a temporary name (.NAME.PROCESS-NUMBER: sparcl.base.files.replacing) goes too.
+DRAWN := [a-z0-9_]
 clean:
-	find data paper timings -name '.*.[0-9]*' -prune -exec rm -rf {} +
+	find data paper timings -regex '.*/\.[^/]*\.[0-9][0-9]*-$(DRAWN)$(DRAWN)$(DRAWN)$(DRAWN)$(DRAWN)$(DRAWN)$(DRAWN)$(DRAWN)' \
+	  -prune -exec rm -rf {} +
 	rm -rf results .snakemake build site *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

@@ -17,12 +17,8 @@ from snakemake.utils import min_version
 for folder in (workflow.basedir, f"{workflow.basedir}/workflow"):
     if folder not in sys.path:
         sys.path.insert(0, folder)
-PLACES = [
-    workflow.basedir,
-    f"{workflow.basedir}/workflow",
-    os.environ.get("PYTHONPATH", ""),
-]
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, PLACES))
+PLACES = [workflow.basedir, f"{workflow.basedir}/workflow", os.getenv("PYTHONPATH", "")]
+os.environ |= {"PYTHONPATH": os.pathsep.join(filter(None, PLACES))}
 
 min_version("9.25")
 
@@ -30,8 +26,8 @@ min_version("9.25")
 report: "workflow/report/workflow.rst"
 
 
-include: "workflow/rules/guard.smk"
 include: "workflow/rules/common.smk"
+include: "workflow/rules/guard.smk"
 include: "workflow/rules/features.smk"
 include: "workflow/rules/runs.smk"
 include: "workflow/rules/trained.smk"

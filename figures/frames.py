@@ -11,6 +11,7 @@ from figures.grid import Origin
 from sparcl.base.errors import ConfigError, InputError
 from study.places import where
 from study.report import published
+from study.report.numerals import one_order
 from study.report.paired import FEWEST
 from study.report.reading import read_csv
 
@@ -99,7 +100,7 @@ def fill(options: Mapping[str, Any], rows: pd.DataFrame, **values: object) -> st
     if isinstance(orders := known.get("orders"), Integral):
         known["emphasis"] = TESTED if int(orders) >= FEWEST else UNTESTED
     try:
-        return options["caption"].format(**known)
+        return one_order(options["caption"].format(**known))
     except KeyError as error:
         raise ConfigError(
             f"{where('tables', options['id'], 'caption')} has the field {error}; there are "

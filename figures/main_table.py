@@ -17,7 +17,7 @@ from figures.frames import PAIR, fill, label, measured, origin, require, select
 from figures.grid import Cell, Origin
 from sparcl.base.errors import ConfigError, InputError
 from study.places import where
-from study.report.paired import against_best
+from study.report.paired import FEWEST, against_best
 from study.report.reading import read_csv
 
 
@@ -62,7 +62,9 @@ MARKS = ["best", "tied", "underlined"]
 COMPARED = ["n", "mean", "std", "gap", "gap_low", "gap_high", "best", "tied"]  # `against_best`
 NO_ORIGIN = Origin("", "", "")
 CELL = ["measure", "label", "dataset_label"]
-PRINTED = [*CELL, "best", "tied", "printed"]
+PRINTED = [*CELL, "n", "best", "tied", "printed"]
+TOLD_APART = "† not told apart from it by a paired t-test at the 5% level"
+NO_TEST = "fewer than five class orders, so no test tells the others apart"
 HELP = "This prints the main.csv of a suite; any other table is readable in the .md beside it."
 
 
@@ -318,7 +320,8 @@ def main(arguments: list[str]) -> int:
         print(error, file=sys.stderr)
         return 2
     print(terminal(table))
-    print("\n* best mean; † not told apart from it by a paired t-test at the 5% level")
+    tested = pd.to_numeric(table["n"], errors="coerce").max() >= FEWEST
+    print(f"\n* best mean; {TOLD_APART if tested else NO_TEST}")
     return 0
 
 

@@ -214,7 +214,7 @@ def _check_installed(dataset: str) -> None:
     if absent := [name for module, name in LIBRARIES.items() if find_spec(module) is None]:
         raise ConfigError(
             f"{dataset}: features of images need {', '.join(absent)}, which this environment lacks. `make features` "
-            "installs everything (PyTorch, about 6 GB), and so does `pip install '.[extract]'`; then run the same "
+            "installs everything (PyTorch, about 6 GB), and so does `pip install -e '.[extract]'`; then run the same "
             "command again."
         )
 

@@ -78,6 +78,15 @@ def test_suites_of_a_finding_draw_its_figure():
     assert "SPARCL forgets" not in caption(CONFIG, "sessions", "toy")
 
 
+def test_one_class_order_has_no_mean():
+    said = [caption(CONFIG, name, "official-width") for name in FIGURES]
+    assert [
+        text for text in said if re.search(r"over 1 |1 class orders|means? over one", text)
+    ] == []
+    assert "10 sessions, one class order; a band" in caption(CONFIG, "sessions", "official-width")
+    assert "means over 5 class orders; a band" in caption(CONFIG, "sessions", "bundled")
+
+
 def test_an_unknown_field_is_named():
     config = {**CONFIG, "figures": {"drift": {"caption": "{order}"}}}
     with pytest.raises(ConfigError, match=r"drift\.caption has the field 'order'"):

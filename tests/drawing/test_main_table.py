@@ -220,6 +220,30 @@ def test_terminal_prints_what_the_csv_holds(frames, settings, tmp_path, capsys):
     assert sum("the ncm" in line for line in lines) == len(main_table.MEASURES)
 
 
+def test_terminal_speaks_of_a_test_where_there_is_one(frames, settings, tmp_path, capsys):
+    """Five class orders are the fewest that are tested (`study.report.paired.FEWEST`)."""
+    path = tmp_path / "main.csv"
+    for orders, legend in ((1, FEW), (3, FEW), (5, FIVE)):
+        kept = sorted(frames["runs"]["order"].unique())[:1]
+        one = frames["runs"][frames["runs"]["order"].isin(kept)]
+        runs = pd.concat(one.assign(order=kept[0] + i, seed=i) for i in range(orders))
+        told = settings | {
+            "caption": "mean ± standard deviation over {orders} class orders. {emphasis}"
+        }
+        texts = main_table.texts({"runs": runs}, told)
+        over = (
+            "one class order." if orders == 1 else f"mean ± standard deviation over {orders} class"
+        )
+        assert texts[".md"].startswith(over)
+        path.write_text(texts[".csv"], encoding="utf-8")
+        assert main_table.main([str(path)]) == 0
+        assert capsys.readouterr().out.splitlines()[-1] == legend
+
+
+FEW = "* best mean; fewer than five class orders, so no test tells the others apart"
+FIVE = "* best mean; † not told apart from it by a paired t-test at the 5% level"
+
+
 def test_terminal_without_a_table_says_how_to_make_one(capsys):
     assert main_table.main(["no/such.csv"]) == 2
     assert "snakemake tables" in capsys.readouterr().err

@@ -73,7 +73,7 @@ def test_a_bad_log_adds_nothing(log: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_else_reads_them() -> None:
-    """They never meet this project's numbers: nothing outside the room knows it."""
+    """They never meet this project's numbers: no module outside the package imports it."""
     users = set()
     for path in in_git():
         name = path.relative_to(ROOT).as_posix()

@@ -678,16 +678,18 @@ def write_logs(folder: Path) -> list[str]:
     said += [f"[trainer.py] => CNN top1 curve: {curve}" for curve in ([90.5], [90.5, 80.25])]
     lines = "".join(f"2024-05-02 10:11:12,345 {text}\n" for text in said)
     (folder / "pilot.log").write_text(lines)
+    own = lines.replace("prefix: reproduce", "Starting new run").replace("CNN top1", "Top1")
+    (folder / "ranpac.log").write_text(own.replace("backbone_type", "convnet_type"))
     run = {"model": "ranpac", "dataset": "seq-cub200", "seed": 7, "lr": 1e-3, "forgetting": 2.5}
     run |= {"accmean_task1": 90.0, "accmean_task2": 81.5}
     (folder / "logs.pyd").write_text(f"{run}\n" * 2)
-    return ["pilot.log", "logs.pyd"]
+    return ["pilot.log", "ranpac.log", "logs.pyd"]
 
 
 def read_logs(folder: Path) -> object:
-    from sparcl.app.cli import main as command
+    from study.exchange.__main__ import main as command
 
-    for tool, name in (("pilot", "pilot.log"), ("mammoth", "logs.pyd")):
+    for tool, name in (("pilot", "pilot.log"), ("ranpac", "ranpac.log"), ("mammoth", "logs.pyd")):
         (folder / "out.csv").unlink(missing_ok=True)
         told = io.StringIO()
         with redirect_stderr(told), redirect_stdout(io.StringIO()):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import walkthrough
 from copies import ROOT, copy_project
+from matplotlib.image import imread
 
 PAGE = """\
 1. Write it:
@@ -40,6 +41,10 @@ cat kept >> printed
 def test_the_page_is_followed(page: str, tmp_path: Path) -> None:
     repository = copy_project(tmp_path / "repository")
     walkthrough.follow(ROOT / f"docs/{page}.md", repository)
+    if page == "adding":
+        drawn = imread(repository / "paper/mine/figures/last-accuracy.png")[..., :3]
+        edges = drawn[0], drawn[-1], drawn[:, 0], drawn[:, -1]
+        assert drawn.min() < 0.5 and all((edge == 1).all() for edge in edges), "a label is cut off"
 
 
 def test_steps_are_carried_out_as_written(tmp_path: Path) -> None:

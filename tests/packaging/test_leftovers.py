@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -36,15 +37,20 @@ def test_git_does_not_see_them(project: Path) -> None:
     assert sorted(seen[1::2]) == [".gitignore", "Makefile", "params.yaml"]
 
 
-def test_make_clean_removes_them(project: Path) -> None:
+def test_make_clean_removes_them_and_nothing_else(project: Path) -> None:
     kept = [project / folder / "a.json" for folder in ("data/features/x", "paper/toy", "timings")]
+    others = (".backup.2024-11", ".old.1-deadbee", ".notes.v1-0123abcd", ".a.json.2024")
     left = []
-    for path in kept:
+    for path in [*kept]:
         path.parent.mkdir(parents=True)
         path.write_text("whole")
-        left += [temporary(path), temporary(path)]
-        left[-2].write_text("half")
-        left[-1].mkdir()  # as of an import
+        left.append(temporary(path))
+        left[-1].write_text("half")
+        left.append(Path(tempfile.mkdtemp(prefix=".net.7-", dir=path.parent)))  # as of an import
         (left[-1] / "train.h5").write_text("half")
+        for name in others:
+            path.with_name(name).mkdir()
+            kept.append(path.with_name(name) / "years of work")
+            kept[-1].write_text("whole")
     subprocess.run(["make", "clean"], cwd=project, check=True, capture_output=True)
     assert all(path.exists() for path in kept) and not any(path.exists() for path in left)

@@ -5,11 +5,12 @@ import re
 import subprocess
 import sys
 import tomllib
+import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
 import yaml
-from copies import copy_project
+from copies import copy_project, in_git
 from packaging.requirements import Requirement
 from setuptools import find_packages
 
@@ -53,6 +54,43 @@ def test_what_pip_installs_is_a_command_and_one_package(tmp_path: Path) -> None:
             check=True,
         )
         assert said.stdout == f"sparcl {PROJECT['version']}\n"
+
+
+def test_a_script_beside_an_editable_clone_imports_the_package(tmp_path: Path) -> None:
+    """And not the clone's folder, which has the same name and no ``__init__.py``."""
+    clone = copy_project(tmp_path / "sparcl")
+    build = "import sys; from setuptools import build_meta; print(build_meta.build_editable(sys.argv[1]))"
+    command = [sys.executable, "-c", build, str(tmp_path)]
+    said = subprocess.run(command, cwd=clone, capture_output=True, text=True, check=True).stdout
+    with zipfile.ZipFile(tmp_path / said.split()[-1]) as wheel:
+        wheel.extractall(tmp_path / "site")
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import site, sys\nsite.addsitedir({str(tmp_path / 'site')!r})\n"
+        "import sparcl\nprint(sparcl.__file__, 'build' in dir(sparcl))\n",
+        encoding="utf-8",
+    )
+    said = subprocess.run(
+        [sys.executable, "-S", script],  # no other install of this project
+        env=os.environ | {"PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said == f"{clone / 'sparcl/__init__.py'} True\n"
+
+
+def test_an_install_of_this_folder_is_editable_wherever_it_is_said() -> None:
+    """`pip install .` in its place freezes the code that jobs and tools see."""
+    frozen = re.compile(r"pip install [\"'\\]*\.[\[`\s\"']")
+    texts = {path: path.read_text("utf-8", "ignore") for path in in_git() if path.suffix in SAYS}
+    said = {path.relative_to(ROOT).as_posix(): frozen.findall(text) for path, text in texts.items()}
+    assert {name for name, found in said.items() if found and not name.startswith("tests/")} == {
+        "workflow/study/pipeline/interpreter.py"  # which names it as a cause
+    }
+
+
+SAYS = {".md", ".ipynb", ".py", ".toml", ".yml", ".yaml"}
 
 
 def test_every_package_is_installed() -> None:

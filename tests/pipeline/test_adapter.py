@@ -1,13 +1,14 @@
 """What surrounds every script: its log, and one clear error."""
 
+import hashlib
 import logging
 from pathlib import Path
 
 import pytest
 from faults import failing, no_file_above
 
-from sparcl.base.errors import OutputError
-from study.pipeline.adapter import logged
+from sparcl.base.errors import InputError, OutputError
+from study.pipeline.adapter import SAID, logged
 
 
 def test_an_error_of_the_users_is_one_line_and_the_log_has_the_traceback(
@@ -23,8 +24,51 @@ def test_an_error_of_the_users_is_one_line_and_the_log_has_the_traceback(
     with pytest.raises(SystemExit) as ended:
         job()
     assert ended.value.code == 1
-    assert capsys.readouterr().err == "OutputError: a.json: cannot be written\n"
+    assert capsys.readouterr().err == f"OutputError: a.json: cannot be written\nIts log: {log}\n"
     assert log.read_text().startswith("begun\nTraceback")
+
+
+def test_jobs_of_a_run_say_the_same_once(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A warning and an error, each with its text as key; every log has both; the next run says them again."""
+    monkeypatch.chdir(tmp_path)
+    SAID.parent.mkdir()
+    for run in range(2):
+        SAID.write_text("")  # as workflow/rules/guard.smk does
+        for job in ("a", "b"):
+            with pytest.raises(SystemExit):
+                warn_and_fail(f"{job}.log", f"{'first' if job == 'a' else 'then'} {run}")
+        with pytest.raises(SystemExit), logged(["c.log"]):
+            raise InputError(f"class 'x' has one sample; then {run}")
+        errors = [
+            f"InputError: class 'x' has one sample; {when} {run}" for when in ("first", "then")
+        ]
+        assert capfd.readouterr().err.splitlines() == [
+            *("3 of 5000 are copies", errors[0], "Its log: a.log", errors[1], "Its log: b.log")
+        ]
+        assert {"a.log", "b.log", "c.log"} <= set(SAID.read_text().splitlines())
+    assert all("copies" in Path(f"{job}.log").read_text() for job in ("a", "b"))
+    assert "Traceback" in Path("c.log").read_text()
+
+
+def warn_and_fail(log: str, when: str) -> None:
+    with logged([log]):
+        logging.getLogger("sparcl.features").warning("3 of 5000 are copies")
+        raise InputError(f"class 'x' has one sample; {when}")
+
+
+def test_outputs_are_sealed_beside_the_log(tmp_path: Path) -> None:
+    """As ``sha256sum --check`` reads them; a job that fails seals nothing."""
+    output, log = tmp_path / "runs.csv", tmp_path / "toy.log"
+    output.write_text("method,A_last\n")
+    with pytest.raises(SystemExit), logged([str(log)], [str(output)]):
+        raise InputError("nothing")
+    assert not log.with_suffix(".sha256").exists()
+    with logged([str(log)], [str(output)]):
+        pass
+    digest = hashlib.sha256(b"method,A_last\n").hexdigest()
+    assert log.with_suffix(".sha256").read_text() == f"{digest}  {output}\n"
 
 
 def test_a_log_that_cannot_be_written_is_named_and_the_job_does_not_begin(tmp_path: Path) -> None:

@@ -27,6 +27,12 @@ REFUSED: dict[str, tuple[Change, list[str]]] = {
         lambda c: c["suites"]["toy"].update(backbones=["nonesuch"]),
         ["config/suites/toy.yaml: backbones", "'nonesuch'", "efficientnet-lite0"],
     ),
+    "two backbones in a table of one": (
+        lambda c: c["suites"]["toy"].update(
+            backbones=["efficientnet-lite0", "vit-s14-focus"], figures=[]
+        ),
+        ["config/suites/toy.yaml: tables: main", "efficientnet-lite0, vit-s14-focus", "`backbone`"],
+    ),
     "imported features of another network": (
         lambda c: (
             c["datasets"].update(mine={"features": "file", "path": "a/mine/net", "shards": 1}),
@@ -182,6 +188,18 @@ def test_refused(config: Settings, what: str) -> None:
     change(config)
     found = [*contradictions(config)]
     assert any(all(word in sentence for word in words) for sentence in found), found
+
+
+def test_two_backbones_are_allowed_where_each_table_names_its_own(config: Settings) -> None:
+    """And where nothing is shown of them."""
+    networks = ["efficientnet-lite0", "vit-s14-focus"]
+    of_each = {
+        f"main-{name}": config["tables"]["main"] | {"module": "main", "backbone": name}
+        for name in networks
+    }
+    config["tables"] |= of_each
+    config["suites"]["toy"].update(backbones=networks, tables=[*of_each], figures=[])
+    assert contradictions(config) == []
 
 
 def test_a_fixed_tau_beside_a_selected_ridge_is_allowed(config: Settings) -> None:

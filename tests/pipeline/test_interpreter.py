@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sparcl.base.errors import ConfigError
-from study.pipeline.interpreter import check
+from study.pipeline.interpreter import check, check_code
 
 
 @pytest.mark.parametrize("character", [chr(code) for code in range(1, 127)])
@@ -35,3 +35,15 @@ def test_unusual_names_pass(name: str) -> None:
 def test_the_character_is_named(name: str) -> None:
     with pytest.raises(ConfigError, match="without quotes, but the path contains"):
         check(f"/{name}/bin/python3.12")
+
+
+def test_code_of_another_folder_is_refused(tmp_path: Path) -> None:
+    """A link to the project's folder is this folder."""
+    own = tmp_path / "project/sparcl/__init__.py"
+    own.parent.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "project")
+    for folder in ("project", "link"):
+        check_code(str(own), str(tmp_path / folder))
+    for other in ("site-packages/sparcl/__init__.py", "project-2/sparcl/__init__.py"):
+        with pytest.raises(ConfigError, match=r"without -e\. .*`pip install -e \.`"):
+            check_code(str(tmp_path / other), str(tmp_path / "project"))

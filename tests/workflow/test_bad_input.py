@@ -11,6 +11,8 @@ import pytest
 from copies import edit_params, leftovers, snakemake
 from tiny_suite import write_split
 
+from sparcl.features import layout, store
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 BROKEN = "data/features/tiny-a/efficientnet-lite0/train.h5"
 RECORDS = {f"{dataset}/efficientnet-lite0/ncm/1993-0.json" for dataset in ("tiny-a", "tiny-b")}
@@ -53,6 +55,25 @@ def test_files_of_another_data_set_under_this_name(tiny: Path, run_tiny: Run) ->
     said = f"{BROKEN}: dataset is 'tiny-b', but its path stands for 'tiny-a'"
     assert f"FeatureFileError: {said}" in run.stdout
     assert records(tiny) == {name for name in RECORDS if name.startswith("tiny-b/")}
+
+
+def test_an_error_of_many_jobs_is_said_once(tiny: Path, run_tiny: Run) -> None:
+    """With the path of a log, and without what Snakemake says of each job."""
+    pairs = [[1993, 0], [1994, 0], [1995, 0]]
+    edit_params(tiny, lambda params: params["suites"]["tiny"].update(pairs=pairs))
+    path = (tiny / BROKEN).with_name("test.h5")
+    data = store.read(path)
+    meta = {key: data.meta[key] for key in layout.REQUIRED_KEYS} | {"weights_sha256": "1" * 64}
+    store.write(path, data.features, data.labels, data.ids, data.class_names, meta)
+    run = run_tiny("--logger=oneline")
+    assert run.returncode != 0
+    assert run.stdout.count("do not belong together: weights_sha256 is '000") == 1, run.stdout
+    assert "Its log: results/logs/run_method/tiny/tiny-a/efficientnet-lite0/ncm/199" in run.stdout
+    for words in ("Traceback", "Error in rule", "CalledProcessError"):
+        assert words not in run.stdout
+    assert len(run.stdout.splitlines()) < 20, run.stdout
+    names = {name.replace("1993", str(order)) for name in RECORDS for order, _ in pairs}
+    assert records(tiny) == {name for name in names if name.startswith("tiny-b/")}
 
 
 def test_a_missing_feature_file_is_named(tiny: Path, run_tiny: Run) -> None:

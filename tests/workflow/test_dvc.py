@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 import yaml
 from copies import ROOT, dvc, edit_params, edited, git, snakemake, tree
+from dvc.repo import Repo
 
+from sparcl.base.files import read_json
+from study.report.reading import read_csv
+from study.report.summary import headline
+
+METRICS = "paper/*/summary/metrics.json"
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 DRAWING = {"draw_figure", "write_table"}
 
@@ -102,7 +108,11 @@ def test_metrics_and_plots_show_every_method(work: Path) -> None:
     methods = {"ncm", "sparcl", "sparcl-paper"}
     table = dvc(work, "metrics", "show", "--md").splitlines()
     assert {*re.findall(r"[\w-]+", table[0])} == {"Path", *methods}
-    assert [line.split()[1] for line in table[2:] if line] == ["metrics.json"]
+    metrics = "paper/bundled/summary/metrics.json"
+    assert [line.split()[1] for line in table[2:] if line] == [metrics]
+    assert headline(read_csv(work / metrics.replace("metrics.json", "runs.csv"))) == read_json(
+        work / metrics
+    )
     dvc(work, "plots", "show")
     page = (work / "dvc_plots/index.html").read_text(encoding="utf-8")
     assert "accuracy after the last session" in page
@@ -115,6 +125,17 @@ def test_the_graph_is_small_enough_to_read(work: Path) -> None:
     graph = dvc(work, "dag", "--mermaid")
     assert {*re.findall(r'\["(\w+)"\]', graph)} == {"features", "runs", "paper", "timings"}
     assert graph.count("-->") == 3
+
+
+def test_the_lock_pins_what_is_committed() -> None:
+    """Every output as git has it, and the metrics of each suite are those of its runs."""
+    stages = [stage for stage in Repo(ROOT).index.stages if stage.name != "features"]
+    changed = [out.def_path for stage in stages for out in stage.outs if out.status()]
+    assert len(stages) > 3 and changed == []
+    said = {path.parent.parent.name: read_json(path) for path in ROOT.glob(METRICS)}
+    runs = {suite: read_csv(ROOT / f"paper/{suite}/summary/runs.csv") for suite in said}
+    assert {suite: headline(frame) for suite, frame in runs.items()} == said
+    assert len(said) > 3
 
 
 def planned_code(folder: Path, target: str) -> dict[bool, set[str]]:

@@ -56,12 +56,29 @@ def test_time_left_is_work_left_over_speed(progress: Progress) -> None:
     assert progress.left(60.0) is None  # no job has ended
     progress.take(ended(60.0, 1))
     progress.take(ended(60.0, 2))
-    # two at a time: six runs and two tables of a minute each, none of which has begun
-    assert progress.left(60.0) == pytest.approx(8 * 60 / 2)
+    # two at a time: six runs of a minute each; how long a table takes is not known
+    assert progress.left(60.0) == pytest.approx(6 * 60 / 2)
+    assert progress.unknown() == 2
     progress.take(job(60.0, 3, "table"))
     progress.take(ended(70.0, 3))
     # 130 s of work in 70 s; six runs of 60 s and a table of 10 s are left
     assert progress.left(70.0) == pytest.approx((6 * 60 + 10) / (130 / 70))
+
+
+def test_a_long_extraction_says_nothing_of_short_runs() -> None:
+    """After 26 minutes of extraction with a core to itself, 300 runs of 4 s have 20 minutes, not 130 hours."""
+    progress = Progress()
+    stats = {"extract": 1, "run": 300, "total": 301}
+    progress.take(record(0, LogEvent.RUN_INFO, stats=stats))
+    progress.take(job(0.0, 1, "extract"))
+    progress.take(ended(1560.0, 1))
+    assert progress.left(1560.0) is None and progress.unknown() == 300
+    assert "left" not in progress.line(1560.0)
+    for jobid in (2, 3):
+        progress.take(job(1560.0, jobid))
+        progress.take(ended(1564.0, jobid))
+    # 298 runs of 4 s at 1568 s of work in 1564 s
+    assert progress.left(1564.0) == pytest.approx(298 * 4 * 1564 / 1568)
 
 
 def test_a_job_counts_for_what_it_has_done(progress: Progress) -> None:
@@ -81,8 +98,9 @@ def test_the_line_names_the_longest_job(progress: Progress) -> None:
     progress.take(job(1.0, 2, "table"))
     assert progress.line(2.0) == "3 of 10 jobs done: run cub-50/acil and 1 more"
     progress.take(ended(60.0, 1))
-    # 7 runs and 2 tables of 60 s less the 59 s of one that is under way, at 119 s of work in 60 s: 243 s
-    assert progress.line(60.0) == "3 of 10 jobs done, about 4 min left: table"
+    # 7 runs of 60 s, at 119 s of work in 60 s: 212 s; how long a table takes is not known
+    said = "3 of 10 jobs done, about 4 min left, and 2 jobs of other kinds: table"
+    assert progress.line(60.0) == said
     progress.take(record(61.0, LogEvent.JOB_ERROR, jobid=2))
     assert "table" not in progress.line(62.0)
 

@@ -1,6 +1,7 @@
 """What a clone plans: every record, table and figure, from files in git alone."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -121,11 +122,13 @@ def test_a_file_of_overrides_and_the_profile_are_taken(clone: Path) -> None:
     assert "profiles/default" in said.stdout
 
 
-def test_a_copy_runs_its_own_code(clone: Path) -> None:
-    """Another copy may be installed in the environment; PYTHONPATH does not help here."""
+def test_a_copy_runs_its_own_code(clone: Path, tmp_path: Path) -> None:
+    """An older copy may be installed in the environment, as `pip install .` leaves it."""
+    shutil.copytree(clone / "sparcl", tmp_path / "installed/sparcl")
     with (clone / "sparcl/protocol/stream.py").open("a", encoding="utf-8") as file:
         file.write('\nraise RuntimeError("code of the clone")\n')
     target = "results/orders/toy/cub-50/1993.json"
-    run = snakemake(clone, "--cores", "1", target, "--config", "suite=toy", PYTHONPATH="")
+    installed = str(tmp_path / "installed")
+    run = snakemake(clone, "--cores", "1", target, "--config", "suite=toy", PYTHONPATH=installed)
     assert run.returncode != 0
     assert "code of the clone" in run.stdout

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from copies import TOY, duplicate, edited, outputs, planned, snakemake
 
+from sparcl.features import store
+
 REPORT = {
     "summarise_runs": {""},
     "write_table": {"main"},
@@ -113,6 +115,28 @@ def test_touch_alone_reruns_nothing(toy: Path) -> None:
             touched += 1
     assert touched > 50
     assert planned(toy) == {}
+
+
+def test_features_that_keep_an_old_time_rerun_what_rests_on_them(toy: Path, tmp_path: Path) -> None:
+    """As ``cp -p`` or ``rsync -a`` leave them: the hash in the records counts."""
+    folder = duplicate(toy, tmp_path / "replaced")
+    features = folder / "data/features/cub-50/vit-s14-focus"
+    data = store.read(features / "train.h5")
+    (features / "train.h5").unlink()  # a link to the bundled file
+    meta = {key: value for key, value in data.meta.items() if not key.endswith("_sha256")}
+    meta |= {key: data.meta[key] for key in ("weights_sha256", "split_sha256") if key in data.meta}
+    arrays = (data.features[:, ::-1], data.labels, [name.decode() for name in data.ids])
+    store.write(features / "train.h5", *arrays, data.class_names, meta)
+    for name in ("train.h5", "train.json"):
+        os.utime(features / name, (1e9, 1e9))
+    expected = {
+        "verify_features": {""},
+        "make_order": {""},
+        "trace_spectrum": {""},
+        "summarise_spectra": {""},
+    }
+    assert planned(folder) == {**RUNS, "run_method": EVERY, **expected}
+    assert planned(folder) == {**RUNS, "run_method": EVERY, **expected}
 
 
 def test_a_changed_method_really_reruns_alone(toy: Path, tmp_path: Path) -> None:

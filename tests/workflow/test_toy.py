@@ -16,6 +16,8 @@ STREAM = re.compile(rb"stream\r?\n(.*?)endstream", re.DOTALL)
 DATE = re.compile(
     rb"20[2-9]\d-[01]\d-[0-3]\d|CreationDate|ModDate|tIME|date:create|[0-2]\d:[0-5]\d:[0-5]\d"
 )
+FORGED = "paper/toy/summary/runs.csv"
+DRAW_ALONE = ("paper", "--config", "suite=toy", "--allowed-rules", "draw_figure", "write_table")
 
 
 def test_every_record_table_and_figure_is_there(toy: Path) -> None:
@@ -51,23 +53,43 @@ def test_a_second_call_has_nothing_to_do(toy: Path) -> None:
 
 
 def test_a_deleted_output_is_made_again_alone(toy: Path) -> None:
-    """A table and a figure take a job each; a summary also those that read it, which write the same bytes."""
+    """A table and a figure take a job each; a summary also those that read it, which write the same bytes.
+
+    What somebody has edited is as good as deleted.
+    """
     before = outputs(toy)
-    for name in ("tables/main.md", "figures/drift.png"):
-        (toy / "paper/toy" / name).unlink()
+    (toy / "paper/toy/figures/drift.png").unlink()
+    with (toy / "paper/toy/tables/main.md").open("a", encoding="utf-8") as file:
+        file.write("Ours is best.\n")
     assert planned(toy) == {"write_table": {"main"}, "draw_figure": {"drift"}}
-    made_again(toy, before)
+    assert "paper/toy/tables/main.md is not as its job has written it" in made_again(toy, before)
     (toy / "paper/toy/summary/recommendations.csv").unlink()
+    (toy / FORGED).write_text(ten_points_more(before[FORGED].decode()), encoding="utf-8")
     jobs = planned(toy)
-    assert "summarise_spectra" in jobs
-    assert set(jobs) <= {"summarise_spectra", "write_table", "draw_figure"}
-    made_again(toy, before)
+    assert {"summarise_runs", "summarise_spectra", "write_table"} <= set(jobs)
+    assert set(jobs) <= {"summarise_runs", "summarise_spectra", "write_table", "draw_figure"}
+    refused = snakemake(toy, "--cores", "1", *DRAW_ALONE)
+    assert (
+        refused.returncode != 0 and f"{FORGED} is not as its job has written it" in refused.stdout
+    )
+    assert f"{FORGED} is not as its job has written it" in made_again(toy, before)
+    assert "Nothing to be done" in snakemake(toy, "--cores", "1", *DRAW_ALONE).stdout
 
 
-def made_again(toy: Path, before: dict[str, bytes]) -> None:
+def ten_points_more(runs: str) -> str:
+    """Return a summary whose last run has ten points more of accuracy."""
+    *lines, last = runs.splitlines()
+    row = last.split(",")
+    at = lines[0].split(",").index("A_last")
+    row[at] = f"{float(row[at]) + 10:.4f}"
+    return "\n".join([*lines, ",".join(row), ""])
+
+
+def made_again(toy: Path, before: dict[str, bytes]) -> str:
     run = snakemake(toy, "--cores", "2", *TOY)
     assert run.returncode == 0, run.stdout
     assert outputs(toy) == before
+    return run.stdout
 
 
 def test_everything_around_it_may_differ_but_the_bytes(toy: Path, elsewhere) -> None:

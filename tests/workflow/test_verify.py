@@ -23,6 +23,9 @@ def test_planted_changes_are_named_and_nothing_else(fresh: Path, make: Make) -> 
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         expected.append(f"{column} was {row[at]}, is {old}")
     commit_all(fresh, "Three numbers that no run gave")
+    unknown = make(fresh, "verify", "SUITE=toy")
+    assert unknown.returncode != 0 and len(unknown.stdout.splitlines()) < 4
+    assert "paper/toy/summary is not in git: there is nothing to compare with" in unknown.stdout
     verified = make(fresh, "verify")
     assert verified.returncode != 0
     for words in expected:

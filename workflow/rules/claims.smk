@@ -3,6 +3,8 @@
 Times are measured apart, in timings/: they differ from run to run, accuracies do not. The
 ledger takes the times that are there, however old: features that git has just written do not
 ask for a second measurement.
+
+The cores are asked for when a measurement is planned: `snakemake --report` needs none.
 """
 
 from study.report.claims import sources
@@ -28,7 +30,7 @@ rule time_methods:
         "results/logs/time_methods/{timing}.log",
     conda:
         "../envs/core.yaml"
-    threads: workflow.cores
+    threads: lambda w: workflow.cores
     params:
         spec=lambda w: specs.timing(config, w.timing),
     script:
@@ -45,7 +47,7 @@ rule measure_memory:
         "results/logs/measure_memory.log",
     conda:
         "../envs/core.yaml"
-    threads: workflow.cores
+    threads: lambda w: workflow.cores
     params:
         spec=specs.timing(config, "methods"),
     script:
@@ -54,7 +56,9 @@ rule measure_memory:
 
 rule judge_claims:
     input:
-        csv=[path for path in CLAIMED if not path.startswith("timings/")],
+        csv=lambda w: unedited(
+            [path for path in CLAIMED if not path.startswith("timings/")]
+        ),
         timings=ancient([path for path in CLAIMED if path.startswith("timings/")]),
         ledger=LEDGER,
         code=script_code("judge_claims"),
@@ -82,7 +86,7 @@ rule judge_claims:
 
 rule draw_claims:
     input:
-        csv=frames("figures", "claims", "claims"),
+        csv=lambda w: frames("figures", "claims", "claims"),
         code=script_code("draw_figure", "figures.claims"),
     output:
         multiext("paper/claims/{figure}", ".pdf", ".png"),

@@ -2,10 +2,19 @@
 
 import sys
 
+import sparcl
 from figures import module_name
 from sparcl.base.errors import SparclError
 from sparcl.extraction.datasets import folder_stamp
-from study.pipeline import configuration, displays, interpreter, paths, plan, specs
+from study.pipeline import (
+    configuration,
+    displays,
+    interpreter,
+    outside,
+    paths,
+    plan,
+    specs,
+)
 from study.pipeline.provenance import learner_module, script_code
 
 
@@ -19,6 +28,7 @@ def ask(function, *arguments, **names):
 
 ask(interpreter.check, sys.executable)
 ask(interpreter.check_folder, str(Path.cwd()))
+ask(interpreter.check_code, sparcl.__file__, workflow.basedir)
 
 # Until here config holds what --config and --configfile say; from here on, everything (scripts too).
 # Jobs read what this process has checked.
@@ -71,7 +81,27 @@ def method_code(script, method):
 def frames(kind, name, suite):
     """Return what a figure or table reads; times count however old they are, as for the claims."""
     files = displays.frames(config, kind, name, suite)
-    return [ancient(path) if path.startswith("timings/") else path for path in files]
+    return [
+        ancient(path) if path.startswith("timings/") else path
+        for path in unedited(files)
+    ]
+
+
+# Outputs that were edited by hand, each with the rule that makes it.
+EDITED = outside.edited() if workflow.is_main_process else {}
+EDITED_SAYS = "is not as its job has written it: somebody has edited it."
+
+
+def unedited(files):
+    """Return files, unless one was edited and --allowed-rules keeps it from being made again."""
+    allowed = workflow.dag_settings.allowed_rules
+    for path in files:
+        if allowed and EDITED.get(path) not in (None, *allowed):
+            raise WorkflowError(
+                f"{path} {EDITED_SAYS} Nothing is written from it. Make it again (snakemake --cores 1 {path}), or "
+                f"delete results/logs/{EDITED[path]} to take it as it is."
+            )
+    return files
 
 
 def stamp(dataset):

@@ -1,10 +1,14 @@
-"""One run at a time in a folder.
+"""One run at a time in a folder, and what has been changed there by others than its jobs.
 
 The kernel drops this lock together with the process that holds it, after kill -9 too. Snakemake's
 own lock files outlive such a process and would stop the next run (profiles/default: nolock).
 """
 
 import fcntl
+
+from snakemake.logging import logger
+from snakemake.persistence.file import FilePersistence
+from study.pipeline.adapter import SAID
 
 
 onstart:
@@ -17,3 +21,15 @@ onstart:
             "Another run is at work in this folder; it goes on unharmed. Wait until it has ended, "
             "or end it, then start again."
         ) from None
+    SAID.write_text("", encoding="utf-8")
+
+
+if workflow.is_main_process:
+    for path in ask(outside.renew_features, config):
+        logger.warning(
+            f"{path} holds other features than those that runs were made from."
+        )
+    for path in EDITED:
+        logger.warning(f"{path} {EDITED_SAYS} Where it is needed, it is made again.")
+        # as if its job had been killed (profiles/default: rerun-incomplete)
+        FilePersistence(nolock=True)._mark_incomplete(path, None)

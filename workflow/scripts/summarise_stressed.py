@@ -10,5 +10,5 @@ def main(snakemake) -> None:
 
 
 if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
+    with adapter.logged(snakemake.log, snakemake.output):  # noqa: F821
         main(snakemake)  # noqa: F821

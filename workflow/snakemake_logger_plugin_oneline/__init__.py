@@ -4,11 +4,13 @@
 under ``.snakemake/log``. Snakemake finds the plugin by this package's name, in the folder that it is started in.
 """
 
+import re
 import shutil
 import sys
 import time
 from collections import Counter, defaultdict
 from logging import WARNING, LogRecord
+from pathlib import Path
 from typing import TextIO
 
 from snakemake_interface_logger_plugins.base import LogHandlerBase
@@ -43,11 +45,22 @@ PREPARING = (
 )
 
 
+# How Snakemake says that a script has ended with an error, which the script has said itself.
+ENDED = re.compile(
+    r"CalledProcessError in file.*\.snakemake/scripts/.*returned non-zero exit status 1\.",
+    re.DOTALL,
+)
+SAID = Path(
+    ".snakemake/said"
+)  # the logs of jobs whose error is on the terminal (study.pipeline.adapter)
+
+
 class Progress:
     """What the events of a run say of it.
 
     The time left is the work left over the work a second so far: a job that has not ended takes the mean of its rule's
-    jobs that have, or of all, and its time so far counts as done.
+    jobs that have, and its time so far counts as done. Of rules of which no job has ended nothing is known: their jobs
+    are counted apart.
     """
 
     def __init__(self) -> None:
@@ -79,27 +92,30 @@ class Progress:
             self.done, self.total = told["done"], told["total"]
 
     def left(self, now: float) -> float | None:
-        """Return the seconds left; None before a job has ended."""
-        if self.began is None or not self.ended:
+        """Return the seconds left for the jobs of rules of which one has ended; None where there are none."""
+        left = {rule: n - self.ended[rule] for rule, n in self.planned.items() if self.ended[rule]}
+        if self.began is None or not any(left.values()):
             return None
-        mean = sum(self.spent.values()) / self.ended.total()
-        means = {rule: self.spent[rule] / n for rule, n in self.ended.items()}
-        work = sum(
-            means.get(rule, mean) * (n - self.ended[rule]) for rule, n in self.planned.items()
-        )
+        means = {rule: self.spent[rule] / self.ended[rule] for rule in left}
+        work = sum(means[rule] * n for rule, n in left.items())
         under_way = 0.0
         for rule, _, start in self.running.values():
             under_way += now - start
-            work -= min(now - start, means.get(rule, mean))
+            work -= min(now - start, means.get(rule, 0.0))
         speed = (sum(self.spent.values()) + under_way) / max(now - self.began, 1e-9)
         return max(work, 0.0) / max(speed, 1e-9)
 
+    def unknown(self) -> int:
+        """Return how many jobs are of rules of which none has ended."""
+        return sum(n for rule, n in self.planned.items() if not self.ended[rule])
+
     def line(self, now: float) -> str:
         """Return how far the run is, how long it takes, and the job that has run longest."""
-        left = self.left(now)
+        left, unknown = self.left(now), self.unknown()
         said = f"{self.done} of {self.total} jobs done"
         if left is not None and self.done < self.total:
-            said += f", {duration(left)} left"
+            apart = f", and {unknown} jobs of other kinds" if unknown else ""
+            said += f", {duration(left)} left{apart}"
         names = [name for _, name, _ in self.running.values()]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         return f"{said}: {names[0]}{more}" if names else said
@@ -111,6 +127,18 @@ def duration(seconds: float) -> str:
         return "less than a minute"
     minutes = round(seconds / 60)
     return f"about {minutes} min" if minutes < 120 else f"about {round(minutes / 60)} h"
+
+
+def explained(record: LogRecord, text: str) -> bool:
+    """Tell whether Snakemake says that a job has failed which has said why on this terminal."""
+    event, told = getattr(record, "event", None), record.__dict__
+    if event == LogEvent.JOB_ERROR and "external_jobid" not in (told.get("aux") or {}):
+        try:
+            said = SAID.read_text(encoding="utf-8").split("\n")
+        except OSError:
+            return False
+        return not {*told["log"]}.isdisjoint(said)
+    return event == LogEvent.ERROR and ENDED.search(text) is not None
 
 
 class LogHandler(LogHandlerBase):
@@ -128,7 +156,8 @@ class LogHandler(LogHandlerBase):
             event = getattr(record, "event", None)
             text = printable_lines(str(self.format(record) or ""))
             quiet = event in EVENTS or (event is None and text.startswith(PREPARING))
-            if record.levelno >= WARNING or self.common_settings.dryrun or not quiet:
+            loud = record.levelno >= WARNING or self.common_settings.dryrun or not quiet
+            if loud and not explained(record, text):
                 self._say(text)
             if not self.common_settings.dryrun:
                 self.progress.take(record)

@@ -2,13 +2,14 @@
 
 import argparse
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sparcl.base.errors import InputError
 from study.exchange import elsewhere, mammoth, pilot
 
-READERS = {"pilot": pilot.read, "mammoth": mammoth.read}
+READERS = {tool: partial(pilot.read, tool) for tool in pilot.FORMS} | {"mammoth": mammoth.read}
 
 
 def add(commands: Any) -> None:
@@ -16,8 +17,8 @@ def add(commands: Any) -> None:
     parser = commands.add_parser(
         "import-log",
         help="read logs of other toolboxes as numbers measured elsewhere",
-        description="Add the accuracies in logs of LAMDA-PILOT or mammoth to a CSV of numbers measured elsewhere, that "
-        "nothing here computes with. A run that is there already is left out.",
+        description="Add the accuracies in logs of LAMDA-PILOT, PyCIL, RanPAC's own code or mammoth to a CSV of "
+        "numbers measured elsewhere, that nothing here computes with. A run that is there already is left out.",
     )
     parser.add_argument("logs", nargs="+", type=Path, metavar="LOG")
     parser.add_argument("--from", dest="tool", choices=tuple(READERS), required=True)

@@ -2,7 +2,8 @@
 
 A stream there is a class order, ``init_cls`` classes in the first session and ``increment`` in each later one, fewer in
 the last. With ``shuffle`` the order is numpy's permutation by ``seed``, else the data set's ``class_order``. Accuracies
-are of all test samples seen, in percent with two decimals.
+are of all test samples seen, in percent with two decimals. PyCIL, which it grew from, and RanPAC's own code write such
+logs, or nearly: they are read, not written.
 """
 
 import json
@@ -10,7 +11,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -106,58 +107,88 @@ def write(outcome: Outcome, dataset: str, folder: Path, where: str) -> list[Path
 
 # --- in ------------------------------------------------------------------------------------------
 
+
+class Form(NamedTuple):
+    """How a toolbox of this family writes a run into its log."""
+
+    start: str  # how the first line of a run begins
+    backbone: str  # the setting that names the network
+    curves: dict[str, str]  # head -> how the line with its accuracies begins
+
+
+BY_HEAD = {head: f"{head} top1 curve: " for head in ("CNN", "NME")}
+FORMS = {
+    "pilot": Form("prefix: ", "backbone_type", BY_HEAD),
+    "pycil": Form("prefix: ", "convnet_type", BY_HEAD),  # G-U-N/PyCIL: trainer.py
+    "ranpac": Form(
+        "Starting new run", "convnet_type", {"CNN": "Top1 curve: "}
+    ),  # RanPAC/RanPAC: trainer.py
+}
 LINE = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d+ \[([\w.-]+)\] => (.*)$")
 SETTING = re.compile(r"^(\w+): (.*)$")
 NUMBER = r"(?:np\.float64\()?(\d+(?:\.\d+)?)\)?"  # numpy 2 prints its floats with their type
-CURVE = re.compile(rf"^(CNN|NME) top1 curve: \[{NUMBER}(?:, {NUMBER})*\]$")
+CURVE = re.compile(rf"\[{NUMBER}(?:, {NUMBER})*\]")
 FORGETTING = re.compile(rf"^Forgetting \((CNN|NME)\): {NUMBER}$")
 ORDER = re.compile(r"^\[\d+(?:, \d+)*\]$")
-NEEDED = ("model_name", "dataset", "seed", "init_cls", "increment", "backbone_type")
+NEEDED = ("model_name", "dataset", "seed", "init_cls", "increment")
 
 
-def read(path: Path, text: str) -> Iterator[Measured]:
+def read(tool: str, path: Path, text: str) -> Iterator[Measured]:
     """Yield the runs of a log: several, where a run was started again.
 
     Heads are told apart: the classifier's curve is the method's, the nearest-mean curve gets `` (NME)``.
+
+    Parameters
+    ----------
+    tool : a key of `FORMS`
+    path : of the log
+    text : what it holds
 
     Raises
     ------
     InputError
         The log holds no run, a run lacks a setting, or it ended before its last session.
     """
+    form = FORMS[tool]
     runs: list[tuple[int, list[tuple[str, str]]]] = []
     for number, line in enumerate(text.splitlines(), 1):
         found = LINE.match(line)
         if found is None:
             continue
         file, said = found.groups()
-        if file == "trainer.py" and said.startswith("prefix: "):
+        if file == "trainer.py" and said.startswith(form.start):
             runs.append((number, []))
         if runs:
             runs[-1][1].append((file, said))
     if not runs:
         raise InputError(
-            f"{path}: no run of LAMDA-PILOT in it: no line '[trainer.py] => prefix: ...'. Name a file of its logs/."
+            f"{path}: no run of {tool} in it: no line '[trainer.py] => {form.start}...'. Name a file of its logs/, or "
+            f"the toolbox that wrote this one (--from {', '.join(FORMS)} or mammoth)."
         )
     for number, lines in runs:
-        yield from _run(f"{path}, line {number}", number, lines)
+        yield from _run(f"{path}, line {number}", form, number, lines)
 
 
-def _run(where: str, number: int, lines: list[tuple[str, str]]) -> Iterator[Measured]:
+def _run(where: str, form: Form, number: int, lines: list[tuple[str, str]]) -> Iterator[Measured]:
     told = [said for file, said in lines if file == "trainer.py"]
     pairs = (SETTING.match(said) for said in told)
     args: dict[str, str] = {}
     for pair in pairs:
         if pair is not None:
             args.setdefault(*pair.groups())
-    if missing := [key for key in NEEDED if key not in args]:
+    if missing := [key for key in (*NEEDED, form.backbone) if key not in args]:
         raise InputError(
             f"{where}: the run says nothing of {', '.join(missing)}. Part of the log is gone, or it is of another "
-            "tool; name the whole file."
+            f"tool: name the whole file, and the toolbox (--from {', '.join(FORMS)} or mammoth)."
         )
     orders = [said for file, said in lines if file == "data_manager.py" and ORDER.match(said)]
     if not orders:
         raise InputError(f"{where}: no class order in the run. Name the whole log.")
+    if len(orders) > 1:
+        raise InputError(
+            f"{where}: the run has {len(orders)} class orders, one for each of its domains. Streams of "
+            "classes are read."
+        )
     if not (
         args["init_cls"].isdecimal() and args["increment"].isdecimal() and int(args["increment"])
     ):
@@ -165,17 +196,22 @@ def _run(where: str, number: int, lines: list[tuple[str, str]]) -> Iterator[Meas
     classes = orders[0].count(",") + 1
     init, increment = int(args["init_cls"]), int(args["increment"])
     sessions = 1 + -(-max(classes - init, 0) // increment)
-    for head in ("CNN", "NME"):
-        curves = [said for said in told if said.startswith(f"{head} top1 curve: ")]
+    method = args["model_name"]
+    if (
+        args.get("use_RP") == "True"
+    ):  # RanPAC's own code calls its method by the network's training: ncm, adapter
+        method += f" (RP, M = {args.get('M')})"
+    for head, start in form.curves.items():
+        curves = [said.removeprefix(start) for said in told if said.startswith(start)]
         if not curves:
             if head == "CNN":
                 raise InputError(
                     f"{where}: no session of the run has ended; nothing is known of it."
                 )
             continue
-        if CURVE.match(curves[-1]) is None:
-            raise InputError(f"{where}: {curves[-1]!r} is no list of accuracies.")
-        numbers = re.findall(NUMBER, curves[-1].partition("[")[2])
+        if CURVE.fullmatch(curves[-1]) is None:
+            raise InputError(f"{where}: '{start}{curves[-1]}' is no list of accuracies.")
+        numbers = re.findall(NUMBER, curves[-1])
         if len(numbers) != sessions:
             raise InputError(
                 f"{where}: the run has {len(numbers)} of {sessions} sessions ({classes} classes, {init} first, then "
@@ -184,9 +220,9 @@ def _run(where: str, number: int, lines: list[tuple[str, str]]) -> Iterator[Meas
         lost = [found[2] for said in told if (found := FORGETTING.match(said)) and found[1] == head]
         yield Measured(
             line=number,
-            method=args["model_name"] + ("" if head == "CNN" else " (NME)"),
+            method=method + ("" if head == "CNN" else " (NME)"),
             dataset=args["dataset"],
-            backbone=args["backbone_type"],
+            backbone=args[form.backbone],
             seed=args["seed"],
             averaging="samples",
             accuracies=[float(n) for n in numbers],

@@ -47,6 +47,7 @@ def contradictions(config: Settings, root: Path = Path()) -> Iterator[str]:
         yield from _features(config, place, suite["datasets"], suite["backbones"])
         yield from _records(config, place, suite)
         yield from _training(config, place, suite)
+        yield from displays.of_one_backbone(config, place, suite)
         yield from _shown(config, place, suite)
         if compare := suite["compare"]:
             compared = [compare["of"], *compare["against"]]

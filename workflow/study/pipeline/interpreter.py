@@ -50,6 +50,22 @@ def check_folder(path: str) -> None:
         )
 
 
+def check_code(file: str, folder: str) -> None:
+    """Refuse a package ``sparcl`` (its ``__file__``) that is not the one of the project's folder.
+
+    Raises
+    ------
+    ConfigError
+        For another one: changes of the code here would have no effect.
+    """
+    if not os.path.realpath(file).startswith(os.path.join(os.path.realpath(folder), "sparcl", "")):
+        raise ConfigError(
+            f"sparcl is imported from {os.path.dirname(file)} and not from {folder}: the code there would run, in an "
+            "older form perhaps. Nothing has run. Usual cause: `pip install .` without -e. Install it again with "
+            "`pip install -e .`, and take other copies out of PYTHONPATH."
+        )
+
+
 if __name__ == "__main__":
     try:
         check_folder(os.getcwd())
