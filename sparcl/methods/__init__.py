@@ -1,4 +1,4 @@
-"""One method a file, looked up by module name when it is asked for."""
+"""Methods by name: a row of :mod:`sparcl.methods.table` composes parts, a file has a ``build`` of its own."""
 
 import importlib
 import inspect
@@ -10,15 +10,39 @@ from sparcl.base.errors import InputError
 from sparcl.base.lookup import Lookup
 from sparcl.learners.learner import Learner
 
-_FILES = Lookup(__name__, "method")
-names, module_name = _FILES.names, _FILES.module_name
-hyperparameters = _FILES.hyperparameters
+# loaded by name: a plan follows imports, and a row or a part is not the code of every method
+METHODS: dict[str, dict[str, Any]] = importlib.import_module(f"{__name__}.table").METHODS
+
+
+class _Methods(Lookup):
+    """The rows of the table, and the methods that have a file."""
+
+    def names(self) -> list[str]:
+        """Return the ids of all methods."""
+        return sorted({*super().names(), *METHODS} - {"table"})
+
+    def hyperparameters(self, name: str) -> dict[str, Any]:
+        """Return every hyper-parameter of method ``name`` with its default."""
+        return dict(METHODS[name]["settings"]) if name in METHODS else super().hyperparameters(name)
+
+    def build(self, name: str, *given: Any, **hyper: Any) -> Any:
+        """Return the learner ``name`` with settings that :meth:`checked` let pass."""
+        if name in METHODS:
+            composing = importlib.import_module(f"{__name__}.compose")
+            return composing.from_row(name, METHODS[name], hyper)
+        return super().build(name, **hyper)
+
+
+_FILES = _Methods(__name__, "method")
+names, hyperparameters = _FILES.names, _FILES.hyperparameters
 
 
 def host_only(name: str) -> str:
     """Return why method ``name`` computes on the CPU alone; empty where it can compute on another device."""
-    made = inspect.signature(importlib.import_module(module_name(name)).build).return_annotation
-    return made.host_only
+    if name in METHODS:
+        return ""
+    made = inspect.signature(importlib.import_module(_FILES.module_name(name)).build)
+    return made.return_annotation.host_only
 
 
 def build(name: str, *, device: str = "cpu", **hyper: Any) -> Learner:

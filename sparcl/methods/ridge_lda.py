@@ -16,7 +16,7 @@ Both heads come from one factor of R + shift I (:mod:`sparcl.algebra.paired`), s
 joint ridge costs under the same rule: D^3 / 3 + 4 D^2 c flops a candidate.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -35,12 +35,10 @@ from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.learners.mapped import Mapped
 from sparcl.parts.batch import ROWS, Batch
-from sparcl.parts.catalogue import part
+from sparcl.parts.catalogue import Asked, part
 from sparcl.parts.rules import HoldOut
 from sparcl.parts.rules.rule import need_two
 from sparcl.parts.transforms import SignedPower
-
-Asked = str | Mapping[str, Mapping[str, Any]]
 
 GRID = tuple(float(10 ** (power / 2)) for power in range(-12, 3))  # half decades of a
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)

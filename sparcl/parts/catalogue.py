@@ -33,6 +33,8 @@ from sparcl.parts.trust import (
     Watchful,
 )
 
+Asked = str | Mapping[str, Mapping[str, Any]]
+
 PARTS: dict[str, dict[str, Callable[..., Any]]] = {
     "transform": {
         "none": Identity,
@@ -78,7 +80,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
 }
 
 
-def part(kind: str, asked: str | Mapping[str, Mapping[str, Any]], **given: Any) -> Any:
+def part(kind: str, asked: Asked, **given: Any) -> Any:
     """Return the part of a ``kind`` that is asked for, by name or as ``{name: {setting: value}}``.
 
     ``given`` are values such as a seed, for parts that have such a setting and are not told another.

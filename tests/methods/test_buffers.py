@@ -9,7 +9,7 @@ from sparcl.base.errors import InputError
 from sparcl.learners import composed
 from sparcl.learners.learner import Learner
 from sparcl.methods import build, hyperparameters
-from sparcl.methods.flycl import SCRIPTS
+from sparcl.methods.table import FLYCL as SCRIPTS
 from sparcl.parts import batch
 from sparcl.parts.maps import RandomMap
 from sparcl.parts.rules import WIDE

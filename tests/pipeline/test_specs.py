@@ -30,8 +30,9 @@ def test_every_method_can_be_built(config: Settings) -> None:
 
 @pytest.mark.parametrize("learner", sorted(methods.names()))
 def test_settings_read_from_the_file_are_those_of_the_module(learner: str) -> None:
-    module = methods.module_name(learner)
-    assert provenance.hyperparameters(module) == tuple(methods.hyperparameters(learner))
+    assert provenance.hyperparameters({"learner": learner}) == tuple(
+        methods.hyperparameters(learner)
+    )
 
 
 def test_a_device_is_told_where_it_is_not_the_cpu_and_the_method_can_use_it(

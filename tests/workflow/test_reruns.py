@@ -21,7 +21,8 @@ DRAWN = {"write_table": {"main"}, "draw_figure": {"dilution", "drift", "sessions
 CHANGES = {
     "nothing that this suite has": (
         [
-            ("sparcl/methods/ranpac.py", "", "# changed\n"),
+            ("sparcl/methods/loranpac.py", "", "# changed\n"),
+            ("sparcl/methods/table.py", '"width": 10000', '"width": 9999'),
             ("sparcl/extraction/extract.py", "", "# changed\n"),
             ("workflow/study/pipeline/plan.py", "", "# changed\n"),
             ("sparcl/app/classifier.py", "", "# changed\n"),
@@ -35,9 +36,10 @@ CHANGES = {
         {},
     ),
     "a method's file": (
-        [("sparcl/methods/sparcl.py", "", "# changed\n")],
-        ONE,
+        [("sparcl/methods/ncm.py", "", "# changed\n")],
+        {"run_method": {"ncm"}, **REPORT},
     ),
+    "a method's row": ([("sparcl/methods/table.py", '"warmup": 1', '"warmup": 2')], ONE),
     "a method's settings": (
         [("config/methods.yaml", "{relative: true, refresh: 1}", "{relative: true, refresh: 2}")],
         ONE,

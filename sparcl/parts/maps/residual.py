@@ -31,7 +31,7 @@ class ResidualMap(Map):
     Parameters
     ----------
     width : M
-    kind : g, with W (d, M) drawn once
+    expansion : g, with W (d, M) drawn once
 
         relu : ``max(u W, 0)``, W standard normal
         topk : the LEVEL largest of ``u W`` kept, the rest 0; columns of W with NONZEROS normal
@@ -44,7 +44,7 @@ class ResidualMap(Map):
     """
 
     width: int
-    kind: str = "relu"
+    expansion: str = "relu"
     tau_map: float = 0.5
     seed: int = 0
     keeps_features: ClassVar[bool] = True
@@ -53,7 +53,7 @@ class ResidualMap(Map):
     def __post_init__(self) -> None:
         check_int("width", self.width, least=1)
         check_int("seed", self.seed, least=0)
-        check_choice("expansion", self.kind, KINDS)
+        check_choice("expansion", self.expansion, KINDS)
         if self.tau_map != 0:
             check_fraction("tau_map", self.tau_map)
         self.basis: Array = np.zeros((0, 0))
@@ -62,7 +62,7 @@ class ResidualMap(Map):
     @property
     def whole_session(self) -> str:  # type: ignore[override]
         """Why the first session must come whole; a random layer on all of the feature measures nothing."""
-        if self.kind == "rbf" or self.tau_map:
+        if self.expansion == "rbf" or self.tau_map:
             return "its map needs the first session whole (relu or topk with tau_map = 0 does not)"
         return ""
 
@@ -72,7 +72,7 @@ class ResidualMap(Map):
         base.add(Phi)
         left_out = Rule(tau=self.tau_map) if self.tau_map else Rule(k=0)
         self.basis = Spectrum(base.full).split(left_out).U_core
-        if self.kind == "rbf":
+        if self.expansion == "rbf":
             self.bandwidth = median_distance(self.residual(Phi)) or 1.0
 
     @property
@@ -84,8 +84,8 @@ class ResidualMap(Map):
     def weights(self) -> Array:
         """W (d, M)."""
         d = int(self.basis.shape[0])
-        rng = generator(f"residual-{self.kind}", d, self.width, self.seed)
-        if self.kind == "topk":
+        rng = generator(f"residual-{self.expansion}", d, self.width, self.seed)
+        if self.expansion == "topk":
             return sparse_weights(rng, d, self.width, NONZEROS)
         return rng.standard_normal((d, self.width))
 
@@ -113,9 +113,9 @@ class ResidualMap(Map):
         out[:, :d] = Phi
         H = out[:, d:]
         xp.matmul(self.residual(Phi), self.weights, out=H)
-        if self.kind == "relu":
+        if self.expansion == "relu":
             activate(H, relu)
-        elif self.kind == "topk":
+        elif self.expansion == "topk":
             activate(H, lambda rows: keep_top(rows, LEVEL))
         else:
             self.phases = like(self.phases, Phi)

@@ -10,7 +10,7 @@ from sparcl import methods
 from sparcl.base.errors import SparclError
 from study.pipeline import displays, specs, streams
 from study.pipeline.plan import RATED
-from study.pipeline.provenance import hyperparameters, learner_module, learners, package
+from study.pipeline.provenance import hyperparameters, learners, package
 
 Settings = Mapping[str, Any]
 
@@ -137,7 +137,7 @@ def _training(config: Settings, file: str, suite: Settings) -> Iterator[str]:
         yield from _unknown(f"{file}: {place}", budgets, "suite's trained methods", trained)
         for name in set(budgets) & set(trained):
             where = f"{file}: {place}.{name}"
-            takes = hyperparameters(learner_module(blocks[name]))
+            takes = hyperparameters(blocks[name])
             kind = f"settings of learner '{blocks[name]['learner']}'"
             yield from _unknown(where, budgets[name], kind, takes)
             yield from _exponents(where, budgets[name])
@@ -214,7 +214,7 @@ def _composition(config: Settings, where: str, block: Settings) -> Iterator[str]
         return
     yield from _exponents(f"{where}.hyper", block["hyper"])
     takes, hyper, select = (
-        hyperparameters(learner_module(block)),
+        hyperparameters(block),
         block["hyper"],
         block.get("select", []),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sparcl.base.errors import ConfigError
+from sparcl.methods.table import METHODS
 
 ROOT = Path(__file__).resolve().parents[3]
 # Package -> folder of the project that holds it.
@@ -111,26 +112,38 @@ def package(block: Mapping[str, Any]) -> str:
 
 
 def learners(package: str) -> list[str]:
-    """Return the ids of a package's learners, from its files: planning loads neither scipy nor torch."""
+    """Return the ids of a package's learners, from its files and its table: planning loads no torch."""
     folder = ROOT / PACKAGES[package.split(".")[0]]
     files = folder.joinpath(*package.split(".")).glob("[!_]*.py")
-    return sorted(file.stem.replace("_", "-") for file in files)
+    rows = METHODS if package == "sparcl.methods" else {}
+    return sorted({*(file.stem.replace("_", "-") for file in files), *rows} - {"table"})
+
+
+def row(block: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the row of the table that composes a method's learner, given its block; None where a file does."""
+    return None if block.get("trained") else METHODS.get(block["learner"])
 
 
 def learner_module(block: Mapping[str, Any]) -> str:
-    """Return the module of a method's learner, given its block."""
-    return f"{package(block)}.{block['learner'].replace('-', '_')}"
+    """Return the module of a method's learner, given its block; rows of the table share theirs."""
+    return f"{package(block)}.{'compose' if row(block) else block['learner'].replace('-', '_')}"
 
 
-@cache
-def hyperparameters(module: str) -> tuple[str, ...]:
-    """Return the settings of the learner in a module: the keyword arguments of ``build``, read from its file.
+def hyperparameters(block: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the settings of a method's learner, given its block: those of its row, or of its file.
 
     Raises
     ------
     ConfigError
         When there is no such file, or no ``build`` in it.
     """
+    composed = row(block)
+    return tuple(composed["settings"]) if composed else _keywords(learner_module(block))
+
+
+@cache
+def _keywords(module: str) -> tuple[str, ...]:
+    """Return the keyword arguments of ``build``, read from the module's file."""
     path = _file(module)
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8")) if path else ast.Module([], [])
     for node in tree.body:

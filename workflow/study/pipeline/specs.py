@@ -9,7 +9,7 @@ from typing import Any
 
 from sparcl.base.errors import ConfigError
 from sparcl.methods import host_only
-from study.pipeline.provenance import hyperparameters, learner_module
+from study.pipeline.provenance import hyperparameters, row
 
 Settings = Mapping[str, Any]
 Spec = dict[str, Any]
@@ -60,9 +60,10 @@ def resolved(config: Settings, hyper: Settings) -> Spec:
 def composition(config: Settings, block: Settings) -> Spec:
     """Return learner and settings of a method or of a variant that is timed."""
     hyper = resolved(config, block["hyper"])
-    if "validation_share" in hyperparameters(learner_module(block)):
+    if "validation_share" in hyperparameters(block):
         hyper = {"validation_share": config["validation"]["share"]} | hyper
-    return {"learner": block["learner"], "hyper": hyper}
+    composed = row(block)  # so that a changed row reruns its own jobs
+    return {"learner": block["learner"], "hyper": hyper} | ({"row": composed} if composed else {})
 
 
 def method(config: Settings, name: str) -> Spec:
