@@ -31,10 +31,10 @@ Names = dict[str, str]
 SCRIPTS = Path(__file__).parents[1] / "workflow/scripts"
 # Each check, by the name under which it is called; none is called by another.
 CHECKS = (
-    "sparcl.learners.checks._check_range",
+    "sparcl.learners.learner._check_range",
     "sparcl.learners.learner.check_learned",
     "sparcl.learners.learner.check_scores",
-    "sparcl.learners.mapped.check_lengths",
+    "sparcl.learners.composed.check_lengths",
     "sparcl.algebra.sums.check_lengths",
     "sparcl.base.sealed.seal",
     "sparcl.features.matching.check_path",

@@ -174,11 +174,11 @@ def _ranpac(ours: Learner, K: int) -> official.Form:
     def split(n: int) -> tuple[np.ndarray, np.ndarray]:
         return ours.rule.holdout.split(np.zeros(n, dtype=np.int64), ours.session - 1)
 
-    return official.RanPAC(ours.map.weights, K, ours.rule.grid, split)
+    return official.RanPAC(ours.map.weights, K, ours.rule.ridges, split)
 
 
 def _flycl(ours: Learner, K: int) -> official.Form:
-    return official.FlyCL(ours.map.weights, K, ours.rule.grid, ours.map.level)
+    return official.FlyCL(ours.map.weights, K, ours.rule.ridges, ours.map.level)
 
 
 def _recursive(ridge: float, batch: int, **how: Any) -> Callable[[Learner, int], official.Form]:

@@ -36,11 +36,11 @@ from typing import Any
 import numpy as np
 
 from sparcl import methods
-from sparcl.algebra import linalg, spectra
+from sparcl.algebra import spectra
+from sparcl.algebra.backend import product
 from sparcl.algebra.class_sums import ClassSums
-from sparcl.algebra.gram import Gram
-from sparcl.algebra.partition import Rule, Spectrum
-from sparcl.algebra.sums import Sums
+from sparcl.algebra.partition import Spectrum
+from sparcl.algebra.sums import Gram, Sums
 from sparcl.base.rows import prepared
 from sparcl.features import layout, store
 from sparcl.parts.maps import RandomMap
@@ -186,14 +186,14 @@ class Probe:
     def add(self, Phi: np.ndarray, y: np.ndarray) -> None:
         """Add rows Phi (n, d) with labels y (n,)."""
         Phi = np.asarray(Phi, dtype=np.float64)
-        right = np.hstack([linalg.product(Phi, self.v), self.u[y]])
-        turned = linalg.product(Phi.T, right)
+        right = np.hstack([product(Phi, self.v), self.u[y]])
+        turned = product(Phi.T, right)
         self.Rv, self.Cu, self.n = self.Rv + turned[:, :1], self.Cu + turned[:, 1:], self.n + len(y)
 
     def check(self, sums: Sums, limit: float = 1e-12) -> None:
         """Stop unless the sums are those of the rows added."""
-        close("R of blocks and of one pass", linalg.product(sums.R, self.v), self.Rv, limit)
-        close("C of blocks and of one pass", linalg.product(sums.C, self.u), self.Cu, limit)
+        close("R of blocks and of one pass", product(sums.R, self.v), self.Rv, limit)
+        close("C of blocks and of one pass", product(sums.C, self.u), self.Cu, limit)
         if sums.n != self.n:
             raise SystemExit(f"{sums.n} rows were summed, not {self.n}")
 
@@ -300,7 +300,7 @@ def factor(d: int, sizes: Sizes) -> Task:
 
 def eigenvectors(d: int, sizes: Sizes) -> Task:
     """All eigenvectors of R."""
-    R = gram(d).full
+    R = gram(d).R
     kept: dict[str, Any] = {}
 
     def run() -> float:
@@ -308,23 +308,23 @@ def eigenvectors(d: int, sizes: Sizes) -> Task:
 
     def check() -> None:
         values, vectors = kept["pairs"]
-        close("R U and U diag(s)", linalg.product(R, vectors), vectors * values, 1e-10)
+        close("R U and U diag(s)", product(R, vectors), vectors * values, 1e-10)
 
     return Task(run, check)
 
 
 def renewal(d: int, sizes: Sizes) -> Task:
     """Core that holds tau = 0.95 of the trace of R."""
-    R = gram(d).full
+    R = gram(d).R
     kept: dict[str, Any] = {}
 
     def run() -> float:
-        return timed(lambda: kept.update(part=Spectrum(R).split(Rule(tau=0.95))))
+        return timed(lambda: kept.update(part=Spectrum(R).split(tau=0.95)))
 
     def check() -> None:
         U = kept["part"].U_core
-        close("U^T U and I", linalg.product(U.T, U), np.eye(U.shape[1]), 1e-10)
-        held = np.sum(U * linalg.product(R, U)) / np.trace(R)
+        close("U^T U and I", product(U.T, U), np.eye(U.shape[1]), 1e-10)
+        held = np.sum(U * product(R, U)) / np.trace(R)
         if not 0.95 - 1e-12 <= held <= 1:
             raise SystemExit(f"the core holds {held:.3f} of the trace")
 
@@ -379,9 +379,9 @@ def session(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
     def check() -> None:
         learner = kept["learner"]
         u = np.random.default_rng(5).standard_normal((sizes.K, 1)).astype(dtype)
-        w = linalg.product(learner.weights, u)
-        left = learner.sums.gram.times(w) + learner.sums.C.dtype.type(RIDGE) * w
-        right = linalg.product(learner.sums.C, u)
+        w = product(learner.weights, u)
+        left = learner.sums.times(w) + learner.sums.C.dtype.type(RIDGE) * w
+        right = product(learner.sums.C, u)
         close("(R + ridge I) W and C", left, right, 1e-12 if dtype == "float64" else 1e-4)
 
     return Task(run, check, M**3 / 3 + 2.0 * M * M * sizes.K)
@@ -413,7 +413,7 @@ def scores(K: int, sizes: Sizes) -> Task:
         close("scores", kept["S"][:8], Phi[:8] @ W, 1e-12)
 
     return Task(
-        lambda: timed(lambda: kept.update(S=linalg.product(Phi, W))),
+        lambda: timed(lambda: kept.update(S=product(Phi, W))),
         check,
         2.0 * ROWS * sizes.d * K,
     )
@@ -445,12 +445,12 @@ def learned(T: int, sizes: Sizes, method: str, **hyper: Any) -> Task:
         probe.add(Phi, y)
         probe.check(learner.sums)
         if method == "acil":
-            with learner.sums.gram.factored(hyper["ridge"]) as A:
+            with learner.sums.factored(hyper["ridge"]) as A:
                 close("weights", learner.weights, A.solve(learner.sums.C), 1e-9)
         else:
             U = learner.core.U_core
-            now = linalg.product(U.T, learner.weights[:, : before.shape[1]])
-            close("core coordinates of old classes", now, linalg.product(U.T, before), 1e-9)
+            now = product(U.T, learner.weights[:, : before.shape[1]])
+            close("core coordinates of old classes", now, product(U.T, before), 1e-9)
 
     return Task(run, check)
 
@@ -521,7 +521,7 @@ def warm() -> None:
         write(str(path), 1, 1, 1)
         list(store.blocks(path))
     A = np.asfortranarray(np.eye(1024) + 1.0)
-    linalg.product(A, A)
+    product(A, A)
     spectra.descending_eigh(A[:256, :256])
     with Gram.wrap(A).factored(1.0) as factored:
         factored.solve(np.asfortranarray(A[:, :64] + 0.0))

@@ -167,13 +167,13 @@ def recursion() -> list[Row]:
 
 def gram(d: int) -> Row:
     """Symmetric accumulation, counted as n d^2 flops, against the matrix-multiply rate."""
-    from sparcl.algebra.gram import Gram
+    from sparcl.algebra.sums import Gram
 
     n, rng = 4096, np.random.default_rng(2)
     Phi, A = rng.standard_normal((n, d)), np.asfortranarray(rng.standard_normal((d, n)))
     kept = Gram(d)
     kept.add(Phi)
-    same(kept.full, Phi.T @ Phi, 1e-12)
+    same(kept.R, Phi.T @ Phi, 1e-12)
     seconds = in_turn(lambda: timed(lambda: kept.add(Phi)), lambda: timed(lambda: A @ Phi))
     ours, theirs = n * d * d / seconds[:, 0], 2 * n * d * d / seconds[:, 1]
     return Row(
@@ -198,8 +198,8 @@ def exponent(sizes: list[int], prepare: Callable[[int], Callable[[], object]]) -
 def complexity() -> list[Row]:
     """Fitted exponents beside those of the operation counts, which small sizes stay below."""
     from sparcl.algebra import recursive, spectra
-    from sparcl.algebra.gram import Gram
-    from sparcl.algebra.partition import Rule, Spectrum
+    from sparcl.algebra.partition import Spectrum
+    from sparcl.algebra.sums import Gram
 
     rng = np.random.default_rng(3)
 
@@ -218,7 +218,7 @@ def complexity() -> list[Row]:
 
     def truncated(d: int) -> Callable[[], object]:
         R = matrix(d)
-        return lambda: Spectrum(R).split(Rule(k=16))
+        return lambda: Spectrum(R).split(k=16)
 
     def dense(d: int) -> Callable[[], object]:
         R = matrix(d)

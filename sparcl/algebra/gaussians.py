@@ -1,9 +1,4 @@
-"""A Gaussian for each class: its mean, and its covariance as a thin factor.
-
-n_c samples have a covariance of rank below n_c, so r < n_c rows of length d hold it, where the
-matrix itself takes d x d: F (r, d) with ``F^T F`` the scatter about the mean.  The rows of F are
-orthogonal to each other, scaled principal directions of the class and no samples.
-"""
+"""A Gaussian for each class: its mean, and its covariance as a thin factor."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -11,6 +6,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.algebra.backend import Factor
+from sparcl.algebra.host import HOST
 from sparcl.algebra.spectra import descending_eigh
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
@@ -71,3 +68,41 @@ def _thin(B: Array) -> Array:
     # LAPACK's sign of an eigenvector differs between processors, and draws from the Gaussian follow it
     largest = np.abs(F).argmax(axis=1, keepdims=True)
     return F * np.where(np.take_along_axis(F, largest, axis=1) < 0, -1, 1)
+
+
+@dataclass(frozen=True)
+class Excess:
+    """What a class's own covariance adds to its score under the shared B alone.
+
+    With e = x - m, Q = I + U^T B^-1 U = L L^T and P = B^-1 U L^-T, the Gaussian's logarithm is
+    ``-e^T B^-1 e / 2 + |P^T e|^2 / 2 - log |L|`` and a constant that all classes share.
+
+    Attributes
+    ----------
+    P : (d, r); shift : P^T m (r,); log_det : log |L|
+    """
+
+    P: Array
+    shift: Array
+    log_det: float
+
+    @classmethod
+    def of(cls, B: Factor, U: Array, mean: Array) -> "Excess":
+        """Solve for U (d, r) and mean m (d,): 2 d^2 r + O(d r^2) flops.
+
+        Raises
+        ------
+        NumericalError
+            When Q is not positive definite in this precision.
+        """
+        if not U.shape[1]:
+            return cls(U, np.zeros(0), 0.0)
+        V = B.solve(np.asfortranarray(U))
+        A = np.eye(U.shape[1]) + U.T @ V
+        L = np.tril(HOST.block_factor(np.asfortranarray((A + A.T) / 2)))
+        P = HOST.lower_solve(L, V.T).T
+        return cls(P, P.T @ mean, float(np.sum(np.log(L.diagonal()))))
+
+    def __call__(self, X: Array) -> Array:
+        """Return the excess (n,) of rows X (n, d): 2 n d r flops."""
+        return 0.5 * np.sum((X @ self.P - self.shift) ** 2, axis=1) - self.log_det

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra import linalg
-from sparcl.algebra.backend import host
-from sparcl.algebra.gram import Gram
-from sparcl.algebra.sums import Sums
+from sparcl.algebra.backend import host, product
+from sparcl.algebra.host import HOST
+from sparcl.algebra.sums import Gram, Sums
 from sparcl.base.types import Array
 
 
@@ -41,11 +40,11 @@ class Paired:
         NumericalError
             When A or ``I - Q^T V`` is not positive definite in this precision.
         """
-        on, root = sums.gram.on, np.sqrt(sums.counts)
+        on, root = sums.on, np.sqrt(sums.counts)
         Q = on.laid_out(sums.C / on.array(root))
-        with sums.gram.factored(shift) as A:
+        with sums.factored(shift) as A:
             V = A.solve(Q)
-        return cls._from_inner(V, host(linalg.product(Q.T, V)), root)
+        return cls._from_inner(V, host(product(Q.T, V)), root)
 
     @classmethod
     def from_rows(cls, K: Gram, Y: Array, shift: float) -> "Paired":
@@ -62,13 +61,13 @@ class Paired:
     @classmethod
     def _from_inner(cls, V: Array, inner: Array, root: Array) -> "Paired":
         """Return both heads, given Q^T V (c, c) and the roots (c,) of the counts."""
-        B = linalg.solve_definite(np.eye(len(root)) - inner, np.diag(1 / root))
+        B = HOST.block_solve(np.eye(len(root)) - inner, np.diag(1 / root))
         # -m_c^T (S + shift I)^-1 m_c / 2 with the means Q diag(n)^(-1/2)
         return cls(V, np.diag(root), B, -0.5 * np.diag(inner @ B) / root)
 
     def measured(self, sums: Sums) -> tuple[Array, Array]:
         """Return ``V^T R V`` and ``V^T C`` (c, c) over other rows' sums: 2 D^2 c + 4 D c^2 flops."""
-        return host(self.V.T @ sums.gram.times(self.V)), host(self.V.T @ sums.C)
+        return host(self.V.T @ sums.times(self.V)), host(self.V.T @ sums.C)
 
 
 def spread(R: Array, C: Array, counts: NDArray[np.integer]) -> float:

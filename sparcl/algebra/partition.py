@@ -1,6 +1,7 @@
 """Core and residual: the split of the feature space by the spectrum of R."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -9,34 +10,27 @@ from scipy.linalg import eigvalsh, qr
 
 from sparcl.algebra import spectra
 from sparcl.algebra.backend import Backend, host, of
-from sparcl.algebra.gram import Gram
-from sparcl.algebra.lapack import HOST
-from sparcl.algebra.subspaces import energy_rank
+from sparcl.algebra.host import HOST
+from sparcl.algebra.sums import Gram
 from sparcl.base.checks import check_fraction, check_int
 from sparcl.base.errors import InputError
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
 
 
-@dataclass(frozen=True)
-class Rule:
-    """How large a core is: an energy threshold ``tau`` in (0, 1), or its rank ``k``."""
-
-    tau: float | None = None
-    k: int | None = None
-
-    def __post_init__(self) -> None:
-        if (self.tau is None) == (self.k is None):
-            raise InputError("A core has either an energy threshold tau or a rank k: give one.")
-        if self.k is not None:
-            check_int("k", self.k, least=0)
-        else:
-            check_fraction(
-                "tau",
-                self.tau,
-                "It is the share of the trace of R that the core holds; for an empty or a full core give "
-                "k = 0 or k = d instead.",
-            )
+def check_size(tau: float | None, k: int | None) -> None:
+    """Raise InputError unless a core has either an energy threshold ``tau`` in (0, 1), or a rank ``k``."""
+    if (tau is None) == (k is None):
+        raise InputError("A core has either an energy threshold tau or a rank k: give one.")
+    if k is not None:
+        check_int("k", k, least=0)
+    else:
+        check_fraction(
+            "tau",
+            tau,
+            "It is the share of the trace of R that the core holds; for an empty or a full core give "
+            "k = 0 or k = d instead.",
+        )
 
 
 @dataclass(eq=False)
@@ -76,9 +70,12 @@ def empty(d: int, dtype: DTypeLike = np.float64, on: Backend = HOST) -> Partitio
 class Spectrum:
     """Eigenpairs of R (d, d), computed when asked for and only as many as are needed.
 
-    R must stay as it is while the spectrum is in use; of a Gram its leading ``d`` rows are taken,
-    and only when they are needed.  Cost: O(d^2 k) while k is far below d (``spectra.leading_eigh``),
-    O(d^3) otherwise, once for all splits.
+    R must stay as it is while the spectrum is in use.  Cost: O(d^2 k) while k is far below d
+    (``spectra.leading_eigh``), O(d^3) otherwise, once for all splits.
+
+    Parameters
+    ----------
+    source : R, or sums that have it; d : take its leading d rows; origin : sessions summed
     """
 
     source: Array | Gram
@@ -86,16 +83,13 @@ class Spectrum:
     d: int | None = None
     _pairs: tuple[Array, Array] | None = field(default=None, repr=False)
 
-    @property
+    @cached_property
     def R(self) -> Array:
-        """The matrix (d, d) that is decomposed."""
-        source = self.source
-        if isinstance(source, Gram):
-            d = len(source) if self.d is None else self.d
-            return source.full[:d, :d]
-        return source
+        """The matrix (d, d) that is decomposed, whole from the first look on."""
+        R = self.source.R if isinstance(self.source, Gram) else self.source
+        return R[: self.d, : self.d]
 
-    def split(self, rule: Rule) -> Partition:
+    def split(self, *, tau: float | None = None, k: int | None = None) -> Partition:
         """Return the smallest core with ``sum_{i<=k} lambda_i >= tau sum_i lambda_i``, or of rank k.
 
         Source: paper, section "Spectral Partition of Analytic Memory".
@@ -103,25 +97,28 @@ class Spectrum:
         Raises
         ------
         InputError
-            When the rule asks for a rank above d.
+            When k is above d.
         """
-        d = self.R.shape[0]
-        if rule.k is not None and rule.k > d:
-            raise InputError(f"k = {rule.k} exceeds the {d} feature dimensions that can be split.")
-        trace = spectra.trace(self.R)
-        if trace == 0 or rule.k == 0:
-            return empty(d, on=of(self.R), dtype=of(self.R).dtype(self.R))
-        if rule.tau is None:
-            values, vectors = self._leading(rule.k or 0)
+        R, on = self.R, self.source.on if isinstance(self.source, Gram) else of(self.source)
+        if k is not None and k > R.shape[0]:
+            raise InputError(
+                f"k = {k} exceeds the {R.shape[0]} feature dimensions that can be split."
+            )
+        trace = float(on.diagonal(R).sum(dtype=np.float64))
+        if trace == 0 or k == 0:
+            return empty(R.shape[0], on=on, dtype=on.dtype(R))
+        if tau is None:
+            values, vectors = self._leading(k or 0)
+        elif self._pairs is None or self._pairs[0].sum() < tau * trace:
+            values, vectors = self._pairs = spectra.leading_eigh(R, energy=tau, total=trace, on=on)
         else:
-            values, vectors = self._holding(rule.tau)
-        k = energy_rank(values, trace, rule.tau) if rule.tau is not None else rule.k or 0
+            values, vectors = self._pairs
+        size = (k or 0) if tau is None else spectra.energy_rank(values, trace, tau)
         shares = np.cumsum(np.maximum(values, 0), dtype=np.float64) / trace
         shares = np.concatenate([[0.0], shares])
-        U_core = of(vectors).laid_out(vectors[:, :k])
-        return Partition(
-            U_core, float(shares[k]), float(shares[max(k - 1, 0)]), (self.origin, len(values))
-        )
+        U_core = on.laid_out(vectors[:, :size])
+        energies = float(shares[size]), float(shares[max(size - 1, 0)])
+        return Partition(U_core, *energies, (self.origin, len(values)))
 
     def leading(self, k: int) -> Array:
         """Return the k leading eigenvectors (d, k)."""
@@ -131,13 +128,6 @@ class Spectrum:
         """Return k eigenpairs or more."""
         if self._pairs is None or self._pairs[1].shape[1] < k:
             self._pairs = spectra.leading_eigh(self.R, rank=k)
-        return self._pairs
-
-    def _holding(self, energy: float) -> tuple[Array, Array]:
-        """Return eigenpairs that hold a share of the trace or more."""
-        target = energy * spectra.trace(self.R)
-        if self._pairs is None or self._pairs[0].sum() < target:
-            self._pairs = spectra.leading_eigh(self.R, energy=energy)
         return self._pairs
 
 

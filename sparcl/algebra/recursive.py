@@ -30,10 +30,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra import linalg
-from sparcl.algebra.backend import host, like, of
-from sparcl.algebra.gram import Gram
-from sparcl.algebra.linalg import product
+from sparcl.algebra.backend import host, like, of, product
+from sparcl.algebra.sums import Gram
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape, Stateful
@@ -75,7 +73,7 @@ class ResidualInverse(Stateful):
     @property
     def whole(self) -> Array:
         """P (D, D), whole; do not write into it."""
-        return self.P.full
+        return self.P.R
 
     @whole.setter
     def whole(self, value: Array) -> None:
@@ -106,15 +104,13 @@ class ResidualInverse(Stateful):
             self.factor(R)
             K = self.P.times(X.T)
         old = W.shape[1]
-        Y, on = linalg.one_hot(columns, np.arange(classes), X), of(W)
+        Y, on = of(X).one_hot(columns, np.arange(classes), X), of(W)
         result = on.zeros((W.shape[0], classes), on.dtype(W))
         result[:, :old] = W
         result[:, :old] += product((Y[:, :old] - product(X, W)).T, K.T).T
         if classes > old:
             free = self.U - self.M
-            X_c = linalg.solve_definite(
-                product(self.AU.T, free), product(product(X, free).T, Y[:, old:])
-            )
+            X_c = on.block_solve(product(self.AU.T, free), product(product(X, free).T, Y[:, old:]))
             result[:, old:] = product(K, Y[:, old:]) + product(free, X_c)
         return result
 
@@ -133,7 +129,7 @@ class ResidualInverse(Stateful):
         probe = host(self.probe)
         error = host(self.P.times(self.image)) - probe
         relative = float(np.linalg.norm(error) / max(float(np.linalg.norm(probe)), 1e-300))
-        if relative <= TOLERANCE[self.P.dtype]:
+        if relative <= TOLERANCE[self.P.precision]:
             return ""
         return f"relative error {relative:.1e} of the residual inverse on a probe vector"
 
@@ -148,7 +144,7 @@ def residual_inverse(R: Gram, ridge: float, U: Array) -> Gram:
         V = A.solve(U)
     if U.shape[1]:
         S = product(U.T, V)
-        L = linalg.cholesky((S + S.T) / 2)
+        L = P.on.block_factor((S + S.T) / 2)
         P.add(P.on.lower_solve(L, V.T), sign=-1.0)
     return P
 
@@ -164,7 +160,7 @@ def woodbury(P: Gram, X: Array) -> Array:
         When P has lost its positive semidefiniteness; P is left as it was.
     """
     T = P.times(X.T)
-    L = linalg.cholesky(product(X, T) + P.on.array(np.eye(X.shape[0], dtype=P.dtype)))
+    L = P.on.block_factor(product(X, T) + P.on.array(np.eye(X.shape[0], dtype=P.precision)))
     F = P.on.right_solve(T, L, transposed=True)  # so that T (I + X T)^-1 T^T = F F^T
     P.add(F.T, sign=-1.0)
     return P.on.right_solve(F, L, transposed=False)  # the new P X^T = T (I + X T)^-1

@@ -4,16 +4,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from sparcl.algebra.backend import host, of
-from sparcl.algebra.gram import Gram
-from sparcl.algebra.linalg import product, solve_definite
+from sparcl.algebra.backend import Backend, host, of, product
 from sparcl.algebra.spectra import descending_eigh
+from sparcl.algebra.sums import Gram
 from sparcl.base.errors import NumericalError
 from sparcl.base.types import Array
 
 
 def constrained(
-    U_core: Array, V: Array, W_free: Array, G: Array, *, coupling: bool = True
+    on: Backend, U_core: Array, V: Array, W_free: Array, G: Array, *, coupling: bool = True
 ) -> Array:
     """Return the ridge solution with its core coordinates held at ``G`` (paper, Lemma 1).
 
@@ -27,6 +26,7 @@ def constrained(
 
     Parameters
     ----------
+    on : the arrays' backend
     U_core : (D, k) orthonormal; V : (D, k); W_free : (D, c); G : (k, c)
     coupling : with False the term ``(U_res^T A U_core) G`` is left out, as Algorithm 1 prints it:
         ``W = U_core G + U_res (U_res^T A U_res)^-1 U_res^T C``.
@@ -37,13 +37,13 @@ def constrained(
     """
     if U_core.shape[1] == 0 or W_free.shape[1] == 0:
         return W_free
-    S = product(U_core.T, V)
     held = G if coupling else 0 * G
-    excess = product(U_core.T, W_free) - held
-    W = W_free - product(V, solve_definite(S, excess))
+    S = on.product(U_core.T, V)
+    excess = on.product(U_core.T, W_free) - held
+    W = W_free - on.product(V, on.block_solve(S, excess))
     # One step of refinement puts the frozen coordinates on G to the last bits.
-    W += product(U_core, held - product(U_core.T, W))
-    return W if coupling else W + product(U_core, G)
+    W += on.product(U_core, held - on.product(U_core.T, W))
+    return W if coupling else W + on.product(U_core, G)
 
 
 def holdout(H_fit: Array, Y_fit: Array, H_val: Array, Y_val: Array, grid: Array) -> Array:
@@ -84,7 +84,7 @@ def path(H_fit: Array, Y_fit: Array, H_val: Array, grid: Array) -> list[Array]:
                 solutions.append(A.solve(right))
         except NumericalError:
             if spectral is None:
-                s, U = descending_eigh(K.full)
+                s, U = descending_eigh(K.R)
                 spectral = on.xp.maximum(s, 0 * s), U, product(U.T, right)
             s, U, right_U = spectral
             solutions.append(product(U, right_U / (s + float(ridge))[:, None]))
@@ -117,7 +117,7 @@ def gcv(H: Array, Y: Array, grid: Array) -> Array:
     else:
         K = Gram(H.shape[1], on.dtype(H), on)
         K.add(H)
-        values, V = descending_eigh(K.full)
+        values, V = descending_eigh(K.R)
         s2 = host(values)
         live = s2 > len(s2) * np.finfo(s2.dtype).eps * s2[0]
         s2, V = s2[live], on.take_columns(V, np.flatnonzero(live))

@@ -1,8 +1,4 @@
-"""The scatter inside the classes, from sums.
-
-With R = H^T H, the class sums C and counts n_c it is ``S = R - Q Q^T``, ``Q = C diag(n_c)^(-1/2)``, so
-that batches, sessions and the class order cannot move it, a class that returns included.
-"""
+"""The scatter inside the classes, from sums."""
 
 import numpy as np
 
@@ -10,6 +6,7 @@ from sparcl.algebra import spectra
 from sparcl.algebra.backend import host
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import NumericalError
+from sparcl.base.rows import unit
 from sparcl.base.types import Array
 
 NO_SPREAD = (
@@ -22,13 +19,13 @@ class Scatter:
     """The scatter S (D, D) inside the classes of ``sums``, never formed for a solve."""
 
     def __init__(self, sums: Sums) -> None:
-        self.gram, self.n, self.C = sums.gram, sums.n, sums.C
-        self.on = sums.gram.on
+        self.sums, self.n = sums, sums.n
+        self.on = sums.on
         self.Q = sums.C / self.on.array(np.sqrt(sums.counts))
 
     def trace(self) -> float:
         """Return tr S; zero where it is only what rounding left of R."""
-        total = float(self.gram.diagonal.sum())
+        total = float(self.sums.diagonal.sum())
         trace = total - float(self.on.xp.sum(self.Q**2))
         return trace if trace > self.n * np.finfo(self.on.dtype(self.Q)).eps * total else 0.0
 
@@ -40,7 +37,7 @@ class Scatter:
         ``rho = min(1, (s + m^2) / ((n + 1) (s - m^2 / D)))``.  Cost: 2 D^2 c flops.
         """
         mean, square = self._moments()
-        below = (self.n + 1) * (square - mean**2 / len(self.gram))
+        below = (self.n + 1) * (square - mean**2 / self.sums.D)
         return (min(1.0, (square + mean**2) / below) if below > 0 else 1.0), mean
 
     def ledoit_wolf(self, fourth: float) -> tuple[float, float]:
@@ -54,7 +51,7 @@ class Scatter:
         ----------
         fourth : sum over all samples of the fourth power of the distance to their class mean
         """
-        D = len(self.gram)
+        D = self.sums.D
         mean, square = self._moments()
         delta = D * square - mean**2
         beta = max(fourth / self.n - D**2 * square, 0.0) / (self.n * D)
@@ -62,15 +59,15 @@ class Scatter:
 
     def _moments(self) -> tuple[float, float]:
         """Return the mean variance m of S / n, and the mean square s of its entries."""
-        D = len(self.gram)
+        D = self.sums.D
         total = self.on.xp.sum
-        squares = total(self.gram.full**2)
-        squares += total((self.Q.T @ self.Q) ** 2) - 2 * total(self.Q * self.gram.times(self.Q))
+        squares = total(self.sums.R**2)
+        squares += total((self.Q.T @ self.Q) ** 2) - 2 * total(self.Q * self.sums.times(self.Q))
         return self.trace() / (self.n * D), float(squares) / (self.n * D) ** 2
 
     def times(self, B: Array) -> Array:
         """Return S B for B (D, c): 2 D^2 c flops."""
-        return self.gram.times(B) - self.Q @ (self.Q.T @ B)
+        return self.sums.times(B) - self.Q @ (self.Q.T @ B)
 
     def solve(self, a: float, b: float, B: Array) -> Array:
         """Return ``(a S + b I)^-1 B`` for a >= 0, b > 0 and B (D, c): D^3 / 3 flops.
@@ -84,12 +81,12 @@ class Scatter:
             raise NumericalError(NO_SPREAD)
         if a == 0:
             return self.on.laid_out(B / b)
-        with self.gram.factored(b / a, downdate=(1.0, self.Q)) as A:
+        with self.sums.factored(b / a, downdate=(1.0, self.Q)) as A:
             return A.solve(B) / a
 
     def spectrum(self) -> tuple[Array, Array]:
         """Return the eigenvalues (D,), descending, and eigenvectors (D, D) of S: 9 D^3 flops, one copy."""
-        return spectra.descending_eigh(self.gram.full - self.Q @ self.Q.T)
+        return spectra.descending_eigh(self.sums.R - self.Q @ self.Q.T)
 
     def pseudo_solve(self, B: Array) -> tuple[Array, int]:
         """Return ``S^+ B`` for B (D, c) and the rank of S: 9 D^3 flops.
@@ -97,7 +94,33 @@ class Scatter:
         Eigenvalues below D eps tr R count as zero: the subtraction leaves as much of rounding.
         """
         values, V = self.spectrum()
-        least = len(self.gram) * np.finfo(self.on.dtype(V)).eps * self.gram.diagonal.sum()
+        least = self.sums.D * np.finfo(self.on.dtype(V)).eps * self.sums.diagonal.sum()
         rank = int(np.count_nonzero(host(values) > least))
         V = V[:, :rank]
         return self.on.laid_out(V @ ((V.T @ B) / values[:rank, None])), rank
+
+
+FLOOR = 1e-8  # added to each eigenvalue before its root is divided by
+
+
+def spread_means(means: Array, values: Array, vectors: Array) -> Array:
+    """Return unit targets (c, d): class means with 1 added to their singular values after whitening.
+
+    With the covariance ``V diag(s) V^T``, ``A = V diag((s + 1e-8)^-1/2) V^T`` and the thin decomposition
+    ``(m - mean(m)) A = U Sigma G^T``, targets are the unit rows of ``U (Sigma + I) G^T A + mean(m)``
+    (AnaCP, NeurIPS 2025: its public code, which multiplies by A where the paper has its inverse).
+    A singular value that is zero but for rounding stays so: centred means have one, along a vector that
+    rounding decides, and the code moves all targets along it.  Cost: 4 c d^2 + O(c^2 d) flops.
+
+    Parameters
+    ----------
+    means : (c, d), of which the mean counts each class the same
+    values : (d,) eigenvalues of the covariance; vectors : (d, d)
+    """
+    root = np.sqrt(values + FLOOR)
+    centre = means.mean(axis=0)
+    whitened = (means - centre) @ vectors / root
+    U, sigma, G = np.linalg.svd(whitened, full_matrices=False)
+    least = max(whitened.shape) * np.finfo(whitened.dtype).eps * sigma.max(initial=0)
+    added = (sigma > least).astype(whitened.dtype)
+    return unit((U * (sigma + added)) @ G / root @ vectors.T + centre)

@@ -1,14 +1,13 @@
-"""Eigenpairs and singular pairs: all of them, or the leading ones."""
+"""Eigenpairs, singular pairs and subspaces: all of them, or the leading ones."""
 
 import numpy as np
 from scipy.linalg import qr, svd
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from sparcl.algebra.backend import host, of
-from sparcl.algebra.gram import Gram
+from sparcl.algebra.backend import Backend, of
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
-from sparcl.base.types import Array
+from sparcl.base.types import Array, host
 
 # A truncated eigendecomposition is tried with these ranks while the rank is below d / TRUNCATED:
 # measured at d = 384 to 2,048, Lanczos is faster than the dense driver up to about there.
@@ -27,29 +26,37 @@ def trace(R: Array) -> float:
 
 
 def leading_eigh(
-    R: Array, *, energy: float | None = None, rank: int | None = None
+    R: Array,
+    *,
+    energy: float | None = None,
+    rank: int | None = None,
+    total: float | None = None,
+    on: Backend | None = None,
 ) -> tuple[Array, Array]:
     """Return leading eigenpairs of R (d, d): ``rank`` of them, or enough for ``energy`` of its trace.
 
     Eigenvalues (k,) descend, on the host; eigenvectors (d, k).  Lanczos with a growing rank,
     O(d^2 k), while the rank is far below d, and then there may be more pairs than were asked for;
     otherwise a dense decomposition, O(d^3).  Lanczos runs on the host, its products with R where R
-    lies, so that it takes the same steps on every device.
+    lies, so that it takes the same steps on every device.  ``total`` is the trace of R, and ``on`` its
+    backend, where they are known.
 
     Raises
     ------
     NumericalError
         When Lanczos does not converge.
     """
-    d, gram = int(R.shape[0]), Gram.wrap(R)
-    on, dtype = gram.on, gram.dtype
-    target = np.inf if energy is None else energy * trace(R)
+    d, on = int(R.shape[0]), on or of(R)
+    target = np.inf if energy is None else energy * (trace(R) if total is None else total)
+    least = 1.0 if rank is None else float(rank)
+    if max(least, TRUNCATED_RANKS[0]) * TRUNCATED > d:
+        return on.dense_leading(R, target, rank)
+    R, dtype = on.in_place(R), on.dtype(R)
     # A start that belongs to d alone: equal input gives equal bytes.
     start = generator("lanczos", d).standard_normal(d).astype(dtype)
-    least = 1.0 if rank is None else float(rank)
 
     def multiplied(v: Array) -> Array:
-        return host(gram.times(on.array(v, R.dtype)))
+        return host(on.symmetric_times(R, on.array(v, R.dtype)))
 
     operator = LinearOperator((d, d), matvec=multiplied, dtype=dtype)
     for tried in TRUNCATED_RANKS:
@@ -100,3 +107,34 @@ def extended_svd(U: Array, s: Array, B: Array, rank: int) -> tuple[Array, Array]
     # rounding grows from update to update unless the basis is made orthonormal again
     basis, triangle = qr(turned, mode="economic", check_finite=False)
     return basis * np.where(np.diag(triangle) < 0, -1, 1).astype(B.dtype), values[:kept]
+
+
+def orthonormal_span(A: Array) -> Array:
+    """Return an orthonormal basis (d, rank) of the column space of A (d, c): O(d c^2).
+
+    The rank counts the singular values above ``max(d, c) eps`` times the largest.
+    """
+    U, values, _ = np.linalg.svd(A, full_matrices=False)
+    return U[:, values > max(A.shape) * np.finfo(A.dtype).eps * values.max(initial=0)]
+
+
+def canonical_angle(U: Array, V: Array) -> float:
+    """Return the largest canonical angle, in degrees, between the spans of orthonormal U and V (d, k).
+
+    From its sine, ``||V - U U^T V||_2``, which keeps small angles that a cosine rounds away
+    (Björck and Golub, 1973); 0 where k = 0.  Cost: O(d k^2).
+    """
+    if U.shape[1] == 0:
+        return 0.0
+    U, V = host(U), host(V)
+    outside = V - U @ (U.T @ V)
+    # the largest eigenvalue of a Gram matrix has all its digits, which the small ones have not
+    sine = np.sqrt(np.linalg.eigvalsh(outside.T @ outside)[-1])
+    return float(np.degrees(np.arcsin(min(float(sine), 1.0))))
+
+
+def energy_rank(values: Array, trace: float, tau: float) -> int:
+    """Return the smallest k with ``sum_{i<=k} lambda_i >= tau trace``, for descending eigenvalues (d,)."""
+    shares = np.cumsum(np.maximum(values, 0), dtype=np.float64) / trace
+    # rounding may leave the last share a few ulp below a tau close to 1
+    return min(int(np.searchsorted(shares, tau)) + 1, len(values))

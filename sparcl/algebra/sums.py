@@ -1,25 +1,139 @@
 """The sums of a stream, R = H^T H, C = H^T Y and the class counts: all that an analytic learner keeps."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import InitVar, dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from sparcl.algebra import linalg
-from sparcl.algebra.backend import Backend, host, of
-from sparcl.algebra.gram import Gram
-from sparcl.algebra.lapack import HOST
+from sparcl.algebra.backend import Backend, Factor, host, of, product
+from sparcl.algebra.host import HOST
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
+
+ROUNDING = 4  # a pivot below so many units in the last place of its diagonal entry is no number
+
+
+class Gram:
+    """A symmetric matrix (d, d) of which the lower triangle counts and the upper one is workspace.
+
+    Sums and factorisations touch one triangle each, so neither copies the matrix; the upper one is
+    filled in again when somebody asks for the whole.
+
+    Attributes
+    ----------
+    residual : largest relative residual of the solutions that were refined since rows or sums were added
+        last; None where none was
+    """
+
+    def __init__(self, d: int, dtype: DTypeLike = np.float64, on: Backend = HOST) -> None:
+        on.check_room("R", (d, d), dtype)
+        self.on = on
+        self._array = on.zeros((d, d), dtype)
+        self._whole = True
+        self.residual: float | None = None
+
+    @classmethod
+    def wrap(cls, R: Array, whole: bool = True) -> "Gram":
+        """Return symmetric R (d, d), or its lower triangle, as a Gram; R itself, where products take its layout."""
+        gram = cls(0)
+        gram.R, gram._whole = R, whole
+        return gram
+
+    @classmethod
+    def of_rows(cls, H: Array) -> "Gram":
+        """Return ``H H^T`` (n, n) of H (n, M): n^2 M flops (symmetric rank-M update)."""
+        on = of(H)
+        gram = cls(H.shape[0], on.dtype(H), on)
+        on.outer_update(gram._array, H)
+        gram._whole = False
+        return gram
+
+    def __len__(self) -> int:
+        return self._array.shape[0]
+
+    @property
+    def precision(self) -> np.dtype[Any]:
+        """Working precision, as NumPy calls it."""
+        return self.on.dtype(self._array)
+
+    @property
+    def diagonal(self) -> Array:
+        """The diagonal (d,), on the host; do not write into it."""
+        return self.on.diagonal(self._array)
+
+    @property
+    def R(self) -> Array:
+        """The whole matrix (d, d); do not write into it."""
+        if not self._whole:
+            self.on.mirror(self._array)
+            self._whole = True
+        return self._array
+
+    @R.setter
+    def R(self, value: Array) -> None:
+        self.on = of(value)
+        self._array, self._whole, self.residual = self.on.in_place(value), True, None
+
+    def add(self, Phi: Array, sign: float = 1.0) -> None:
+        """Add ``sign Phi^T Phi`` for Phi (n, d): n d^2 flops (symmetric rank-n update)."""
+        self.on.rank_update(self._array, Phi, sign)
+        self._whole, self.residual = False, None
+
+    def times(self, B: Array) -> Array:
+        """Return the product with B (d,) or (d, n): 2 n d^2 flops."""
+        R = self._array if self.on.reads_triangle else self.R
+        return self.on.symmetric_times(R, B)
+
+    @contextmanager
+    def factored(
+        self, shift: float, *, downdate: tuple[float, Array] | None = None
+    ) -> Iterator[Factor]:
+        """Factor ``A = R + shift I - weight Q Q^T`` in the upper triangle for the block's length.
+
+        R must not be used inside the block; on leaving it is what it was, to the bit.  ``downdate``
+        is ``(weight, Q)`` with Q (d, m).  Cost: d^3 / 3 flops, no d x d copy.
+
+        Raises
+        ------
+        NumericalError
+            When A is not positive definite to working precision.
+        """
+        R = self.R
+        diagonal = self.on.diagonal(R).copy()
+        self._whole = False
+        with self.on.factored(R, shift, downdate) as (factor, info):
+            if not info:
+                # a pivot that is only what rounding left of its diagonal entry
+                least = ROUNDING * np.finfo(diagonal.dtype).eps * (diagonal + shift)
+                lost = factor.pivots**2 <= least
+                info = int(np.argmax(lost)) + 1 if lost.any() else 0
+            if info:
+                largest = diagonal.max()
+                condition = f"about {largest / shift:.1e} or more" if shift else "without bound"
+                raise NumericalError(
+                    f"R + {shift:g} I is not positive definite (d = {len(self)}, {self.precision}, leading "
+                    f"minor {info}; largest diagonal entry {largest:.3g}; the condition number is {condition}). "
+                    "Usual cause: a ridge too small for the scale of the features or for float32; raise "
+                    "ridge or use dtype float64."
+                )
+            yield factor
+            if factor.residual is not None:
+                self.residual = max(self.residual or 0.0, factor.residual)
+
+    def resolvents(self, B: Array, shifts: Array) -> Iterator[tuple[float, float]]:
+        """Yield ``s tr (R + s I)^-1`` and ``|s (R + s I)^-1 B|_F^2`` of each shift s; R is used up."""
+        return self.on.resolvents(self._array, B, shifts)
+
 
 ROWS = 4096  # rows converted to the working precision at a time
 
 
 @dataclass(eq=False)
-class Sums(Stateful):
+class Sums(Gram, Stateful):
     """Running sums over all samples seen (paper, eq. 2).
 
     Parameters
@@ -29,8 +143,8 @@ class Sums(Stateful):
 
     Attributes
     ----------
-    gram : R (D, D); C : (D, c)
-    counts : (c,) samples of each class column, fractions of them where rows are trusted in part
+    R : (D, D); C : (D, c)
+    counts : (c,) samples of each class column, fractions of them where rows count in part
     """
 
     D: int
@@ -39,35 +153,26 @@ class Sums(Stateful):
     kept: ClassVar[dict[str, Shape | None]] = {"R": ("D", "D"), "C": ("D", "c"), "counts": ("c",)}
 
     def __post_init__(self, on: Backend) -> None:
-        self.gram = Gram(self.D, self.dtype, on)
+        super().__init__(self.D, self.dtype, on)
         self.C: Array = on.zeros((self.D, 0), self.dtype)
         self.counts = np.zeros(0, dtype=np.int64)
 
     @property
-    def R(self) -> NDArray[np.floating]:
-        """R (D, D), whole; do not write into it."""
-        return self.gram.full
-
-    @R.setter
-    def R(self, value: NDArray[np.floating]) -> None:
-        self.gram = Gram.wrap(value)
-
-    @property
     def n(self) -> int:
-        """Samples seen; a fraction where rows are trusted in part."""
+        """Samples seen; a fraction where rows count in part."""
         n: int = self.counts.sum().item()
         return n
 
     @property
     def mean_square(self) -> float:
         """Mean squared length of the rows seen; 0 before the first."""
-        return float(self.gram.diagonal.sum()) / max(self.n, 1)
+        return float(self.on.diagonal(self._array).sum()) / max(self.counts.sum().item(), 1)
 
     def grow(self, classes: int) -> None:
         """Append zero columns until there are ``classes`` of them."""
         extra = classes - self.C.shape[1]
         if extra > 0:
-            C = self.gram.on.zeros((self.D, classes), self.dtype)
+            C = self.on.zeros((self.D, classes), self.dtype)
             C[:, :-extra] = self.C
             self.C = C
             self.counts = np.concatenate([self.counts, np.zeros(extra, dtype=np.int64)])
@@ -86,7 +191,7 @@ class Sums(Stateful):
         ----------
         weights : (n,) of the samples, equal within a class; by default 1 each
         """
-        on = self.gram.on
+        on = self.on
         for start in range(0, H.shape[0], ROWS):
             block = on.array(H[start : min(start + ROWS, H.shape[0]), :], self.C.dtype)
             label = columns[start : start + ROWS]
@@ -94,14 +199,15 @@ class Sums(Stateful):
             if weights is not None:
                 root = np.sqrt(weights[start : start + ROWS]).astype(self.dtype)
                 block = block * on.array(root)[:, None]
-            self.gram.add(block)
-            added = linalg.product(block.T, linalg.one_hot(label, present, block))
+            on.rank_update(self._array, block, 1.0)
+            self._whole, self.residual = False, None
+            added = on.product(block.T, on.one_hot(label, present, block))
             on.add_columns(
                 self.C, present, added if weights is None else added * on.array(root[first])
             )
         self.counts += np.bincount(columns, minlength=len(self.counts))
 
-    def accumulate_trusted(self, H: Array, Y: Array, weights: Array | None) -> None:
+    def accumulate_weighed(self, H: Array, Y: Array, weights: Array | None) -> None:
         """Add rows that count in part: ``R += H^T Omega H``, ``C += H^T Omega Y``, ``n += Omega Y``.
 
         n D^2 + 2 n D c flops, and a copy of H.
@@ -112,15 +218,15 @@ class Sums(Stateful):
             None for ones
         """
         weights = np.ones(len(H)) if weights is None else weights
-        self.gram.add(np.ascontiguousarray(H * np.sqrt(weights)[:, None], dtype=self.C.dtype))
+        self.add(np.ascontiguousarray(H * np.sqrt(weights)[:, None], dtype=self.C.dtype))
         Y = np.asarray(Y * weights[:, None], dtype=self.C.dtype)
-        self.C += linalg.product(np.asarray(H, dtype=self.C.dtype).T, Y)
+        self.C += product(np.asarray(H, dtype=self.C.dtype).T, Y)
         self.counts = self.counts + Y.sum(axis=0, dtype=np.float64)
 
     def reorder(self, order: NDArray[np.integer]) -> None:
         """Put the class columns into ``order`` (c,): column j becomes what ``order[j]`` was."""
         if not np.array_equal(order, np.arange(len(self.counts))):
-            on = self.gram.on
+            on = self.on
             self.C, self.counts = on.laid_out(on.take_columns(self.C, order)), self.counts[order]
 
     def copy(self) -> "Sums":
@@ -132,7 +238,7 @@ class Sums(Stateful):
 
     def empty(self) -> "Sums":
         """Return sums of nothing of the same size, where these lie."""
-        return Sums(self.D, self.dtype, self.gram.on)
+        return Sums(self.D, self.dtype, self.on)
 
     def means(self) -> Array:
         """Return the mean row (D, c) of each class that has rows, on the host."""
@@ -150,9 +256,9 @@ class Sums(Stateful):
             When one side vanishes beside the other (:func:`check_lengths`).
         """
         columns = np.asarray(columns, dtype=np.int64)
-        if len(other.gram) != len(self.gram):
+        if len(other) != len(self):
             raise InputError(
-                f"Cannot merge sums of {len(other.gram)} coordinates into {len(self.gram)}: both "
+                f"Cannot merge sums of {len(other)} coordinates into {len(self)}: both "
                 "sides must come from the same backbone and map."
             )
         known = np.isin(columns, np.arange(len(self.counts))).all()
@@ -162,8 +268,10 @@ class Sums(Stateful):
                 f"{len(self.counts)}: grow() first and name a column of its own for each class."
             )
         check_lengths(np.array([other.mean_square], dtype=self.dtype), self.mean_square)
-        self.gram.merge(other.gram)
-        self.gram.on.add_columns(self.C, columns, self.gram.on.array(other.C, self.C.dtype))
+        R = self.R
+        R += self.on.array(other.R, R.dtype)
+        self.residual = None
+        self.on.add_columns(self.C, columns, self.on.array(other.C, self.C.dtype))
         self.counts[columns] += other.counts
 
 
@@ -175,8 +283,8 @@ def check_lengths(squares: Array, before: float) -> None:
     squares : (n,) squared lengths of rows, in the precision of the sum
     before : mean of those of earlier rows, 0 without any
     """
-    typical = [float(np.median(part)) for part in (squares[squares > 0],) if len(part)]
-    typical += [before] * (before > 0)
+    live = squares[squares > 0]
+    typical = [before] * (before > 0) + ([float(np.median(live))] if len(live) else [])
     longest, least = max(squares.max(initial=0), before), min(typical, default=np.inf)
     if longest * float(np.finfo(squares.dtype).eps) >= least:
         raise NumericalError(

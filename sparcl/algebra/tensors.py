@@ -17,7 +17,7 @@ INSTALL = "install the extra `gpu` (pip install 'sparcl[gpu]'), or take device c
 
 
 class Tensors(Tiles):
-    """The backend of torch tensors on one device (:class:`sparcl.algebra.backend.Backend`)."""
+    """The backend of torch tensors on one device (:class:`sparcl.algebra.host.Host`)."""
 
     def __init__(self, device: str) -> None:
         import array_api_compat.torch as xp
@@ -150,15 +150,8 @@ def on(device: str) -> Tensors:
     return Tensors(device)
 
 
-def of(A: Any) -> Tensors:
-    """Return the backend of a tensor."""
-    return on(str(A.device))
-
-
-def named(device: str) -> Any:
-    """Return the backend of ``cuda``, ``auto`` or ``torch-cpu`` (:func:`sparcl.algebra.backend.named`)."""
-    from sparcl.algebra.lapack import HOST
-
+def named(device: str) -> Tensors | None:
+    """Return the backend of ``cuda`` or ``torch-cpu``; of ``auto`` that of a card, None where there is none."""
     missing = [p for p in ("torch", "array_api_compat") if importlib.util.find_spec(p) is None]
     if not missing:
         import torch
@@ -166,7 +159,7 @@ def named(device: str) -> Any:
         if torch.cuda.is_available() and device != "torch-cpu":
             return on(f"cuda:{torch.cuda.current_device()}")
     if device == "auto":
-        return HOST
+        return None
     if missing:
         raise InputError(f"device = {device!r} needs {' and '.join(missing)}: {INSTALL}.")
     if device == "cuda":

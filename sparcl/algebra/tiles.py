@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
-from sparcl.algebra.arrays import Arrays
-from sparcl.algebra.lapack import HOST
-from sparcl.base.arrays import host
+from sparcl.algebra.definite import Definite
+from sparcl.algebra.host import HOST
+from sparcl.base.checks import check_memory
 from sparcl.base.errors import NumericalError
-from sparcl.base.types import Array
+from sparcl.base.types import Array, host
 
 TILE = 1024  # side of a tile
 STEPS = 20  # of refinement, at most
@@ -63,7 +64,7 @@ class Downdated:
         return Y
 
 
-class Factor:
+class TileFactor:
     """Cholesky factor U, ``A = U^T U``: off-diagonal tiles in the upper triangle of R, others apart."""
 
     def __init__(self, A: Downdated) -> None:
@@ -162,19 +163,104 @@ class Factor:
         return xp.astype(X, narrow)
 
 
-class Tiles(Arrays):
-    """The backend of a namespace of the standard (:class:`sparcl.algebra.backend.Backend`)."""
+class Tiles(Definite):
+    """The backend of a namespace of the standard, as :class:`sparcl.algebra.host.Host` describes one.
 
+    Parameters
+    ----------
+    xp : the namespace; name : of the device, for messages
+    """
+
+    cached_rows = 4096
     reads_triangle = False
     tile = TILE
 
     def __init__(self, xp: Any, name: str) -> None:
-        super().__init__(xp, name)
+        self.xp, self.name = xp, name
         self.packed: tuple[int, Any] = (0, None)
 
     def tiles(self, d: int) -> list[slice]:
         """Return the rows of each tile of d."""
         return [slice(i, min(i + self.tile, d)) for i in range(0, d, self.tile)]
+
+    # --- arrays ------------------------------------------------------------------------------
+
+    def array(self, values: Any, dtype: Any = None) -> Any:
+        """Return values as an array here; a NumPy array is always copied."""
+        dtype = getattr(self.xp, dtype) if isinstance(dtype, str) else dtype
+        if isinstance(values, np.ndarray):
+            values = self.xp.asarray(np.ascontiguousarray(values), copy=True)
+        return values if dtype in (None, values.dtype) else self.xp.astype(values, dtype)
+
+    def dtype(self, A: Any) -> np.dtype[Any]:
+        """Return the precision as NumPy calls it."""
+        return np.dtype("float32" if A.dtype == self.xp.float32 else "float64")
+
+    def zeros(self, shape: tuple[int, int], dtype: Any) -> Any:
+        """Return zeros in C order."""
+        return self.xp.zeros(shape, dtype=getattr(self.xp, np.dtype(dtype).name))
+
+    def check_room(self, what: str, shape: tuple[int, int], dtype: Any) -> None:
+        """Raise InputError where the machine has less memory in all."""
+        check_memory(what, shape, dtype)
+
+    def free(self) -> int | None:
+        """Return None: the system decides."""
+        return None
+
+    def laid_out(self, A: Any) -> Any:
+        """Return a copy."""
+        return self.xp.asarray(A, copy=True)
+
+    def numbers(self, numbers: NDArray[np.integer]) -> Any:
+        """Return whole numbers as an array here."""
+        return self.xp.asarray(numbers)
+
+    def in_place(self, R: Any) -> Any:
+        """Return R."""
+        return R
+
+    def take_rows(self, A: Any, numbers: NDArray[np.integer]) -> Any:
+        """Return a copy of some rows."""
+        return self.xp.take(A, self.numbers(numbers), axis=0)
+
+    def take_columns(self, A: Any, numbers: NDArray[np.integer]) -> Any:
+        """Return a copy of some columns."""
+        return self.xp.take(A, self.numbers(numbers), axis=1)
+
+    def set_columns(self, A: Any, numbers: NDArray[np.integer], B: Any) -> None:
+        """Replace some columns, one after the other."""
+        for j, number in enumerate(numbers.tolist()):
+            A[:, number] = B[:, j]
+
+    def add_columns(self, A: Any, numbers: NDArray[np.integer], B: Any) -> None:
+        """Add to some columns, one after the other."""
+        for j, number in enumerate(numbers.tolist()):
+            A[:, number] += B[:, j]
+
+    def one_hot(self, columns: NDArray[np.integer], wanted: NDArray[np.integer], like: Any) -> Any:
+        """Return the targets (n, c) of rows of columns (n,)."""
+        return self.array((columns[:, None] == wanted).astype(self.dtype(like)))
+
+    # --- rows --------------------------------------------------------------------------------
+
+    def squared_lengths(self, H: Any) -> Array:
+        """Return the squared length (n,) of each row, on the host."""
+        return host(self.xp.vecdot(H, H))
+
+    def squared_distances(self, X: Any, Z: Any) -> Any:
+        """Return the squared distances (n, m) by a product: rounding is that of the lengths."""
+        xp = self.xp
+        squares = xp.vecdot(X, X)[:, None] + xp.vecdot(Z, Z)[None, :] - 2 * (X @ Z.T)
+        return xp.maximum(squares, xp.zeros_like(squares))
+
+    def normal_cdf(self, H: Any) -> Any:
+        """Return the normal distribution function of each entry, by way of the host."""
+        return self.array(ndtr(host(H)), H.dtype)
+
+    def order_statistic(self, H: Any, k: int) -> Any:
+        """Return the k-th smallest entry of each row, (n, 1)."""
+        return self.xp.sort(H, axis=1)[:, k : k + 1]
 
     # --- products ----------------------------------------------------------------------------
 
@@ -233,11 +319,11 @@ class Tiles(Arrays):
     @contextmanager
     def factored(
         self, R: Any, shift: float, downdate: tuple[float, Any] | None
-    ) -> Iterator[tuple[Factor, int]]:
+    ) -> Iterator[tuple[TileFactor, int]]:
         """Factor over the upper tiles; those of the lower triangle are never written."""
         if downdate is not None:
             downdate = downdate[0], self.array(downdate[1], R.dtype)
-        factor = Factor(Downdated(self, R, float(shift), downdate))
+        factor = TileFactor(Downdated(self, R, float(shift), downdate))
         yield factor, factor.compute()
 
     def shifted(self, A: Any, shift: float) -> Any:
@@ -247,7 +333,7 @@ class Tiles(Arrays):
     def cholesky(self, A: Any) -> tuple[Any, Any]:
         """Return the lower factor of A (b, b), and the minor that is not positive, or 0."""
         try:
-            return self.xp.linalg.cholesky(A), 0
+            return self.xp.HOST.block_factor(A), 0
         except np.linalg.LinAlgError:
             return self.xp.eye(A.shape[0], dtype=A.dtype, device=A.device), 1
 
@@ -323,12 +409,3 @@ def packed_places(d: int) -> NDArray[np.int64]:
     """
     places = HOST.unpacked(np.arange(d * (d + 1) // 2, dtype=np.float64), d)
     return places.astype(np.int64)
-
-
-def of(A: Any) -> Tiles:
-    """Return the backend of an array that is not NumPy's."""
-    if type(A).__module__.split(".")[0] == "torch":
-        from sparcl.algebra import tensors
-
-        return tensors.of(A)
-    return Tiles(A.__array_namespace__(), type(A).__module__.split(".")[0])

@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 
 from sparcl import methods
-from sparcl.algebra.spectra import descending_eigh
-from sparcl.algebra.subspaces import energy_rank
+from sparcl.algebra.spectra import descending_eigh, energy_rank
 from sparcl.algebra.sums import Sums
 from sparcl.app.kinds import CLASSIFIER, LEARNER, MODEL, SUMS, check_kind
 from sparcl.app.model import Model
 from sparcl.app.sums_file import SumsFile
-from sparcl.base.arrays import host
 from sparcl.base.checks import check_fraction, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.rows import NORMALISATION
 from sparcl.base.state import Stateful, pack
-from sparcl.base.types import Array, Ints
+from sparcl.base.types import Array, Ints, host
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.methods.ncm import NearestClassMean

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.base.arrays import host, is_array
 from sparcl.base.errors import InputError
+from sparcl.base.types import host, is_array
 
 HEADER = "header"
 SHARED = ("d", "D")

@@ -1,5 +1,6 @@
 """The learner that most methods are: transform, map, sums, head, core, and a rule that chooses."""
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -7,22 +8,134 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.backend import host
-from sparcl.algebra.memory import Session, check_fit
-from sparcl.algebra.sums import Sums
+from sparcl.algebra.capacity import Session, check_fit
+from sparcl.algebra.sums import Sums, check_lengths
 from sparcl.base.checks import check_dtype
+from sparcl.base.errors import InputError
 from sparcl.base.state import Shape, nodes, renewed
 from sparcl.base.types import Array
-from sparcl.learners.mapped import Mapped
-from sparcl.learners.matching import check_parts
+from sparcl.learners.learner import Learner
 from sparcl.learners.summed import Summed
-from sparcl.parts.batch import ROWS, Arrival, Batch
-from sparcl.parts.core import Asked, Unheld
-from sparcl.parts.heads import Head, Ridge
-from sparcl.parts.rules import Given, Rule
-from sparcl.parts.solutions import Point, Solutions, reordered
-from sparcl.parts.trust import Trust
+from sparcl.parts.batch import ROWS, Arrival, Batch, Point, Solutions, reordered
+from sparcl.parts.blend import Blend
+from sparcl.parts.core import Core, NoCore, Request
+from sparcl.parts.heads import BalancedRidge, Head, Ridge
+from sparcl.parts.maps import Features, Map
+from sparcl.parts.row_weights import AllRows
+from sparcl.parts.rules import AllSessions, Given, Rule
+from sparcl.parts.transforms import Identity, Transform
 
-CPU_PARTS = "trust in rows, and cores beside another head, are written for NumPy"
+
+def check_parts(head: Head, core: NoCore, rule: Rule, row_weights: AllRows) -> None:
+    """Raise InputError where parts do not go together."""
+    if row_weights.whole_session and isinstance(head, BalancedRidge):
+        raise InputError(
+            "The head 'balanced-ridge' weighs each row by its class's count: it goes with trust 'all' alone."
+        )
+    if isinstance(core, Blend) and type(head) is not Ridge:
+        raise InputError("A core holds coordinates of the ridge's weights: give the head 'ridge'.")
+    if isinstance(core, Core):
+        if type(head) is not Ridge:
+            raise InputError(
+                "A core holds coordinates of the ridge's weights: it goes with the head 'ridge' alone."
+            )
+        if core.update == "woodbury" and not (core.recursive and rule.single):
+            raise InputError(
+                "update = 'woodbury' keeps one residual inverse: it goes with one fixed ridge, one "
+                "core, exact coupling, full new classes, freezing, and no linear expansion."
+            )
+    if not head.fits_targets and rule.needs_targets:
+        raise InputError(
+            "Scores of this head are no estimates of one-hot targets, so that a squared error says nothing "
+            "about them: choose by ridge = 'gaussian', or give a number."
+        )
+    if core.candidates > 1 and not rule.compares_cores:
+        raise InputError(
+            "A rule that looks at the newest session cannot tell cores apart: give one tau or k."
+        )
+
+
+@dataclass(eq=False, kw_only=True)
+class Mapped(Learner):
+    """Sees rows H (n, D): features transformed, and mapped as the first session decides for good.
+
+    Parameters
+    ----------
+    transform : of each row; map : a frozen one
+
+    Attributes
+    ----------
+    sums : R, C and n of all sessions; None before the first
+    """
+
+    transform: Transform = field(default_factory=Identity)
+    map: Map = field(default_factory=Features)
+    host_only: ClassVar[str] = ""
+    kept: ClassVar[dict[str, Shape | None]] = {"sums": None}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.sums: Sums | None = None
+
+    @property
+    def total(self) -> Sums:
+        """The sums; InputError before the first session."""
+        if self.sums is None:
+            raise InputError("Nothing was summed yet: fit a session first.")
+        return self.sums
+
+    @property
+    def keeps_samples(self) -> bool:  # type: ignore[override]
+        """Whether the map keeps samples, by design."""
+        return self.map.keeps_samples
+
+    # --- the first session -------------------------------------------------------------------
+
+    def prepare(self, Phi: Array, classes: int = 0) -> Array:
+        """Return transformed rows of Phi (n, d), which fix transform, map and sums in the first session.
+
+        ``classes`` of that session count for the memory that is asked for.
+        """
+        Phi = np.asarray(Phi, dtype=self.dtype)
+        if self.sums is None:
+            self.transform.begin(Phi)
+            X = self.transform(Phi)
+            self.begin(X, classes)
+            return X
+        return self.transform(Phi)
+
+    def begin(self, Phi: Array, classes: int = 0) -> None:
+        """Fix for good what transformed rows of the first session decide: the map, and the size of all sums."""
+        if self.sums is None:
+            self.map.begin(Phi)
+            self._begin_sums(Phi.shape[1], len(Phi), classes)
+
+    @abstractmethod
+    def _begin_sums(self, d: int, rows: int = ROWS, classes: int = 0) -> None:
+        """Begin sums for features d, of which so many rows are mapped at once."""
+
+    # --- rows --------------------------------------------------------------------------------
+
+    def expand(self, Phi: Array) -> Array:
+        """Return transformed and mapped rows (n, D) of features Phi (n, d), on the host."""
+        return host(self.place(Phi))
+
+    def place(self, Phi: Array) -> Array:
+        """Return rows (n, D) of features Phi (n, d), transformed and mapped, where this learner computes."""
+        return self._expanded(self.prepared(Phi))
+
+    def _expanded(self, Phi: Array) -> Array:
+        """Return mapped rows (n, D) of prepared features Phi (n, d), where this learner computes."""
+        return self.map(self.on.array(self.transform(np.asarray(Phi, dtype=self.dtype))))
+
+    def _mapped(self, X: Array) -> Array:
+        """Map transformed rows X that are to be summed; NumericalError where some would vanish in R."""
+        H = self.map(self.on.array(X))
+        check_lengths(self.on.squared_lengths(H), self.total.mean_square)
+        return H
+
+
+CPU_PARTS = "row weights, and cores blended with another head, are written for NumPy"
 
 
 @dataclass(eq=False)
@@ -34,10 +147,10 @@ class Composed(Mapped, Summed):
 
     Parameters
     ----------
-    transform, map : as of :class:`sparcl.learners.mapped.Mapped`; head : weights from sums
+    transform, map : as of :class:`sparcl.learners.composed.Mapped`; head : weights from sums
     core : what holds old columns of a ridge; rule : which ridge, shrinkage or core is taken
     dtype : working precision
-    trust : how far a session's rows are trusted before they are summed
+    row_weights : how much a session's rows count before they are summed
 
     Attributes
     ----------
@@ -46,10 +159,10 @@ class Composed(Mapped, Summed):
     """
 
     head: Head = field(default_factory=Ridge)
-    core: Unheld = field(default_factory=Unheld)
+    core: NoCore = field(default_factory=NoCore)
     rule: Rule = field(default_factory=Given)
     dtype: str = "float64"
-    trust: Trust = field(default_factory=Trust)
+    row_weights: AllRows = field(default_factory=AllRows)
     host_only: ClassVar[str] = ""  # but for what CPU_PARTS names
     kept: ClassVar[dict[str, Shape | None]] = {"solutions": None}
 
@@ -57,7 +170,8 @@ class Composed(Mapped, Summed):
         super().__post_init__()
         check_dtype(self.dtype)
         self.solutions = Solutions()
-        check_parts(self.head, self.core, self.rule, self.trust)
+        check_parts(self.head, self.core, self.rule, self.row_weights)
+        self.rule.cores = self.core.candidates
 
     def flops(self, n: int, d: int, c: int) -> float:
         """Return 2 n d M + n D^2 for map and sums, D^3 / 3 + 2 D^2 c for the weights, and a rule's candidates.
@@ -66,7 +180,7 @@ class Composed(Mapped, Summed):
         """
         M = int(getattr(self.map, "width", 0) or 0)
         D = d + M if self.map.keeps_features else M or d
-        candidates = 0 if self.rule.single else len(self.rule.grid) * self.core.candidates
+        candidates = 0 if self.rule.single else len(self.rule.ridges) * self.core.candidates
         solved = D**3 / 3 + candidates * min(n, D) ** 3 / 3
         return 2.0 * n * d * M + n * D**2 + solved + 2.0 * D**2 * c
 
@@ -77,43 +191,49 @@ class Composed(Mapped, Summed):
         if self.sums is not None:
             counts = counts.astype(self.sums.counts.dtype)
             counts[: len(self.sums.counts)] += self.sums.counts
-        self.head.check(counts)
-        weights = self.head.row_weights(columns, old)
+        weights = self.head.row_weights(columns, old, counts)
         order, cut = self.rule.arrange(columns, self.session)
         Phi = self.prepare(Phi, classes)
         batch = Batch(columns, old, classes, self.session, Phi, self._mapped, weights)
-        if self.trust.whole_session:
-            self._fix_unit(batch)
-            batch = self.trust.judge(batch, self.total, self.head, self.rule.values[0])
+        if self.row_weights.whole_session:
+            if self.rule.relative:
+                self._fix_unit(batch)
+            batch = self.row_weights.judge(batch, self.total, self.head, self.rule.absolute[0])
             order, cut = self.rule.arrange(batch.columns, self.session)
         self.learn(batch if order is None else batch.take(order), cut)
 
     def learn(self, batch: Batch, cut: int) -> None:
         """Learn a session's rows, of which those from ``cut`` on validate."""
-        self._fix_unit(batch)
-        self.core.open(batch, self.total, self.rule.values[0], self.rule.single)
-        self.head.see(batch, self.total)
-        points = self.rule.choose(batch, cut, self)
-        batch.add_to(self.total)
-        self.keep(points, batch)
+        rule, total = self.rule, self.total
+        if rule.relative:
+            self._fix_unit(batch)
+        points = rule.points()
+        self.core.open(batch, total, points[0].ridge, rule.single)
+        self.head.see(batch, total)
+        if isinstance(rule, AllSessions) and rule.fitted is None:
+            rule.fitted = self._fork(batch.Phi.shape[1])
+        points = rule.choose(points, batch, cut, total, self.head)
+        batch.add_to(total)
+        self.keep(points, batch, total)
 
     def _fix_unit(self, batch: Batch) -> None:
         """Fix what a relative value of the rule stands for, in the first session."""
-        if self.rule.relative and not self.rule.unit:
+        if not self.rule.unit:
             self.rule.fix(self.head.unit(batch.mean_square()))
 
-    def keep(self, points: list[Point], arrival: Arrival) -> None:
+    def keep(self, points: list[Point], arrival: Arrival, total: Sums) -> None:
         """Solve at some points and keep the solutions; the sums hold the session already."""
         drop = isinstance(self.rule, Given) and self.rule.drop
-        asked = Asked(self.head, self.total, points, self.solutions.weights, arrival, drop)
-        self.solutions.take(points, self.core.solve(asked))
+        request = Request(self.head, total, points, self.solutions.weights, arrival, drop)
+        self.solutions.take(points, self.core.solve(request))
 
-    def twin(self, rule: Rule, d: int) -> Self:
-        """Return a new learner of d features, of the same composition and map, with another rule."""
-        twin = renewed(self, rule=rule, map=self.map)
-        twin.on = self.on
-        twin._begin_sums(d)
-        return twin
+    def _fork(self, d: int) -> Self:
+        """Return a new learner of d features, of the same parts and map, that is solved at every candidate."""
+        given = Given(self.rule.absolute, drop=True)
+        fork = renewed(self, rule=given, map=self.map)
+        fork.on = self.on
+        fork._begin_sums(d)
+        return fork
 
     # --- what a user reads -------------------------------------------------------------------
 
@@ -125,21 +245,25 @@ class Composed(Mapped, Summed):
     def core_rows(self, Phi: Array) -> Array:
         """Return the coordinates (n, p) of features Phi (n, d) in which a core lives."""
         rows = self.prepared(Phi)
-        return self._transformed(rows) if self.map.keeps_features else host(self._expanded(rows))
+        return (
+            self.transform(np.asarray(rows, dtype=self.dtype))
+            if self.map.keeps_features
+            else host(self._expanded(rows))
+        )
 
     def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
         """Return scores (n, c) of Phi (n, d) at every point (number of the value, number of the core)."""
-        return self.solutions.all_scores(self.place(Phi))
+        return self.solutions.all_scores(self.on, self.place(Phi))
 
     def report(self) -> dict[str, Any]:
         """Return what the last session chose and measured: ridge, ranks, energies, losses."""
         if not self.solutions.points:
             return {}
         ridge = {"ridge": self.solutions.points[0][2]} if self.head.takes_ridge else {}
-        solved = [node.gram for node in (self.sums, *nodes(self.head)) if isinstance(node, Sums)]
-        refined = [gram.residual for gram in solved if gram.residual is not None]
+        solved = [node for node in (self.sums, *nodes(self.head)) if isinstance(node, Sums)]
+        refined = [sums.residual for sums in solved if sums.residual is not None]
         ridge |= {"residual": max(refined)} if refined else {}
-        parts = (self.core, self.rule, self.head, self.transform, self.map, self.trust)
+        parts = (self.core, self.rule, self.head, self.transform, self.map, self.row_weights)
         return ridge | {k: v for part in parts for k, v in part.report().items()}
 
     @property
@@ -152,7 +276,7 @@ class Composed(Mapped, Summed):
     @property
     def undivided(self) -> str:
         """Why a session must come whole; empty where the weights follow from sums alone."""
-        parts = (self.core, self.rule, self.transform, self.map, self.head, self.trust)
+        parts = (self.core, self.rule, self.transform, self.map, self.head, self.row_weights)
         return next((part.whole_session for part in parts if part.whole_session), "")
 
     def _add_samples(self, Phi: Array, columns: NDArray[np.integer], classes: int) -> None:
@@ -171,22 +295,11 @@ class Composed(Mapped, Summed):
     def _solve_sums(self, order: NDArray[np.integer]) -> None:
         if self.rule.relative:
             self.rule.fix(self.head.unit(self.total.mean_square))
-        points, c = self.rule.points(self.core.candidates), len(order)
+        points, c = self.rule.points(), len(order)
         arrival = Arrival(np.zeros(0, dtype=np.int64), c, c, self.session)
-        solved = self.core.solve(Asked(self.head, self.total, points, [], arrival))
+        solved = self.core.solve(Request(self.head, self.total, points, [], arrival))
         self.solutions.take(points, [reordered(solution, order) for solution in solved])
         self.total.reorder(order)
-
-    # --- what rules and the methods above share ----------------------------------------------
-
-    @property
-    def cores(self) -> int:
-        """Cores among which a rule chooses."""
-        return self.core.candidates
-
-    def effective(self, value: float, counts: NDArray[np.integer]) -> float:
-        """Return the ridge on the sums that a value stands for, given the samples (c,) of each class."""
-        return self.head.effective(value, counts)
 
     def _begin_sums(self, d: int, rows: int = ROWS, classes: int = 0) -> None:
         """Begin sums for features d, of which so many rows are mapped at once."""
@@ -197,6 +310,8 @@ class Composed(Mapped, Summed):
         self.sums = Sums(D, self.dtype, self.on)
 
     def _logits(self, Phi: Array) -> Array:
-        starts = range(0, len(Phi), ROWS)
-        parts = [host(self.solutions.scores(self._expanded(Phi[i : i + ROWS]))) for i in starts]
-        return np.concatenate(parts) if parts else np.zeros((0, len(self.classes)))
+        parts = [np.zeros((0, self.solutions.weights[0].shape[1]), dtype=self.dtype)]
+        for start in range(0, len(Phi), ROWS):
+            H = self._expanded(Phi[start : start + ROWS])
+            parts.append(host(self.solutions.scores(self.on, H)))
+        return np.concatenate(parts)

@@ -75,11 +75,11 @@ class FewRows:
         return (
             isinstance(learner, Composed)
             and isinstance(learner.rule, Given)
-            and min(learner.rule.grid) > 0
+            and min(learner.rule.ridges) > 0
             and learner.head.solves_from_rows
             and not learner.core.whole_session
-            and not learner.trust.whole_session
-            and learner.cores == 1
+            and not learner.row_weights.whole_session
+            and learner.core.candidates == 1
         )
 
     def fit_session(self, Phi: Array, y: NDArray[np.integer]) -> None:
@@ -91,16 +91,18 @@ class FewRows:
         if self.H is None and learner.rule.relative:
             learner.rule.fix(learner.head.unit(float(np.mean(np.sum(H**2, axis=1)))))
         columns = np.unique(y, return_inverse=True)[1] + len(self.classes)
-        self.weights.append(learner.head.row_weights(columns, len(self.classes)))
         self.H = H if self.H is None else np.concatenate([self.H, H])
         self.labels = np.concatenate([self.labels, columns])
-        learner.head.check(np.bincount(self.labels))
+        counts = np.bincount(self.labels)
+        self.weights.append(learner.head.row_weights(columns, len(self.classes), counts))
         self.classes = np.concatenate([self.classes, np.unique(y)])
 
     def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
         """Return scores (n, c) of Phi (n, d) at every point, as :meth:`Composed.scores`."""
         learner, counts = self.learner, np.bincount(self.labels)
-        values = np.array([learner.effective(value, counts) for value in learner.rule.values])
+        values = np.array(
+            [learner.head.effective(value, counts) for value in learner.rule.absolute]
+        )
         if self.H is None:
             raise InputError("No session was taken yet: call fit_session before scores.")
         given = [part for part in self.weights if part is not None]

@@ -50,11 +50,14 @@ def learn_sums(
         classes, total = old + len(labels), learner.total
         if learner.rule.relative:
             learner.rule.fix(learner.head.unit(arriving.mean_square))
-        learner.core.renew(total, learner.session, learner.rule.values[0])  # from earlier sessions
+        learner.core.renew(
+            total, learner.session, learner.rule.absolute[0]
+        )  # from earlier sessions
         total.grow(classes)
         total.merge(arriving, range(old, classes))
-        points = learner.rule.points(learner.core.candidates)
-        learner.keep(points, Arrival(np.arange(old, classes), old, classes, learner.session))
+        points = learner.rule.points()
+        arrival = Arrival(np.arange(old, classes), old, classes, learner.session)
+        learner.keep(points, arrival, total)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     except NumericalError as error:

@@ -1,33 +1,32 @@
 """The protocol that every method obeys."""
 
+import logging
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.backend import Backend
-from sparcl.algebra.lapack import HOST
+from sparcl.algebra.host import HOST
 from sparcl.base.checks import check_flag
 from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.npz import read_npz, write_npz
 from sparcl.base.rows import unit
-from sparcl.base.state import nodes, send
+from sparcl.base.state import Shape, Stateful, copied, nodes, pack, send, unpack
 from sparcl.base.types import Array
-from sparcl.learners.checks import (
-    check_learned,
-    check_scores,
-    checked_rows,
-    checked_session,
-    probes,
-)
-from sparcl.learners.duration import announce
-from sparcl.learners.position import Position
-from sparcl.learners.saved import Saved
+
+logger = logging.getLogger(__name__)
+PROBED = 16  # rows of a session that are scored as soon as it is learned
+LONG = 10.0  # seconds; a session that is thought to take more is said before it starts
+SPEED = 2e10  # flops a second: an estimate, of dense float64 products on two cores
 
 
 @dataclass(eq=False)
-class Learner(Position, Saved, ABC):
+class Learner(Stateful, ABC):
     """A class-incremental learner on frozen features: a dataclass of its settings.
 
     Feed one session after the other to :meth:`fit_session`; no sample is needed twice.  Where the
@@ -41,7 +40,11 @@ class Learner(Position, Saved, ABC):
 
     Attributes
     ----------
-    classes, session, d, failure, open : as of :class:`sparcl.learners.position.Position`
+    classes : (c,) labels in order of first appearance, ascending within a session
+    session : sessions fitted so far
+    d : features of a row, 0 before the first session
+    failure : why a session could not be learned to its end, which makes the learner unusable
+    open : labels that are new in a session that comes in parts; None between sessions
     dtype : working precision
     posterior : whether scores are log-probabilities of the classes, up to a constant a row
     on : where it computes; its state does not know
@@ -54,10 +57,21 @@ class Learner(Position, Saved, ABC):
     host_only: ClassVar[str] = "its steps are written for NumPy"
     keeps_samples: ClassVar[bool] = False
     dtype = "float64"  # a setting of some learners
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "classes": ("seen",),
+        "session": None,
+        "d": None,
+        "failure": None,
+        "open": (None,),
+    }
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_flag("normalize", self.normalize)
+        self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.session = 0
+        self.d = 0
+        self.failure = ""
+        self.open: NDArray[np.int64] | None = None
         self.on: Backend = HOST
         self.announced = False
 
@@ -66,9 +80,18 @@ class Learner(Position, Saved, ABC):
         return 0.0
 
     def announce(self, n: int, d: int, c: int) -> None:
-        """Log a warning, once, before a session that takes long."""
-        if not self.announced:
-            self.announced = announce(type(self).__name__, n, self.flops(n, d, c))
+        """Log a warning, once, before a session of n rows, 0 where they came in parts, that takes long."""
+        seconds = self.flops(n, d, c) / SPEED
+        if self.announced or seconds <= LONG:
+            return
+        self.announced = True
+        logger.warning(
+            "%s: a session %s takes about %.0f s here, to an order of magnitude. A smaller width, fewer "
+            "candidates or float32 take less.",
+            type(self).__name__,
+            f"of {n} rows" if n else "in parts",
+            seconds,
+        )
 
     @property
     def undivided(self) -> str:
@@ -87,18 +110,18 @@ class Learner(Position, Saved, ABC):
             When the ridge system is not positive definite, features are too large or too small for the
             working precision, or the session's scores are not finite or all the same.
         """
-        self.check_usable()
-        if self.open is not None:
+        if self.failure or self.open is not None:
+            self.check_usable()
             raise InputError(
                 f"session {self.session + 1} was begun in parts: end it with solve() before the next."
             )
-        Phi, y = self._checked(Phi, y)
+        Phi, y = checked_session(Phi, y, self)
         classes, columns = self.columns_of(y)
         old = len(self.classes)
         self.announce(len(Phi), Phi.shape[1], len(classes))
         try:
             self._fit(Phi, columns, old, len(classes))
-            few = Phi[probes(len(Phi))]
+            few = Phi[np.unique(np.linspace(0, len(Phi) - 1, PROBED).astype(np.intp))]
             check_learned(self._logits(few), few)
         except InputError as error:
             raise InputError(f"session {self.session + 1}: {error}") from error
@@ -124,7 +147,7 @@ class Learner(Position, Saved, ABC):
             raise InputError(
                 f"session {self.session + 1} is in progress: end it with solve() before logits."
             )
-        return check_scores(self._logits(checked_rows(Phi, self.d, self.dtype, self.normalize)))
+        return check_scores(self._logits(checked_rows(Phi, self)))
 
     def predict(self, Phi: Array) -> NDArray[np.int64]:
         """Return the label (n,) with the highest score among the classes seen."""
@@ -163,10 +186,6 @@ class Learner(Position, Saved, ABC):
         """Return the rows (n, d) that the method sees of features Phi (n, d)."""
         return unit(Phi) if self.normalize else Phi
 
-    def _checked(self, Phi: Array, y: NDArray[np.integer]) -> tuple[Array, NDArray[np.int64]]:
-        """Return the rows that the method sees, and the labels, of a session or a part of it."""
-        return checked_session(Phi, y, self.d, self.session, self.dtype, self.normalize)
-
     def try_scores(self) -> None:
         """Raise NumericalError, and make the learner unusable, where scores after a session are no numbers."""
         few = np.stack(
@@ -176,3 +195,188 @@ class Learner(Position, Saved, ABC):
             check_learned(self._logits(few), few)
         except NumericalError as error:
             raise self.failed(error) from error
+
+    # --- where it stands in its stream -----------------------------------------------------------
+
+    @property
+    def all_classes(self) -> NDArray[np.int64]:
+        """Labels (c,) by column of the sums: those of :attr:`classes`, then the open session's."""
+        return self.classes if self.open is None else np.concatenate([self.classes, self.open])
+
+    def columns_of(self, y: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+        """Return the known labels with those that are new in y (n,), and the column (n,) of each y."""
+        seen = self.classes if self.open is None else self.all_classes
+        known = np.concatenate([seen, np.setdiff1d(y, seen)])
+        sorter = np.argsort(known, kind="stable")
+        return known, sorter[np.searchsorted(known, y, sorter=sorter)]
+
+    def failed(self, error: NumericalError) -> NumericalError:
+        """Make the learner unusable; return the error with the number of the session that failed."""
+        self.failure = str(error)
+        return NumericalError(f"session {self.session + 1}: {error}")
+
+    def check_usable(self) -> None:
+        """Raise NumericalError after a session that could not be learned to its end."""
+        if self.failure:
+            raise NumericalError(f"An earlier session failed, build a new learner: {self.failure}")
+
+    # --- saved -------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the learner keeps: a flat mapping of arrays and texts.
+
+        :meth:`from_state` continues to the bit.  Unless ``keeps_samples`` says otherwise there are
+        sums and bases in it, and no sample of two or more a class.  A snapshot: what the learner fits
+        later does not change it.
+        """
+        return copied(pack(self))
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Return a learner that goes on where :meth:`state` was taken.
+
+        Raises
+        ------
+        InputError
+            When the state is another kind of learner's, lacks something or holds too much, or has a
+            value that is not finite or of a shape that does not fit the rest.
+        """
+        learner = unpack(state)
+        if not isinstance(learner, cls):
+            raise InputError(
+                f"This state belongs to {type(learner).__name__}, not to {cls.__name__}: load it with the "
+                "class that saved it."
+            )
+        return learner
+
+    def save(self, path: str | Path, **beside: str | Array) -> None:
+        """Write the state, and texts and arrays beside it, as :func:`sparcl.base.npz.write_npz` does."""
+        write_npz(path, pack(self) | beside)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what :meth:`save` wrote; no pickle is ever loaded.
+
+        Raises
+        ------
+        InputError
+            When the file is no such state, or was changed after it was written.
+        """
+        state = read_npz(path)
+        try:
+            return cls.from_state(state)
+        except (ValueError, InputError) as error:
+            raise InputError(f"{path}: not a learner that can go on ({error}).") from error
+
+
+def checked_session(
+    Phi: Array, y: NDArray[np.integer], learner: Learner
+) -> tuple[Array, NDArray[np.int64]]:
+    """Return the rows (n, d) that a learner sees of features Phi, and labels y (n,), of a session or a part of it.
+
+    Raises
+    ------
+    InputError
+        For wrong shapes, no samples, features that are not finite or not floating point, labels that
+        are not integers, or another number of features than before; the message names the session.
+    NumericalError
+        When the features are too large or too small for the working precision ``dtype``.
+    """
+    where, d = f"session {learner.session + 1}", learner.d
+    Phi, y = np.asarray(Phi), np.asarray(y)
+    if Phi.ndim != 2 or y.ndim != 1 or len(Phi) != len(y):
+        raise InputError(
+            f"{where}: Phi must be (n, d) and its labels y (n,), got shapes {Phi.shape} and "
+            f"{y.shape}."
+        )
+    if len(y) == 0:
+        raise InputError(
+            f"{where}: no samples. Usual cause: a class order whose classes have no training "
+            "sample; leave the session out or check the labels."
+        )
+    if not np.issubdtype(y.dtype, np.integer):
+        raise InputError(f"{where}: labels must be integers, got dtype {y.dtype}.")
+    if not np.issubdtype(Phi.dtype, np.floating):
+        raise InputError(f"{where}: features must be floating point, got dtype {Phi.dtype}.")
+    if d and Phi.shape[1] != d:
+        raise InputError(
+            f"{where}: features have {Phi.shape[1]} dimensions, earlier sessions had {d}"
+            ": all sessions must come from the same backbone."
+        )
+    finite = np.isfinite(Phi).all(axis=1)
+    if not finite.all():
+        raise InputError(
+            f"{where}: {np.count_nonzero(~finite)} of {len(Phi)} feature rows are not finite "
+            f"(first: row {int(np.argmin(finite))}). Usual cause: half-precision overflow in "
+            "extraction; extract again in float32."
+        )
+    Phi = unit(Phi) if learner.normalize else Phi
+    _check_range(Phi, learner.dtype, where)
+    return Phi, y.astype(np.int64)
+
+
+def checked_rows(Phi: Array, learner: Learner) -> Array:
+    """Return the rows that a learner sees of features Phi (n, d) to be scored.
+
+    Raises
+    ------
+    InputError
+        For another shape or a value that is not finite.
+    NumericalError
+        When the features are too large or too small for the working precision ``dtype``.
+    """
+    Phi, d = np.asarray(Phi), learner.d
+    if Phi.ndim != 2 or Phi.shape[1] != d:
+        raise InputError(
+            f"Phi has shape {Phi.shape}, but this learner was fitted on (n, {d}) features"
+            ": give features of the same backbone."
+        )
+    if not np.isfinite(Phi).all():
+        row = int(np.argmin(np.isfinite(Phi).all(axis=1)))
+        raise InputError(f"Phi, row {row}: the feature is not finite and cannot be scored.")
+    Phi = unit(Phi) if learner.normalize else Phi
+    _check_range(Phi, learner.dtype, "features to be scored")
+    return Phi
+
+
+def check_scores(scores: Array) -> Array:
+    """Return scores (n, c) if all are finite, else raise NumericalError."""
+    if not np.isfinite(scores).all():
+        row = int(np.argmin(np.isfinite(scores).all(axis=1)))
+        raise NumericalError(
+            f"The scores of row {row} are not finite. Usual cause: features of another scale than the "
+            "settings are for; divide each row by its norm, raise ridge or lower rate."
+        )
+    return scores
+
+
+def check_learned(scores: Array, Phi: Array) -> None:
+    """Raise NumericalError unless scores (n, c) of rows Phi (n, d) are finite and tell the rows apart.
+
+    A weight that is not finite makes each score of its class so: a few rows show it.
+    """
+    if not np.isfinite(scores).all():
+        check_scores(scores)
+    spread = np.ptp(scores, axis=0).max()
+    if np.ptp(Phi, axis=0).any() and spread <= np.finfo(scores.dtype).eps * np.abs(scores).max():
+        raise NumericalError(
+            "different features get the same scores. Usual cause: features so small beside the settings "
+            "that they vanish in rounding, or so large that the map has no slope there; divide each row by "
+            "its norm."
+        )
+
+
+def _check_range(Phi: Array, dtype: str, where: str) -> None:
+    """Raise NumericalError unless the cube of the largest |feature| lies in the range of ``dtype``.
+
+    Sums hold products of two features, and scores those of a third with them.
+    """
+    largest = max(float(Phi.max(initial=0)), -float(Phi.min(initial=0)))  # |Phi| would be a copy
+    limits = np.finfo(dtype)
+    least, most = float(np.cbrt(limits.tiny)), float(np.cbrt(limits.max))
+    if largest and not least <= largest <= most:
+        raise NumericalError(
+            f"{where}: the largest feature is {largest:.3g}; in {dtype} it must lie within {least:.0e} and "
+            f"{most:.0e}, or sums and scores leave the range of numbers. Usual cause: damaged features, or "
+            "ones that were scaled; divide each row by its norm."
+        )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import same
 from sparcl.base.types import Array
-from sparcl.learners.learner import Learner
+from sparcl.learners.learner import Learner, checked_session
 
 
 class Summed(Learner):
@@ -29,7 +29,7 @@ class Summed(Learner):
             As :meth:`fit_session`, and where the method must see a session whole.
         """
         self._check_divisible()
-        Phi, y = self._checked(Phi, y)
+        Phi, y = checked_session(Phi, y, self)
         known, columns = self.columns_of(y)
         self._add_samples(Phi, columns, len(known))
         self.open, self.d = known[len(self.classes) :], Phi.shape[1]

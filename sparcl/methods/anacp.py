@@ -4,7 +4,7 @@ With u = f / |f|, heads j = 1 ... J and their own W_j (d, M) of normal entries,
 
     Z_j = gelu(u W_j),  T_j = (R_j + ridge I)^-1 C_j P,  g(u) = mean over j of the unit rows of Z_j T_j,
 
-where P (c, d) are the class means, spread (:func:`sparcl.algebra.targets.spread_means`).  Since g changes
+where P (c, d) are the class means, spread (:func:`sparcl.algebra.scatter.spread_means`).  Since g changes
 with each session, the second stage is rebuilt: ``draws`` rows x ~ N(m_c, S) of each class, not normalised,
 
     H = gelu(g(x) W_0),  Theta = (H^T H + ridge I)^-1 H^T Y,  score(f) = gelu(g(u) W_0) Theta.
@@ -28,10 +28,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra import linalg, spectra
-from sparcl.algebra.scatter import Scatter
+from sparcl.algebra import spectra
+from sparcl.algebra.backend import product
+from sparcl.algebra.scatter import Scatter, spread_means
 from sparcl.algebra.sums import Sums
-from sparcl.algebra.targets import spread_means
 from sparcl.base.checks import check_flag, check_int, check_positive
 from sparcl.base.randomness import generator
 from sparcl.base.rows import unit
@@ -164,7 +164,7 @@ class AnaCp(Learner):
             columns = range(start, min(start + step, c))
             X = np.concatenate([means[j] + self._normal(j) @ root for j in columns])
             sums.accumulate(self.last(self._first_stage(X)), np.repeat(columns, self.draws))
-        with sums.gram.factored(self.second * GELU_SQUARE * self.width) as A:
+        with sums.factored(self.second * GELU_SQUARE * self.width) as A:
             self.weights = A.solve(sums.C)
 
     def _normal(self, j: int) -> Array:
@@ -187,7 +187,7 @@ class AnaCp(Learner):
         G = self._first_stage(U)
         if self.nearest:
             return G @ self.targets.T
-        return linalg.product(self.last(G), self.weights)
+        return product(self.last(G), self.weights)
 
     def _rule(self) -> Rule:
         """Return a rule for the ridge of one head, in units of its sums."""

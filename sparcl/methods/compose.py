@@ -48,6 +48,7 @@ def build(
     """
     parts = {"transform": transform, "map": map, "head": head, "core": core, "trust": trust}
     made = {kind: part(kind, asked, seed=seed) for kind, asked in parts.items()}
+    made["row_weights"] = made.pop("trust")
     holdout = HoldOut(validation_share, by_class, seed)
     return Composed(**made, rule=named(ridge, grid, holdout, relative), dtype=dtype)
 

@@ -25,17 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import ridge
-from sparcl.algebra.gram import Gram
-from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
+from sparcl.algebra.sums import Gram, Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_choice, check_dtype, check_flag, check_positive
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.learners.learner import Learner
-from sparcl.parts.batch import ROWS
+from sparcl.parts.batch import ROWS, Point
 from sparcl.parts.maps import RandomMap
-from sparcl.parts.rules import WIDE, HoldOut
-from sparcl.parts.rules.rule import best, need_two
-from sparcl.parts.solutions import Point
+from sparcl.parts.rules import WIDE, HoldOut, best, need_two
 
 
 @dataclass(eq=False)
@@ -94,7 +91,7 @@ class DualStream(Learner):
     @property
     def R_b(self) -> Array:
         """Second moments (M, M) of the compensation stream."""
-        return self.gram_b.full
+        return self.gram_b.R
 
     @R_b.setter
     def R_b(self, value: Array) -> None:
@@ -142,7 +139,7 @@ class DualStream(Learner):
         for rows, a, _ in self._streams(Phi):
             check_lengths(squared_lengths(a), self.sums.mean_square)
             self.sums.accumulate(a, columns[rows])
-        with self.sums.gram.factored(first) as A:
+        with self.sums.factored(first) as A:
             self.weights = A.solve(self.sums.C)
         grown = np.zeros((self.width, classes), dtype=self.dtype, order="F")
         grown[:, : self.C_b.shape[1]] = self.C_b
@@ -176,7 +173,7 @@ class DualStream(Learner):
         values = self.units[stream] * np.array(self.grid)
         losses = ridge.holdout(mapped(fit), targets[fit], mapped(val), targets[val], values)
         points = [Point(i, 0, value) for i, value in enumerate(values.tolist())]
-        return best(points, losses.tolist(), "error on the session").value
+        return best(points, losses.tolist(), "error on the session").ridge
 
     def _logits(self, Phi: Array) -> Array:
         scores = np.empty((len(Phi), self.weights.shape[1]), dtype=self.dtype)

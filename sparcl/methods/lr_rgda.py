@@ -20,10 +20,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.gaussians import Gaussians
-from sparcl.algebra.gram import Gram
-from sparcl.algebra.linalg import product
-from sparcl.algebra.low_rank import Excess
+from sparcl.algebra.backend import product
+from sparcl.algebra.gaussians import Excess, Gaussians
+from sparcl.algebra.sums import Gram
 from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape

@@ -23,9 +23,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra import linalg
-from sparcl.algebra.backend import host, like
-from sparcl.algebra.memory import Session, check_fit
+from sparcl.algebra.backend import host, like, product
+from sparcl.algebra.capacity import Session, check_fit
 from sparcl.algebra.paired import Paired, spread
 from sparcl.algebra.ridge import predicted_accuracy
 from sparcl.algebra.sums import Sums
@@ -33,11 +32,10 @@ from sparcl.base.checks import check_positive
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners.mapped import Mapped
+from sparcl.learners.composed import Mapped
 from sparcl.parts.batch import ROWS, Batch
 from sparcl.parts.catalogue import Asked, part
-from sparcl.parts.rules import HoldOut
-from sparcl.parts.rules.rule import need_two
+from sparcl.parts.rules import HoldOut, need_two
 from sparcl.parts.transforms import SignedPower
 
 GRID = tuple(float(10 ** (power / 2)) for power in range(-12, 3))  # half decades of a
@@ -97,6 +95,8 @@ class RidgeLda(Mapped):
         if not self.mixtures or not all(0 <= value <= 1 for value in self.mixtures):
             raise InputError(f"mixtures = {list(self.mixtures)}: give numbers in [0, 1].")
         self.power = self.exponents[0] if len(self.exponents) == 1 else 0.0
+        if self.power:
+            self.transform = SignedPower(self.power)
         self.unit = 0.0
         self.fitted, self.held = Sums(0), Sums(0)
         self.weights: Array = np.zeros((0, 0))
@@ -110,6 +110,7 @@ class RidgeLda(Mapped):
         fit, held = self.holdout.split(columns, self.session)
         if self.session == 0 and len(self.exponents) > 1:
             self.power = self._best_exponent(Phi, columns, classes, fit, held)
+            self.transform = SignedPower(self.power)
         X = self.prepare(Phi, classes)
         batch = Batch(columns, old, classes, self.session, X, self._mapped)
         for rows, sums in ((fit, self.fitted), (held, self.held)):
@@ -162,10 +163,10 @@ class RidgeLda(Mapped):
         """Choose the weight between the ridge of one candidate and the discriminant of another."""
         (ridge, a), (shift, b) = first, second
         c = len(held.counts)
-        on = held.gram.on
+        on = held.on
         both = [_product(a.V, a.ridge), _product(b.V, b.discriminant)]
         W = on.laid_out(on.xp.concat(both, axis=1))
-        R, C = host(W.T @ held.gram.times(W)), host(W.T @ held.C)
+        R, C = host(W.T @ held.times(W)), host(W.T @ held.C)
         scales = (
             spread(R[:c, :c], C[:c], held.counts),
             spread(R[c:, c:], C[c:], held.counts),
@@ -200,11 +201,6 @@ class RidgeLda(Mapped):
 
     # --- scores ------------------------------------------------------------------------------
 
-    def _transformed(self, Phi: Array) -> Array:
-        if not self.power:
-            return super()._transformed(Phi)
-        return SignedPower(self.power)(np.asarray(Phi, dtype=self.dtype))
-
     def _logits(self, Phi: Array) -> Array:
         starts = range(0, max(len(Phi), 1), ROWS)
         mapped = (self._expanded(Phi[start : start + ROWS]) for start in starts)
@@ -230,7 +226,7 @@ def _sums(X: Array, columns: NDArray[np.integer], classes: int) -> Sums:
 
 def _product(A: Array, B: Array) -> Array:
     """Return ``A B`` where A lies."""
-    return linalg.product(A, like(B, A))
+    return product(A, like(B, A))
 
 
 def _shares(weight: float, scales: tuple[float, float]) -> tuple[float, float]:

@@ -1,14 +1,18 @@
-"""The rows of one session, mapped when somebody asks for them."""
+"""The rows of one session, mapped when somebody asks for them; weights at the points that were solved."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.algebra.backend import Backend, host, of
 from sparcl.algebra.sums import Sums, squared_lengths
+from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
 
 ROWS = 4096  # rows mapped at a time, so that memory does not grow with them
@@ -40,18 +44,15 @@ class Batch(Arrival):
     Phi : (n, d) transformed features, on the host
     expand : takes rows to where the sums lie, and maps them
     weights : (n,) weight of each row, or None where all weigh the same
-    trust : (n,) weight of each row that counts as so many samples, or None where all are trusted
+    row_weights : (n,) of each row that counts as so many samples, or None where all count as one
     targets : (n, classes) fractional labels in place of ``columns``, or None
     """
 
     Phi: Array
     expand: Callable[[Array], Array]
     weights: Array | None = None
-    trust: Array | None = None
+    row_weights: Array | None = None
     targets: Array | None = None
-
-    def __len__(self) -> int:
-        return len(self.columns)
 
     @cached_property
     def H(self) -> Array:
@@ -70,24 +71,26 @@ class Batch(Arrival):
         if "H" in self.__dict__:
             yield self.H, self.columns, self.weights
             return
-        for start in range(0, len(self), ROWS):
+        for start in range(0, len(self.columns), ROWS):
             rows = slice(start, start + ROWS)
             weights = None if self.weights is None else self.weights[rows]
             yield self.expand(self.Phi[rows]), self.columns[rows], weights
 
     def mean_square(self) -> float:
         """Return the mean squared norm of a mapped row."""
-        return float(sum(squared_lengths(H).sum() for H, _, _ in self.blocks())) / len(self)
+        return float(sum(squared_lengths(H).sum() for H, _, _ in self.blocks())) / len(self.columns)
 
     def take(self, rows: slice | NDArray[np.integer]) -> "Batch":
         """Return the batch of some of the rows; mapped rows are kept where there are any."""
-        beside = [None if a is None else a[rows] for a in (self.weights, self.trust, self.targets)]
+        beside = [
+            None if a is None else a[rows] for a in (self.weights, self.row_weights, self.targets)
+        ]
         part = dataclasses.replace(
             self,
             columns=self.columns[rows],
             Phi=self.Phi[rows],
             weights=beside[0],
-            trust=beside[1],
+            row_weights=beside[1],
             targets=beside[2],
         )
         if "H" in self.__dict__:
@@ -97,8 +100,78 @@ class Batch(Arrival):
     def add_to(self, sums: Sums) -> None:
         """Add the rows to sums: n D^2 flops beside those of the map."""
         sums.grow(self.classes)
-        if self.trust is not None or self.targets is not None:
-            sums.accumulate_trusted(self.H, self.labels, self.trust)
-            return
-        for H, columns, weights in self.blocks():
-            sums.accumulate(H, columns, weights)
+        if self.row_weights is not None or self.targets is not None:
+            sums.accumulate_weighed(self.H, self.labels, self.row_weights)
+        elif len(self.columns) <= ROWS:
+            sums.accumulate(self.H, self.columns, self.weights)
+        else:
+            for H, columns, weights in self.blocks():
+                sums.accumulate(H, columns, weights)
+
+
+Solution = tuple[Array, Array | None]  # weights W (D, c), and a bias b (c,) where the head has one
+
+
+class Point(NamedTuple):
+    """One solution: a ridge (its number in the grid and its value) and a core rule (its number)."""
+
+    i: int
+    j: int
+    ridge: float
+
+
+@dataclass(eq=False)
+class Solutions(Stateful):
+    """W (D, c) and b (c,) of every point that is kept, one where the rule chooses.
+
+    Attributes
+    ----------
+    weights : W of each; biases : b of each where the head has one, else none
+    points : what was solved, as [number of the value, number of the core, value]
+    """
+
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "weights": ("D", None),
+        "biases": (None,),
+        "points": None,
+    }
+
+    def __post_init__(self) -> None:
+        self.weights: list[Array] = []
+        self.biases: list[Array] = []
+        self.points: list[list[float]] = []
+
+    def __iter__(self) -> Iterator[Solution]:
+        """Yield W and b of each point; None for b where the head has none."""
+        return zip(self.weights, self.biases or repeat(None, len(self.weights)), strict=True)
+
+    def take(self, points: list[Point], solved: list[Solution]) -> None:
+        """Keep what was solved at some points, in place of what was kept before."""
+        weights, biases = map(list, zip(*solved, strict=True))
+        self.points, self.weights = list(map(list, points)), weights
+        # a point without a solution has no column, and so an empty bias beside those of the others
+        biased = set(map(type, biases)) != {type(None)}
+        self.biases = [_bias(*solution) for solution in solved] if biased else []
+
+    def scores(self, on: Backend, H: Array, p: int = 0) -> Array:
+        """Return the scores (n, c) of mapped rows H (n, D) at one point, where they lie."""
+        scores = on.product(H, self.weights[p])
+        return scores + self.biases[p] if self.biases else scores
+
+    def all_scores(self, on: Backend, H: Array) -> dict[tuple[int, int], Array]:
+        """Return :meth:`scores`, on the host, at every point (number of the value, number of the core)."""
+        return {
+            (int(i), int(j)): host(self.scores(on, H, p)) for p, (i, j, _) in enumerate(self.points)
+        }
+
+
+def _bias(W: Array, b: Array | None) -> Array:
+    return of(W).array(np.zeros(W.shape[1])) if b is None else b
+
+
+def reordered(solution: Solution, order: NDArray[np.integer]) -> Solution:
+    """Return a solution with its class columns in another order."""
+    W, b = solution
+    on = of(W)
+    W = on.laid_out(on.take_columns(W, order))
+    return W, None if b is None else on.take_columns(b[None, :], order)[0, :]

@@ -6,9 +6,8 @@ from typing import Any
 
 from sparcl.base.checks import check_one_size
 from sparcl.base.errors import InputError
-from sparcl.parts.beside import beside_scatter
-from sparcl.parts.core import Core, Unheld
-from sparcl.parts.frozen import Frozen
+from sparcl.parts.blend import blend_scatter
+from sparcl.parts.core import Core, Frozen, NoCore
 from sparcl.parts.heads import (
     BalancedRidge,
     LedoitWolf,
@@ -19,8 +18,8 @@ from sparcl.parts.heads import (
     ShrunkCovariance,
 )
 from sparcl.parts.maps import Features, FourierMap, KernelMap, RandomMap, ResidualMap
-from sparcl.parts.transforms import EqualBlocks, Identity, Rooted, SignedPower, UnitNorm
-from sparcl.parts.trust import (
+from sparcl.parts.row_weights import (
+    AllRows,
     Clusters,
     Huber,
     Neighbours,
@@ -29,9 +28,9 @@ from sparcl.parts.trust import (
     OldModel,
     Rechecked,
     Trim,
-    Trust,
     Watchful,
 )
+from sparcl.parts.transforms import EqualBlocks, Identity, Rooted, SignedPower, UnitNorm
 
 Asked = str | Mapping[str, Mapping[str, Any]]
 
@@ -60,13 +59,13 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "ledoit-wolf": LedoitWolf,
     },
     "core": {
-        "none": Unheld,
+        "none": NoCore,
         "spectral": Core,
         "frozen": Frozen,
-        "beside-scatter": beside_scatter,
+        "beside-scatter": blend_scatter,
     },
     "trust": {
-        "all": Trust,
+        "all": AllRows,
         "trim": Trim,
         "huber": Huber,
         "neighbours": Neighbours,

@@ -3,7 +3,7 @@
 In session t the core is spanned by the leading eigenvectors U_core of the *previous* sessions' R; with
 ``G = U_core^T W_{t-1}`` the columns of all classes seen before minimise the cumulative ridge objective
 subject to ``U_core^T W = G`` (paper, Lemma 1), and new columns are the free ridge solution.  An empty
-core gives the joint ridge.
+core gives the joint ridge; no core leaves every column to its head.
 """
 
 from collections.abc import Sequence
@@ -11,28 +11,33 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sparcl.algebra import linalg, spectra
-from sparcl.algebra.backend import Backend, host
+from sparcl.algebra import ridge, spectra
+from sparcl.algebra.backend import Backend, Factor, host
 from sparcl.algebra.partition import (
+    Partition,
+    Spectrum,
+    check_size,
+    complement,
     embedded,
+    empty,
+    residual_condition,
+    residual_directions,
 )
 from sparcl.algebra.recursive import ResidualInverse
 from sparcl.algebra.sums import Sums
-from sparcl.base.checks import check_choice, check_flag
-from sparcl.base.errors import NumericalError
+from sparcl.base.checks import check_choice, check_flag, check_int, check_positive
+from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.randomness import generator
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
-from sparcl.parts.basis import SpectralBasis
-from sparcl.parts.batch import Arrival, Batch
-from sparcl.parts.constraint import Constraint, constrained_weights
-from sparcl.parts.heads.head import Head
-from sparcl.parts.refresh import policy
-from sparcl.parts.solutions import Point, Solution
+from sparcl.parts.batch import Arrival, Batch, Point, Solution
+from sparcl.parts.heads.ridge import Head
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """What is to be solved at the end of a session.
 
     Attributes
@@ -51,57 +56,100 @@ class Asked:
 
 
 @dataclass(eq=False)
-class Unheld(Stateful):
-    """No core: every column is the head's own solution."""
+class NoCore(Stateful):
+    """Every column is the head's own solution.
 
+    Attributes
+    ----------
+    candidates : cores among which to choose
+    whole_session : why a session must come whole; needs_rows : why its sums do not suffice; empty where not
+    host_only : whether it is written for NumPy
+    """
+
+    candidates: ClassVar[int] = 1
     whole_session: ClassVar[str] = ""
     needs_rows: ClassVar[str] = ""
-
-    @property
-    def candidates(self) -> int:
-        """Cores among which to choose."""
-        return 1
+    host_only: ClassVar[bool] = False
 
     def begin(self, p: int, dtype: str, on: Backend) -> None:
         """Nothing is kept of the first p coordinates."""
 
-    def open(self, batch: Batch, sums: Sums, value: float, single: bool) -> None:
-        """Nothing is prepared before the session's rows are summed."""
+    def open(self, batch: Batch, sums: Sums, ridge: float, single: bool) -> None:
+        """Prepare what the previous sessions' sums decide, before those of a session are added."""
+        self.renew(sums, batch.session, ridge)
 
-    def renew(self, sums: Sums, session: int, value: float) -> None:
+    def renew(self, sums: Sums, session: int, ridge: float) -> None:
         """Nothing is renewed."""
 
-    def solve(self, asked: Asked) -> list[Solution]:
+    def solve(self, request: Request) -> list[Solution]:
         """Return the head's weights (D, c) and bias (c,) at every point."""
-        values = list(dict.fromkeys(point.value for point in asked.points))
-        if not asked.drop:
-            solved = dict(zip(values, asked.head.solve_all(asked.sums, values), strict=True))
+        ridges = list(dict.fromkeys(point.ridge for point in request.points))
+        if not request.drop:
+            solved = dict(zip(ridges, request.head.solve_all(request.sums, ridges), strict=True))
         else:
-            solved = {value: _solved_or_not(asked.head, asked.sums, value) for value in values}
-        return [solved[point.value] for point in asked.points]
+            solved = {value: _solved_or_not(request.head, request.sums, value) for value in ridges}
+        return [solved[point.ridge] for point in request.points]
 
     def report(self) -> dict[str, Any]:
         """Return nothing."""
         return {}
 
 
-def _solved_or_not(head: Head, sums: Sums, value: float) -> Solution:
-    """Return the solution at a value, or one without columns where there is none in this precision."""
+def _solved_or_not(head: Head, sums: Sums, ridge: float) -> Solution:
+    """Return the solution at a ridge, or one without columns where there is none in this precision."""
     try:
-        return head.solve(sums, value)
+        return head.solve(sums, ridge)
     except NumericalError:
         return sums.C[:, :0], None
 
 
 @dataclass(eq=False)
-class Core(Unheld):
+class Frozen(NoCore):
+    """Old classes keep weights and bias altogether, of any head; new ones take the head's solution.
+
+    The limit of a core that holds all of the space.  Cost: that of the head.
+
+    Attributes
+    ----------
+    before : b (c,) of every point after the last session, for heads that have one
+    """
+
+    whole_session: ClassVar[str] = "it keeps weights of earlier sessions"
+    kept: ClassVar[dict[str, Shape | None]] = {"before": (None,)}
+
+    def __post_init__(self) -> None:
+        self.before: list[Array] = []
+
+    def solve(self, request: Request) -> list[Solution]:
+        """Return weights (D, c) and bias (c,) at every point, old columns as they were."""
+        solved, previous, old = super().solve(request), request.previous, request.arrival.old
+        result: list[Solution] = []
+        for p, (W, b) in enumerate(solved):
+            if previous and previous[p].shape[1] == old:
+                W = np.asfortranarray(np.hstack([previous[p], W[:, old:]]))
+                b = None if b is None else np.concatenate([self.before[p], b[old:]])
+            result.append((W, b))
+        self.before = [b for _, b in result if b is not None]
+        return result
+
+
+@dataclass(eq=False)
+class Core(NoCore):
     """Holds old columns; a new solution costs 2 D^2 k + k^3 / 3 flops beside that of the ridge.
+
+    A renewal takes leading eigenvectors of the previous sessions' R, O(p^2 k) to O(p^3).  Without other
+    settings there is a first one after ``warmup`` sessions, then one every ``refresh`` sessions.
 
     Parameters
     ----------
     tau : share of the energy in (0, 1) that the core holds, or several among which a rule chooses
     k : rank in place of tau, 0 for an empty core
-    refresh, warmup, condition_limit, trust_degrees : see :func:`sparcl.parts.refresh.policy`
+    refresh : sessions between renewals; 0 keeps the first core (paper's "base only" with ``warmup`` 1)
+    warmup : a longer one is the paper's remedy (i) for a small or atypical base session
+    condition_limit : renew where the condition number of ``U_res^T (R + ridge I) U_res`` passes it (paper, "when
+        the residual condition number exceeds a threshold"); O(d^3) a session for its eigenvalues
+    trust_degrees : renew each session while the core turns by less: the largest canonical angle to the leading
+        subspace of equal rank of the new R (paper's remedy (ii)); beyond it the core stays
     freeze : hold the old classes' core coordinates
     reappearing : ``frozen`` or ``free``: whether an old class with new samples is held as well
     new_classes : ``full`` ridge columns, or ``residual`` coordinates only (Algorithm 1)
@@ -115,7 +163,10 @@ class Core(Unheld):
 
     Attributes
     ----------
-    basis : of the core, or of several; inverse : of the recursive path, where it is under way
+    partitions : of each threshold; chosen : number of the one that was chosen last
+    Qs : (p, m) random directions of each threshold, empty before the first split
+    inverse : of the recursive path, where it is under way
+    measured : what the last renewal decided, and from what
     """
 
     tau: float | Sequence[float] | None = 0.95
@@ -132,7 +183,13 @@ class Core(Unheld):
     directions: int = 0
     update: str = "auto"
     seed: int = 0
-    kept: ClassVar[dict[str, Shape | None]] = {"basis": None, "inverse": None}
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "partitions": None,
+        "chosen": None,
+        "Qs": (None, None),
+        "measured": None,
+        "inverse": None,
+    }
 
     def __post_init__(self) -> None:
         check_choice("reappearing", self.reappearing, ("frozen", "free"))
@@ -141,96 +198,223 @@ class Core(Unheld):
         check_choice("update", self.update, ("auto", "direct", "woodbury"))
         check_flag("freeze", self.freeze)
         check_flag("project", self.project)
+        check_int("m", self.directions, least=0)
+        check_int("seed", self.seed, least=0)
+        self._check_refresh()
         if isinstance(self.tau, Sequence):
             self.tau = tuple(self.tau)
-        several = () if self.tau is None or self.k is not None else self.tau
-        taus = (several,) if isinstance(several, (int, float)) else tuple(several)
-        when = policy(
-            refresh=self.refresh,
-            warmup=self.warmup,
-            condition_limit=self.condition_limit,
-            trust_degrees=self.trust_degrees,
-        )
-        self.basis = SpectralBasis(taus, self.k, when, self.directions, self.seed)
+        taus = self.tau if isinstance(self.tau, tuple) else (self.tau,) * (self.tau is not None)
+        self.taus: tuple[float | None, ...] = taus if self.k is None else (None,)
+        if not self.taus:
+            raise InputError("A core needs an energy threshold tau or a rank k: give one.")
+        for tau in self.taus:
+            check_size(tau, self.k)
+        self.candidates = len(self.taus)  # type: ignore[misc]
+        # the largest threshold first: the others take part of its decomposition
+        self.falling = sorted(range(len(self.taus)), key=lambda j: -(self.taus[j] or 0))
+        self.partitions: list[Partition] = []
+        self.chosen = 0
+        self.Qs: list[Array] = []
+        self.measured: dict[str, Any] = {"renewed": False}
         self.inverse: ResidualInverse | None = None
 
-    @property
-    def candidates(self) -> int:
-        """Cores among which to choose."""
-        return len(self.basis.rules())
+    def _check_refresh(self) -> None:
+        check_int("refresh", self.refresh, least=0)
+        check_int("warmup", self.warmup, least=1)
+        if self.condition_limit is not None and self.trust_degrees is not None:
+            raise InputError(
+                "condition_limit and trust_degrees are two refresh policies: give one of them."
+            )
+        if self.condition_limit is not None:
+            check_positive("condition_limit", self.condition_limit)
+        if self.trust_degrees is not None:
+            if check_positive("trust_degrees", self.trust_degrees) >= 90:
+                raise InputError(
+                    f"trust_degrees = {self.trust_degrees!r}: it must lie below 90, the largest angle there is."
+                )
 
     @property
     def U_core(self) -> Array:
         """Basis (p, k) of the core that was chosen last, on the host."""
-        return host(self.basis.U_core)
+        return host(self.partitions[self.chosen].U_core)
 
-    # --- one session -------------------------------------------------------------------------
+    # --- renewal -----------------------------------------------------------------------------
 
     def begin(self, p: int, dtype: str, on: Backend) -> None:
         """Start with an empty core in the first p coordinates: R_0 = 0."""
-        self.basis.begin(p, dtype, on)
+        if self.k is not None and self.k > p:
+            raise InputError(f"k = {self.k} exceeds the {p} feature dimensions that can be split.")
+        self.partitions = [empty(p, dtype, on) for _ in self.taus]
 
-    def open(self, batch: Batch, sums: Sums, value: float, single: bool) -> None:
+    def renew(self, sums: Sums, session: int, ridge: float) -> None:
+        """Split the space by R of the previous sessions, where the settings say so."""
+        spectrum = Spectrum(sums, session, self.partitions[0].U_core.shape[0])
+        partitions, renewed = list(self.partitions), False
+        measured: dict[str, Any] = {}
+        for j in [] if self.k == 0 else self.falling:  # an empty core is the same in every session
+            due, found = self._due(session, spectrum, ridge, partitions[j])
+            measured = found if j == 0 else measured
+            if due:
+                partitions[j], renewed = spectrum.split(tau=self.taus[j], k=self.k), True
+        if renewed and self.directions:
+            rng = generator("residual-directions", self.seed, session)
+            drawn = (residual_directions(p.U_core, self.directions, rng) for p in partitions)
+            self.Qs = [sums.on.array(Q.astype(sums.dtype)) for Q in drawn]
+        self.partitions = partitions
+        self.measured = measured | {"renewed": renewed}
+
+    def _due(
+        self, session: int, spectrum: Spectrum, ridge: float, current: Partition
+    ) -> tuple[bool, dict[str, Any]]:
+        """Return whether a new partition replaces ``current``, and what was measured for it."""
+        if self.condition_limit is None and self.trust_degrees is None:
+            since = session - self.warmup
+            return since == 0 or (since > 0 and self.refresh > 0 and since % self.refresh == 0), {}
+        if session == 0:
+            return False, {}
+        if self.condition_limit is not None:
+            condition = residual_condition(spectrum.R, ridge, complement(current.U_core))
+            due = session == 1 or condition > self.condition_limit
+            return due, {"residual_condition": condition}
+        if current.k == 0:
+            return True, {}
+        angle = spectra.canonical_angle(current.U_core, spectrum.leading(current.k))
+        return angle <= (self.trust_degrees or 0.0), {"angle": angle}
+
+    # --- one session -------------------------------------------------------------------------
+
+    def open(self, batch: Batch, sums: Sums, ridge: float, single: bool) -> None:
         """Renew the core from the sums of the previous sessions, and prepare the recursive update.
 
         Parameters
         ----------
-        value : the first ridge; single : whether it is the only one
+        ridge : the first one; single : whether it is the only one
         """
-        self.renew(sums, batch.session, value)
+        self.renew(sums, batch.session, ridge)
         if self.project:
             batch.H = _outside(batch.H, sums)
-        pays = self.update == "woodbury" or ResidualInverse.pays(len(batch), sums.D)
-        fresh = self.basis.measured["renewed"] or batch.session == 0
-        if not (single and self.recursive and self.update != "direct" and pays) or fresh:
+        fresh = self.measured["renewed"] or batch.session == 0
+        if fresh or not single or self.update == "direct" or not self.recursive:
+            self.inverse = None
+        elif self.update == "auto" and not ResidualInverse.pays(len(batch.columns), sums.D):
             self.inverse = None
         elif self.inverse is None:
-            self.inverse = ResidualInverse(value, embedded(self.basis.U_core, sums.D))
-            self.inverse.factor(sums.gram)
+            U_core = self.partitions[self.chosen].U_core
+            self.inverse = ResidualInverse(ridge, embedded(U_core, sums.D))
+            self.inverse.factor(sums)
 
-    def renew(self, sums: Sums, session: int, value: float) -> None:
-        """Renew the basis from the sums of the previous sessions, where its policy says so."""
-        self.basis.renew(sums, session, value)
-
-    def solve(self, asked: Asked) -> list[Solution]:
+    def solve(self, request: Request) -> list[Solution]:
         """Return weights (D, c) of every point, old columns held."""
-        new = asked.arrival
+        new = request.arrival
         if self.inverse is not None and isinstance(new, Batch):
-            before, gram = asked.previous[0], asked.sums.gram
-            W = self.inverse.update(new.H, new.columns, before, new.classes, gram)
+            W = request.previous[0]
+            W = self.inverse.update(new.H, new.columns, W, new.classes, request.sums)
             solved: list[Solution] = [(W, None)]
         else:
-            solved = self._solved_directly(asked)
             self.inverse = None  # one that is there belongs to the sums before
-        self.basis.chosen = asked.points[0].j
-        self.basis.measured |= {"update": "direct" if self.inverse is None else "woodbury"}
+            solved = super().solve(request) if self.k == 0 else self._held(request)
+        self.chosen = request.points[0].j
+        self.measured["update"] = "direct" if self.inverse is None else "woodbury"
         return solved
 
-    def _solved_directly(self, asked: Asked) -> list[Solution]:
-        if self.basis.k == 0:
-            return super().solve(asked)
-        arrival = asked.arrival
-        held = np.arange(arrival.classes) < (arrival.old if self.freeze else 0)
+    def _held(self, request: Request) -> list[Solution]:
+        """Return the weights (D, c) of every point by the direct path.
+
+        A Cholesky factor serves all cores of a ridge, and ``A^-1 U_core`` of the widest core all cores of
+        one decomposition: D^3 / 3 + 2 D^2 (c + k) flops a ridge.
+        """
+        sums, points, previous = request.sums, request.points, request.previous
+        held = np.arange(request.arrival.old if self.freeze else 0)
         if self.reappearing == "free":
-            held[np.unique(arrival.columns)] = False
-        constraint = Constraint(
-            held, arrival.old, self.coupling == "exact", self.new_classes == "residual"
-        )
-        solved = constrained_weights(
-            self.basis, constraint, asked.sums, asked.points, asked.previous, drop=asked.drop
-        )
-        return [(W, None) for W in solved]
+            held = np.setdiff1d(held, request.arrival.columns)
+        before = dict(zip(points, previous, strict=True)) if previous else {}
+        alike: dict[tuple[float, int], list[Point]] = {}
+        for point in points:
+            alike.setdefault((point.ridge, point.j if self.Qs else 0), []).append(point)
+        solved: dict[Point, Solution] = {}
+        for (value, j), group in alike.items():
+            # Features [P_res f ; Q^T f] with penalty ridge are the residual with penalty
+            # ridge (I + Q Q^T)^-1 = ridge (I - Q Q^T / 2): it is halved along span(Q).
+            downdate = (value / 2, self.Qs[j]) if self.Qs else None
+            try:
+                with sums.factored(value, downdate=downdate) as A:
+                    W_free = A.solve(sums.C)
+                    V = self._core_solutions(A, sums.D, group)
+            except NumericalError:
+                if not request.drop:
+                    raise
+                solved |= dict.fromkeys(group, (sums.C[:, :0], None))
+                continue
+            for point in group:
+                W = before.get(point)
+                if len(held) and W is not None and W.shape[1] == 0:
+                    solved[point] = W, None  # nothing is there to be held
+                else:
+                    solved[point] = self._constrained(point.j, request, held, V, W_free, W), None
+        return list(map(solved.__getitem__, points))
+
+    def _core_solutions(
+        self, A: Factor, D: int, points: list[Point]
+    ) -> dict[tuple[int, int], tuple[Array, Array]]:
+        """Return U_core and ``A^-1 U_core`` of the widest core of each decomposition, by its origin."""
+        widest: dict[tuple[int, int], Partition] = {}
+        for point in points:
+            part = self.partitions[point.j]
+            if part.origin not in widest or widest[part.origin].k < part.k:
+                widest[part.origin] = part
+        solutions = {}
+        for origin, part in widest.items():
+            U = embedded(part.U_core, D)
+            solutions[origin] = U, A.solve(U)
+        return solutions
+
+    def _constrained(
+        self,
+        j: int,
+        request: Request,
+        held: NDArray[np.intp],
+        solutions: dict[tuple[int, int], tuple[Array, Array]],
+        W_free: Array,
+        before: Array | None,
+    ) -> Array:
+        """Hold columns at the core coordinates that they had ``before``."""
+        on, part = request.sums.on, self.partitions[j]
+        W = on.xp.asarray(W_free, copy=True)
+        k = part.U_core.shape[1]
+        if k == 0:
+            return W
+        # cores of one decomposition are nested: the first k columns of the widest one
+        U, V = solutions[part.origin]
+        U, V = U[:, :k], V[:, :k]
+        if len(held) and before is not None:
+            G = on.product(U.T, on.take_columns(before, held))
+            free = on.take_columns(W_free, held)
+            exact = self.coupling == "exact"
+            on.set_columns(W, held, ridge.constrained(on, U, V, free, G, coupling=exact))
+        new = np.arange(request.arrival.old, W.shape[1])
+        if self.new_classes == "residual" and len(new):
+            nothing = on.array(np.zeros((k, len(new)), dtype=on.dtype(W)))
+            free = on.take_columns(W_free, new)
+            on.set_columns(W, new, ridge.constrained(on, U, V, free, nothing))
+        return W
 
     def report(self) -> dict[str, Any]:
-        """Return size and energies of the chosen core, and what the policy decided."""
-        return self.basis.report()
+        """Return size and energies of the chosen core, and what the last renewal decided."""
+        part = self.partitions[self.chosen]
+        return self.measured | {
+            "tau": self.taus[self.chosen],
+            "k": part.k,
+            "r": part.r,
+            "energy": part.energy,
+            "energy_before": part.energy_before,
+        }
 
     # --- what it needs -----------------------------------------------------------------------
 
     @property
     def whole_session(self) -> str:  # type: ignore[override]
         """Why a session must come whole; empty for an empty core."""
-        if self.basis.k != 0:
+        if self.k != 0:
             return "its core holds weights of earlier sessions (k = 0 has none)"
         return "project measures the session first" if self.project else ""
 
@@ -239,7 +423,7 @@ class Core(Unheld):
         """Why sums of a session do not suffice; empty where they do."""
         if self.project:
             return "project measures each session's samples"
-        if self.basis.directions:
+        if self.directions:
             # their basis is that of the residual, which turns with the sign of an eigenvector
             return "random residual directions differ with the last bits of R"
         if self.update == "woodbury":
@@ -254,14 +438,14 @@ class Core(Unheld):
             and self.freeze
             and (self.coupling, self.new_classes) == ("exact", "full")
             and self.reappearing == "frozen"
-            and not self.basis.directions
+            and not self.directions
         )
 
 
 def _outside(H: Array, sums: Sums) -> Array:
     """Return mapped rows H (n, D) without their part in the range of R: O(D^3)."""
     spectrum, vectors = spectra.descending_eigh(sums.R)
-    values, on = host(spectrum), sums.gram.on
+    values, on = host(spectrum), sums.on
     live = values > len(values) * np.finfo(on.dtype(H)).eps * max(values[0], 1)
     seen = on.take_columns(vectors, np.flatnonzero(live))
-    return H - linalg.product(linalg.product(H, seen), seen.T)
+    return H - on.product(on.product(H, seen), seen.T)

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import spectra
-from sparcl.algebra.gram import Gram
 from sparcl.algebra.partition import residual_condition
-from sparcl.algebra.subspaces import canonical_angle, energy_rank
-from sparcl.algebra.sums import Sums
+from sparcl.algebra.spectra import canonical_angle, energy_rank
+from sparcl.algebra.sums import Gram, Sums
 from sparcl.base.errors import InputError
 from sparcl.base.types import Array, Ints
 from sparcl.protocol.metrics import prototype_cosine

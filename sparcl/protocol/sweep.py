@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from sparcl import methods
 from sparcl.algebra import backend
+from sparcl.algebra.capacity import check_free
 from sparcl.algebra.class_sums import ClassSums, PlacedSums
-from sparcl.algebra.memory import check_free
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
 from sparcl.learners.from_sums import learn_sums, needs_rows
@@ -85,7 +85,7 @@ def correct(
     for t, classes in enumerate(sessions):
         learn_sums(fitted, classes, sums)
         tested = np.searchsorted(position, len(fitted.classes))
-        for point, scores in fitted.solutions.all_scores(H[:tested, :]).items():
+        for point, scores in fitted.solutions.all_scores(fitted.on, H[:tested, :]).items():
             found = place[fitted.classes[np.argmax(scores, axis=1)]]
             hit = position[:tested][found == position[:tested]]
             counts = result.setdefault(point, np.zeros((len(sessions), len(order)), dtype=np.int64))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparcl.algebra.linalg import product
+from sparcl.algebra.backend import product
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

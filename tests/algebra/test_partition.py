@@ -12,8 +12,8 @@ from reference.streams import Session, fit, synthetic_stream
 from scipy.sparse.linalg import eigsh
 
 from sparcl.algebra import spectra
-from sparcl.algebra.partition import Rule, Spectrum, complement, residual_condition
-from sparcl.algebra.subspaces import canonical_angle
+from sparcl.algebra.partition import Spectrum, check_size, complement, residual_condition
+from sparcl.algebra.spectra import canonical_angle
 from sparcl.base.errors import InputError
 from sparcl.methods import build
 
@@ -69,7 +69,7 @@ def test_ranks_that_cannot_hold_the_energy_are_not_tried(monkeypatch: pytest.Mon
 )
 def test_smallest_core_that_reaches_tau(seed: int, d: int, decay: float, tau: float) -> None:
     R = matrix(seed, d, decay ** np.arange(d))
-    split = Spectrum(R).split(Rule(tau=tau))
+    split = Spectrum(R).split(tau=tau)
     values = np.linalg.eigvalsh(R)[::-1]
     U = core_basis(R, tau)
     assert split.k == U.shape[1]
@@ -86,7 +86,7 @@ def test_repeated_eigenvalues_are_all_found(d: int) -> None:
     """A block of equal eigenvalues is where a Lanczos process could miss copies."""
     values = np.concatenate([[5.0] * 6, [1.0] * 5, np.full(d - 11, 1e-3)])
     R = matrix(3, d, values)
-    split = Spectrum(R).split(Rule(tau=0.8))
+    split = Spectrum(R).split(tau=0.8)
     assert split.k == int(np.searchsorted(np.cumsum(values) / values.sum(), 0.8)) + 1
     rayleigh = np.linalg.norm(R @ split.U_core, axis=0)
     assert rayleigh == pytest.approx(values[: split.k], abs=1e-9)
@@ -99,14 +99,14 @@ def test_cores_are_nested(seed: int, d: int) -> None:
     taus = [0.4, 0.9, 0.6, 0.97]
     spectrum = Spectrum(R)
     # the largest first: the others take part of its decomposition
-    largest = spectrum.split(Rule(tau=max(taus)))
-    splits = [spectrum.split(Rule(tau=tau)) for tau in taus]
+    largest = spectrum.split(tau=max(taus))
+    splits = [spectrum.split(tau=tau) for tau in taus]
     assert {split.origin for split in splits} == {largest.origin}
     by_size = sorted(splits, key=lambda split: split.k)
     for small, large in pairwise(by_size):
         assert np.array_equal(large.U_core[:, : small.k], small.U_core)
     for tau, split in zip(taus, splits, strict=True):
-        alone = Spectrum(R).split(Rule(tau=tau))
+        alone = Spectrum(R).split(tau=tau)
         assert (split.k, split.energy) == (alone.k, pytest.approx(alone.energy, abs=1e-12))
         assert split.U_core @ split.U_core.T == pytest.approx(
             alone.U_core @ alone.U_core.T, abs=1e-8
@@ -116,7 +116,7 @@ def test_cores_are_nested(seed: int, d: int) -> None:
 @pytest.mark.parametrize("k", [0, 1, 7, 30])
 def test_rank_given(k: int) -> None:
     R = matrix(1, 30, 0.7 ** np.arange(30))
-    split = Spectrum(R).split(Rule(k=k))
+    split = Spectrum(R).split(k=k)
     values = np.linalg.eigvalsh(R)[::-1]
     assert split.U_core.shape == (30, k)
     assert split.energy == pytest.approx(values[:k].sum() / values.sum(), abs=1e-12)
@@ -127,14 +127,14 @@ def test_rank_given(k: int) -> None:
 
 def test_rules_that_make_no_sense() -> None:
     with pytest.raises(InputError, match=r"31.*30"):
-        Spectrum(np.eye(30, order="F")).split(Rule(k=31))
+        Spectrum(np.eye(30, order="F")).split(k=31)
     for wrong in ({}, {"tau": 0.5, "k": 2}):
         with pytest.raises(InputError, match=r"tau or a rank k"):
-            Rule(**wrong)
+            check_size(wrong.get("tau"), wrong.get("k"))
 
 
 def test_no_energy_is_an_empty_core() -> None:
-    split = Spectrum(np.zeros((9, 9), order="F")).split(Rule(tau=0.9))
+    split = Spectrum(np.zeros((9, 9), order="F")).split(tau=0.9)
     assert (split.k, split.r, split.energy, split.energy_before) == (0, 9, 0.0, 0.0)
 
 

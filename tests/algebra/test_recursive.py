@@ -10,8 +10,8 @@ from reference import solver as naive
 from reference.streams import Session, fit, synthetic_stream
 
 from sparcl.algebra import recursive
-from sparcl.algebra.gram import Gram
 from sparcl.algebra.recursive import ResidualInverse
+from sparcl.algebra.sums import Gram
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.methods import build
 
@@ -52,7 +52,7 @@ def test_fifty_sessions_equal_the_direct_solve(ridge: float, how: dict) -> None:
         renewed.append(fast.report()["renewed"])
         recursive += fast.report()["update"] == "woodbury"
         if fast.core.inverse is not None:
-            P = fast.core.inverse.P.full
+            P = fast.core.inverse.P.R
             assert np.array_equal(P, P.T)  # symmetric by construction, to the bit
             assert fast.core.inverse.refactored == []
     empty = how.get("k") == 0
@@ -153,11 +153,11 @@ def test_residual_inverse_and_its_update(seed: int, d: int, n: int, k: int, ridg
     gram = Gram(d)
     gram.add(Phi)
     P = recursive.residual_inverse(gram, ridge, U)
-    assert P.full == pytest.approx(explicit(Phi.T @ Phi), abs=1e-9)
-    assert gram.full == pytest.approx(Phi.T @ Phi, abs=1e-10)  # R is as it was
+    assert P.R == pytest.approx(explicit(Phi.T @ Phi), abs=1e-9)
+    assert gram.R == pytest.approx(Phi.T @ Phi, abs=1e-10)  # R is as it was
     K = recursive.woodbury(P, X)
     new = explicit(Phi.T @ Phi + X.T @ X)
-    assert P.full == pytest.approx(new, abs=1e-9)
+    assert P.R == pytest.approx(new, abs=1e-9)
     assert K == pytest.approx(new @ X.T, abs=1e-9)
 
 
@@ -186,7 +186,7 @@ def test_a_planted_error_is_noticed_logged_and_repaired(
     )
     for t, (Phi, y) in enumerate(sessions):
         if t == 7:
-            perturb(fast.core.inverse.P.full, how)
+            perturb(fast.core.inverse.P.R, how)
         with caplog.at_level(logging.WARNING, logger="sparcl.algebra.recursive"):
             fast.fit_session(Phi, y)
         slow.fit_session(Phi, y)
@@ -267,4 +267,4 @@ def test_products_read_the_lower_triangle_alone(seed: int, d: int, n: int) -> No
     gram.add(Phi)  # the upper triangle is left as it was, all zeros
     assert gram.times(B) == pytest.approx(Phi.T @ Phi @ B, abs=1e-10)
     assert gram.times(Phi[0]) == pytest.approx(Phi.T @ Phi @ Phi[0], abs=1e-10)
-    assert gram.full == pytest.approx(Phi.T @ Phi, abs=1e-12)
+    assert gram.R == pytest.approx(Phi.T @ Phi, abs=1e-12)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparcl.algebra.subspaces import canonical_angle, energy_rank, orthonormal_span
+from sparcl.algebra.spectra import canonical_angle, energy_rank, orthonormal_span
 
 
 @given(seed=st.integers(0, 1000), rank=st.integers(0, 5))

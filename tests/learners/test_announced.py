@@ -5,15 +5,15 @@ import logging
 import numpy as np
 import pytest
 
-from sparcl.learners import duration
+from sparcl.learners import learner as protocol
 from sparcl.methods import build
 
 
 def test_official_width_is_long_and_the_toy_is_not() -> None:
     """100 classes of 768 features, 50 rows each, as operations of dense products."""
     wide, narrow = build("ranpac", width=10_000), build("acil", ridge=1.0)
-    assert wide.flops(5_000, 768, 100) > duration.LONG * duration.SPEED
-    assert narrow.flops(5_000, 768, 100) < duration.LONG * duration.SPEED
+    assert wide.flops(5_000, 768, 100) > protocol.LONG * protocol.SPEED
+    assert narrow.flops(5_000, 768, 100) < protocol.LONG * protocol.SPEED
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_long_session_is_announced_once(
     with caplog.at_level(logging.WARNING):
         quick.fit_session(*sessions[0])
     assert not caplog.records
-    monkeypatch.setattr(duration, "SPEED", 1.0)
+    monkeypatch.setattr(protocol, "SPEED", 1.0)
     long = build("acil", ridge=1.0)
     for Phi, y in sessions:
         long.fit_session(Phi, y)
@@ -50,7 +50,7 @@ def test_a_session_in_parts_is_announced_before_it_is_solved(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     rng = np.random.default_rng(0)
-    monkeypatch.setattr(duration, "SPEED", 1.0)
+    monkeypatch.setattr(protocol, "SPEED", 1.0)
     long = build("acil", ridge=1.0)
     with caplog.at_level(logging.WARNING):
         long.accumulate(rng.standard_normal((40, 6)), np.arange(40) % 2)

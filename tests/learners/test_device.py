@@ -11,7 +11,7 @@ from reference.streams import Session
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparcl import methods
-from sparcl.algebra import backend, memory, tensors, tiles
+from sparcl.algebra import backend, capacity, tensors, tiles
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
@@ -20,9 +20,9 @@ from sparcl.features import store
 from sparcl.learners import composed
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
+from sparcl.parts.batch import Solutions
 from sparcl.parts.catalogue import PARTS
 from sparcl.parts.heads.ridge import MANY
-from sparcl.parts.solutions import Solutions
 from sparcl.protocol import experiment, stream
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -309,7 +309,7 @@ def test_a_session_takes_no_second_matrix_and_no_more_than_was_asked_for(
 ) -> None:
     M, tile, needs = 600, 32, []
     monkeypatch.setattr(tiles.Tiles, "tile", tile)
-    monkeypatch.setattr(memory, "TILE", tile)
+    monkeypatch.setattr(capacity, "TILE", tile)
     monkeypatch.setattr(composed, "check_fit", lambda on, need, width: needs.append(need(width)))
     learner = methods.build(name, device="torch-cpu", width=M, **hyper)
     peak = Peak()

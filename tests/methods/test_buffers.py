@@ -183,7 +183,7 @@ def test_flycl_is_gcv_over_a_thin_svd(
 def test_flycl_defaults_are_the_scripts() -> None:
     official = {"width": 10000, "nonzeros": 300, "level": 0.3, "ridge": "gcv"}
     assert official.items() <= hyperparameters("flycl").items()
-    assert build("flycl").rule.grid == (1e6, 1e7, 1e8, 1e9)
+    assert build("flycl").rule.ridges == (1e6, 1e7, 1e8, 1e9)
 
 
 @pytest.mark.parametrize("width", [30, 50, 250])
@@ -219,7 +219,7 @@ def test_loranpac_by_gram_is_one_truncation(stream: list[Session]) -> None:
 def test_any_buffer_takes_any_rule(name: str, rule: str, stream: list[Session]) -> None:
     learner = fit(build(name, ridge=rule, width=40), stream)
     chosen = learner.report()["ridge"]
-    assert chosen in learner.rule.grid
+    assert chosen in learner.rule.ridges
     fixed = build(name, ridge=chosen, width=40, **({"passes": 1} if name == "gacl" else {}))
     assert fit(fixed, stream).weights == pytest.approx(learner.weights, abs=1e-10)
 
@@ -240,7 +240,7 @@ def test_rules_from_sums_validate_on_rows_of_every_session(
     H = relu_map(learner)(np.concatenate([Phi for Phi, _ in validation]))
     y = np.concatenate([labels for _, labels in validation])
     losses = []
-    for value in learner.rule.grid:
+    for value in learner.rule.ridges:
         H_fit = relu_map(learner)(np.concatenate([Phi for Phi, _ in fitted]))
         Y_fit = ridge.one_hot(np.concatenate([labels for _, labels in fitted]), classes)
         W = peers.primal_ridge(H_fit, Y_fit, value)
@@ -249,7 +249,7 @@ def test_rules_from_sums_validate_on_rows_of_every_session(
         else:
             columns = np.array([classes.index(label) for label in y])
             losses.append(-ridge.predicted_accuracy(W, H, columns))
-    best = learner.rule.grid.index(learner.report()["ridge"])
+    best = learner.rule.ridges.index(learner.report()["ridge"])
     assert losses[best] == pytest.approx(min(losses), rel=1e-6)
 
 

@@ -125,6 +125,6 @@ def test_parts_that_do_not_exist_or_go_together_are_named(parts: dict, text: str
 
 def test_a_seed_of_the_method_is_that_of_its_parts() -> None:
     learner = build("compose", map={"random": {"width": 4}}, core="spectral", seed=7)
-    assert (learner.map.seed, learner.core.basis.seed) == (7, 7)
+    assert (learner.map.seed, learner.core.seed) == (7, 7)
     own = build("compose", map={"random": {"width": 4, "seed": 1}}, seed=7)
     assert own.map.seed == 1

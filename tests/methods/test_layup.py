@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
-from sparcl.parts.rules.folds import stratified
+from sparcl.parts.rules import stratified
 
 GRID = [1e-5, 0.03, 1.0, 30.0]
 

@@ -312,10 +312,10 @@ def test_algorithm_1_with_linear_expansion_in_explicit_coordinates(
         learner.fit_session(Phi, y)
         U = learner.core.U_core
         if t == 0:  # no partition, no expansion
-            assert learner.core.basis.Qs == []
+            assert learner.core.Qs == []
             Q = np.zeros((16, 0))
         else:
-            Q = learner.core.basis.Qs[0]
+            Q = learner.core.Qs[0]
             assert Q.shape == (16, m)
             assert np.abs(Q.T @ Q - np.eye(m)).max() < 1e-12
             assert np.abs(U.T @ Q).max(initial=0.0) < 1e-12

@@ -10,7 +10,7 @@ from methods.test_learners import SMALL
 from reference.streams import Session, fit, synthetic_stream
 
 from sparcl.algebra.class_sums import ClassSums
-from sparcl.algebra.gram import Gram
+from sparcl.algebra.sums import Gram
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.rows import unit
 from sparcl.learners.from_sums import learn_sums

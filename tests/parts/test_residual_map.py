@@ -71,7 +71,7 @@ def test_linear_in_explicit_coordinates(
     Qs, renewed = [], set()
     for t, (Phi, y) in enumerate(stream):
         learner.fit_session(Phi, y)
-        Qs.append(learner.core.basis.Qs[0].copy() if learner.core.basis.Qs else np.zeros((16, 0)))
+        Qs.append(learner.core.Qs[0].copy() if learner.core.Qs else np.zeros((16, 0)))
         if learner.report()["renewed"]:
             renewed.add(t + 1)
         expected = naive.solver(stream[: t + 1], 0.2, renewed, tau=0.6, Qs=Qs, **switches)[-1]
@@ -86,14 +86,14 @@ def test_directions_are_drawn_anew_with_each_partition(stream: list[Session]) ->
     seen = []
     for Phi, y in stream:
         learner.fit_session(Phi, y)
-        seen.append(learner.core.basis.Qs[0].copy() if learner.core.basis.Qs else None)
+        seen.append(learner.core.Qs[0].copy() if learner.core.Qs else None)
         if seen[-1] is not None:
             assert np.abs(learner.core.U_core.T @ seen[-1]).max() < 1e-13
     assert seen[0] is None
     assert np.array_equal(seen[1], seen[2])  # sessions 2 and 3 share a partition
     assert np.abs(seen[2] - seen[3]).max() > 1e-2
     other = fit(build("sparcl-alg1", ridge=0.2, tau=0.6, refresh=2, m=3, seed=2), stream)
-    assert np.abs(other.core.basis.Qs[0] - seen[3]).max() > 1e-2
+    assert np.abs(other.core.Qs[0] - seen[3]).max() > 1e-2
 
 
 def test_linear_halves_the_ridge_along_its_directions(stream: list[Session]) -> None:
@@ -105,7 +105,7 @@ def test_linear_halves_the_ridge_along_its_directions(stream: list[Session]) -> 
     Phi = np.concatenate([block for block, _ in stream])
     y = np.concatenate([labels for _, labels in stream])
     Y = (y[:, None] == np.array(learner.classes)).astype(float)
-    penalty = 0.4 * np.eye(16) - 0.2 * learner.core.basis.Qs[0] @ learner.core.basis.Qs[0].T
+    penalty = 0.4 * np.eye(16) - 0.2 * learner.core.Qs[0] @ learner.core.Qs[0].T
     assert learner.weights == pytest.approx(
         np.linalg.inv(Phi.T @ Phi + penalty) @ Phi.T @ Y, abs=1e-9
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reference.partitioned import core_basis
 from reference.streams import synthetic_stream
 
-from sparcl.algebra.subspaces import canonical_angle
+from sparcl.algebra.spectra import canonical_angle
 from sparcl.methods import build
 
 

@@ -63,7 +63,7 @@ def test_bound_with_random_directions(seed: int, tau: float, m: int) -> None:
         learner.fit_session(Phi, y)
         after = learner.weights.copy()
         if t:
-            U, Q = learner.core.U_core, learner.core.basis.Qs[0]
+            U, Q = learner.core.U_core, learner.core.Qs[0]
             W, Z = algorithm_1_expanded(sessions[: t + 1], 0.1, U, Q, W_old)
             assert after == pytest.approx(W, abs=1e-8)  # what the expanded coefficients amount to
             if t > 1:

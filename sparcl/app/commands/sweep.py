@@ -67,8 +67,8 @@ def run(chosen: argparse.Namespace) -> None:
         session = np.repeat(np.arange(len(sessions)), [len(classes) for classes in sessions])
         for (i, j), correct in sweep.correct(*placed, y, sessions, fitted).items():
             A_t = metrics.session_accuracy(correct, counts, session)
-            ridge = fitted.rule.grid[i]
-            tau = core.basis.rules()[j].tau if isinstance(core, Core) else None
+            ridge = fitted.rule.ridges[i]
+            tau = core.taus[j] if isinstance(core, Core) else None
             print(
                 f"{number:>6}  {ridge:>8g}  {'-' if tau is None else f'{tau:g}':>6}  {A_t.mean():>7.2f}  "
                 f"{A_t[-1]:>7.2f}"

@@ -3,12 +3,11 @@
 from sparcl.parts.heads.discriminant import (
     LedoitWolf,
     OracleShrinkage,
+    RidgeDiscriminant,
     RidgedScatter,
     ShrunkCovariance,
 )
-from sparcl.parts.heads.head import Head
-from sparcl.parts.heads.ridge import BalancedRidge, Ridge
-from sparcl.parts.heads.ridge_discriminant import RidgeDiscriminant
+from sparcl.parts.heads.ridge import BalancedRidge, Head, Ridge
 
 __all__ = [
     "BalancedRidge",

@@ -1,20 +1,91 @@
-"""The ridge head: W = (R + ridge I)^-1 C."""
+"""Heads that are a ridge: weights from sums and one number."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.backend import like
-from sparcl.algebra.linalg import one_hot, product
+from sparcl.algebra.backend import like, of, product
 from sparcl.algebra.ridge import path
 from sparcl.algebra.spectra import descending_eigh
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.state import Stateful
 from sparcl.base.types import Array
-from sparcl.parts.heads.head import Head
-from sparcl.parts.solutions import Solution
+from sparcl.parts.batch import Batch, Solution
+
+
+class Head(Stateful):
+    """Weights W (D, c) and bias b (c,) from sums and one number, the ridge or its like.
+
+    Attributes
+    ----------
+    whole_session : why a session must come whole; empty where weights follow from sums alone
+    solves_from_rows : whether :meth:`scores_from_rows` is there
+    takes_ridge : whether its one number is a ridge on the sums, and no shrinkage
+    fits_targets : whether scores estimate one-hot targets, so that a squared error judges them
+    posterior : whether scores are log-probabilities of the classes, up to a constant a row
+    """
+
+    whole_session: ClassVar[str] = ""
+    solves_from_rows: ClassVar[bool] = False
+    takes_ridge: ClassVar[bool] = True
+    fits_targets: ClassVar[bool] = True
+    posterior: ClassVar[bool] = False
+
+    def row_weights(
+        self, columns: NDArray[np.integer], old: int, counts: NDArray[np.integer]
+    ) -> Array | None:
+        """Return the weight (n,) of each row of a session in the sums, or None where all weigh the same.
+
+        InputError where samples (c,) of each class, the session's among them, are too few for this head.
+        """
+        return None
+
+    def see(self, batch: Batch, before: Sums) -> None:
+        """Take what is not in R, C and n from a session's rows; ``before`` are the sums without them."""
+
+    def effective(self, value: float, counts: NDArray[np.integer]) -> float:
+        """Return the ridge on the sums that a value stands for, given the samples (c,) of each class."""
+        return value
+
+    def unit(self, mean_square: float) -> float:
+        """Return what a relative value of 1 stands for, given the mean squared norm of a mapped row."""
+        return mean_square
+
+    def solve(self, sums: Sums, value: float) -> Solution:
+        """Return W (D, c) and b (c,), or None where scores have no bias.
+
+        Raises
+        ------
+        NumericalError
+            When the system is singular to working precision.
+        """
+        raise TypeError(f"{type(self).__name__} solves nothing")
+
+    def solve_all(self, sums: Sums, values: list[float]) -> list[Solution]:
+        """Return the solution at every value."""
+        return [self.solve(sums, value) for value in values]
+
+    def scores_from_rows(
+        self,
+        H: Array,
+        columns: NDArray[np.integer],
+        weights: Array | None,
+        H_scored: Array,
+        values: Array,
+    ) -> list[Array]:
+        """Return the scores of H_scored (m, D) at every value, from all rows H (n, D) themselves.
+
+        The same as :meth:`solve` on their sums; cheaper where n is far below D.
+        """
+        raise TypeError(f"{type(self).__name__} solves from sums alone")
+
+    def report(self) -> dict[str, Any]:
+        """Return what the last solution measured."""
+        return {}
+
 
 # From so many ridges on, one decomposition of R is quicker than a Cholesky factor for each: measured
 # with 100 classes and one thread, it pays from 21 to 24 ridges at d = 768 and 1,280.
@@ -29,7 +100,7 @@ class Ridge(Head):
 
     def solve(self, sums: Sums, value: float) -> Solution:
         """Return ``A^-1 C`` (D, c), A = R + value I."""
-        with sums.gram.factored(self.effective(value, sums.counts)) as A:
+        with sums.factored(self.effective(value, sums.counts)) as A:
             return A.solve(sums.C), None
 
     def solve_all(self, sums: Sums, values: list[float]) -> list[Solution]:
@@ -38,7 +109,7 @@ class Ridge(Head):
         Where solutions by a factor are refined, every ridge has its own: one from eigenvectors in float32
         has no residual that anybody looked at.
         """
-        if len(values) < MANY or sums.gram.refines:
+        if len(values) < MANY or sums.on.refines(sums.precision):
             return super().solve_all(sums, values)
         values = [self.effective(value, sums.counts) for value in values]
         s, U = descending_eigh(sums.R)
@@ -60,7 +131,7 @@ class Ridge(Head):
         values: Array,
     ) -> list[Array]:
         """Return the scores (m, c) at every ridge: n^2 D + g n^3 / 3 flops for n < D rows and g ridges."""
-        Y = one_hot(columns, np.arange(columns.max() + 1), H)
+        Y = of(H).one_hot(columns, np.arange(columns.max() + 1), H)
         if weights is not None:
             root = like(np.sqrt(weights)[:, None], H)
             H, Y = H * root, Y * root
@@ -77,7 +148,9 @@ class BalancedRidge(Ridge):
 
     whole_session: ClassVar[str] = "it weighs each class by its final count"
 
-    def row_weights(self, columns: NDArray[np.integer], old: int) -> Array:
+    def row_weights(
+        self, columns: NDArray[np.integer], old: int, counts: NDArray[np.integer]
+    ) -> Array:
         """Return 1 / N_c of each row (n,); InputError where a class returns."""
         if (columns < old).any():
             raise InputError(

@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from sparcl.algebra.backend import like, of
-from sparcl.algebra.gram import Gram
-from sparcl.algebra.partition import Rule, Spectrum
+from sparcl.algebra.partition import Spectrum
+from sparcl.algebra.sums import Gram
 from sparcl.base.checks import check_choice, check_fraction, check_int
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
@@ -70,8 +70,8 @@ class ResidualMap(Map):
         """Choose the basis, and the bandwidth of ``rbf``, from Phi (n, d): n d^2 + O(d^3) flops."""
         base = Gram(Phi.shape[1], Phi.dtype)
         base.add(Phi)
-        left_out = Rule(tau=self.tau_map) if self.tau_map else Rule(k=0)
-        self.basis = Spectrum(base.full).split(left_out).U_core
+        left_out = {"tau": self.tau_map} if self.tau_map else {"k": 0}
+        self.basis = Spectrum(base.R).split(**left_out).U_core
         if self.expansion == "rbf":
             self.bandwidth = median_distance(self.residual(Phi)) or 1.0
 

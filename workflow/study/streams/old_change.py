@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sparcl.algebra import linalg, ridge
+from sparcl.algebra import ridge
+from sparcl.algebra.backend import product
 from sparcl.algebra.partition import embedded
 from sparcl.algebra.sums import Sums
 from sparcl.base.types import Array
@@ -39,15 +40,15 @@ def measure(
     c, D = before.shape[1], sums.D
     U = embedded(U_core, D)
     k = U.shape[1]
-    E = Y - linalg.product(H, before)
-    P = linalg.product(H.T, E)
-    g = sums.C[:, :c] - sums.gram.times(before) - value * before - P
-    with sums.gram.factored(value) as A:
+    E = Y - product(H, before)
+    P = product(H.T, E)
+    g = sums.C[:, :c] - sums.times(before) - value * before - P
+    with sums.factored(value) as A:
         solved = A.solve(np.asfortranarray(np.hstack([U, P, g])))
     held = np.zeros((k, 2 * c))
-    moved = ridge.constrained(U, solved[:, :k], np.asfortranarray(solved[:, k:]), held)
+    moved = ridge.constrained(sums.on, U, solved[:, :k], np.asfortranarray(solved[:, k:]), held)
     by_session = moved[:, :c]
-    square = float(np.sum(P * by_session)) - float(np.sum(linalg.product(H, by_session) ** 2))
+    square = float(np.sum(P * by_session)) - float(np.sum(product(H, by_session) ** 2))
     renewed = _on_old(sums, H, moved[:, c:])
     size = np.sqrt(max(sums.n - len(H), 1) * c)
     return {
@@ -59,5 +60,5 @@ def measure(
 
 def _on_old(sums: Sums, H: Array, W: Array) -> float:
     """Return ``||X_old W||`` of the rows that are summed but not in H."""
-    square = float(np.sum(W * sums.gram.times(W))) - float(np.sum(np.square(linalg.product(H, W))))
+    square = float(np.sum(W * sums.times(W))) - float(np.sum(np.square(product(H, W))))
     return float(np.sqrt(max(square, 0.0)))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sparcl.algebra.subspaces import orthonormal_span
+from sparcl.algebra.spectra import orthonormal_span
 from sparcl.base.errors import InputError
 from sparcl.base.types import Array, Ints
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from sparcl import methods
-from sparcl.algebra.strangers import stranger_share
+from sparcl.algebra.contamination import contaminated_share
 from sparcl.base.errors import SparclError
-from sparcl.base.types import Array, Ints
+from sparcl.base.types import Ints
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.parts.core import Core
@@ -53,7 +53,7 @@ def run(
     ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class of the
     stream's first half of sessions, over those that are of one; and for a ridge on a core ``old_change`` (T,),
     see :func:`sparcl.protocol.old_change.measure`, and ``strangers`` (T,), see
-    :func:`sparcl.algebra.strangers.stranger_share`, None where there are no old classes; ``noticed`` (T,), the share
+    :func:`sparcl.algebra.contamination.contaminated_share`, None where no classes are old; ``noticed`` (T,), the share
     of strangers that the learner noticed, None where it looks for none.
 
     Raises
@@ -145,13 +145,14 @@ class _OldClasses:
             for share, earlier in zip(self.strangers, self.parts, strict=False)
         )
         old = self.held.total
-        share, _ = stranger_share(old, self.held.expand(part.features), part.labels, inside / old.n)
+        rows = self.held.expand(part.features)
+        share, _ = contaminated_share(old, rows, part.labels, inside / old.n)
         return float(f"{share:.9g}")
 
 
 def _held(learner: Learner) -> Any:
     """Return a learner that is a ridge on a core with every row trusted and one ridge, else None."""
-    if not isinstance(learner, Composed) or learner.trust.whole_session:
+    if not isinstance(learner, Composed) or learner.row_weights.whole_session:
         return None
-    one = len(learner.rule.values) == 1 and learner.core.candidates == 1
+    one = len(learner.rule.ridges) == 1 and learner.core.candidates == 1
     return learner if isinstance(learner.core, Core) and one else None

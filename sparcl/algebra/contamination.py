@@ -1,16 +1,16 @@
-"""How many samples of old classes hide under a session's labels, estimated from sums."""
+"""How many rows of a session are of old classes, under the labels of new ones, estimated from sums."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.linalg import product
+from sparcl.algebra.backend import product
 from sparcl.algebra.sums import Sums
 from sparcl.base.types import Array
 
 MOST = 0.9  # largest share that is told
 
 
-def stranger_share(
+def contaminated_share(
     old: Sums, H: Array, columns: NDArray[np.integer], inside: float = 0.0
 ) -> tuple[float, float]:
     """Return the share of a session's rows that are strangers, of old classes under other labels, and its error.
@@ -51,7 +51,7 @@ def stranger_share(
     weights = free[free > 0] / free.sum()
     spread = float(weights @ spreads)
     Q = old.C[:, known] / np.sqrt(old.counts[known])
-    spread_old = float(np.sum(M * old.gram.times(M)) - np.sum(product(Q.T, M) ** 2)) / free_old
+    spread_old = float(np.sum(M * old.times(M)) - np.sum(product(Q.T, M) ** 2)) / free_old
     # the variance of a weighted mean, with Bessel's correction for weights
     squares = float(np.sum(weights**2))
     between = float(weights @ (spreads - spread) ** 2) / (1 - squares) if len(spreads) > 1 else 0.0

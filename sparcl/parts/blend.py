@@ -1,4 +1,4 @@
-"""Scores of a ridge that a core holds, beside those of another head from the same sums.
+"""Scores of a ridge that a core holds, added to those of another head from the same sums.
 
 The held ridge remembers what old classes were given; a discriminant on the same sums sees every
 session.  Each head's scores are divided by the spread of their differences between classes over all
@@ -16,15 +16,14 @@ from sparcl.base.checks import check_fraction, check_positive
 from sparcl.base.errors import NumericalError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.parts.batch import Batch
-from sparcl.parts.core import Asked, Core, Unheld
+from sparcl.parts.batch import Solution
+from sparcl.parts.core import Core, NoCore, Request
 from sparcl.parts.heads import RidgedScatter
-from sparcl.parts.heads.head import Head
-from sparcl.parts.solutions import Solution
+from sparcl.parts.heads.ridge import Head
 
 
 @dataclass(eq=False)
-class Beside(Unheld):
+class Blend(NoCore):
     """``z = (1 - weight) z_held / s_held + weight z_other / s_other``, of every point.
 
     A session costs what both heads cost, and 4 D^2 c flops for the two spreads s.
@@ -32,7 +31,7 @@ class Beside(Unheld):
     Parameters
     ----------
     core : holds the ridge
-    other : the head beside it; value : its shrinkage or ridge
+    other : the head beside it; ridge : its ridge or shrinkage
     weight : of the other head, in (0, 1)
 
     Attributes
@@ -42,19 +41,16 @@ class Beside(Unheld):
 
     core: Core
     other: Head
-    value: float
+    ridge: float
     weight: float = 0.5
+    host_only: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {"held": ("D", None)}
 
     def __post_init__(self) -> None:
-        check_positive("value", self.value)
+        check_positive("value", self.ridge)
         check_fraction("weight", self.weight)
+        self.candidates = self.core.candidates  # type: ignore[misc]
         self.held: list[Array] = []
-
-    @property
-    def candidates(self) -> int:
-        """Cores among which to choose."""
-        return self.core.candidates
 
     @property
     def U_core(self) -> Array:
@@ -75,19 +71,15 @@ class Beside(Unheld):
         """Start with an empty core in p coordinates."""
         self.core.begin(p, dtype, on)
 
-    def open(self, batch: Batch, sums: Sums, value: float, single: bool) -> None:
-        """Renew the core; weights are solved directly."""
-        self.renew(sums, batch.session, value)
-
-    def renew(self, sums: Sums, session: int, value: float) -> None:
+    def renew(self, sums: Sums, session: int, ridge: float) -> None:
         """Renew the core from the sums of the previous sessions."""
-        self.core.renew(sums, session, value)
+        self.core.renew(sums, session, ridge)
 
-    def solve(self, asked: Asked) -> list[Solution]:
+    def solve(self, request: Request) -> list[Solution]:
         """Return weights (D, c) and bias (c,) of the sum of both scores at every point."""
-        sums = asked.sums
-        self.held = [W for W, _ in self.core.solve(replace(asked, previous=self.held))]
-        W_other, b_other = self.other.solve(sums, self.value)
+        sums = request.sums
+        self.held = [W for W, _ in self.core.solve(replace(request, previous=self.held))]
+        W_other, b_other = self.other.solve(sums, self.ridge)
         bias = np.zeros(W_other.shape[1]) if b_other is None else b_other
         share = self.weight / score_spread(sums, W_other, bias)
         result: list[Solution] = []
@@ -123,7 +115,7 @@ def score_spread(sums: Sums, W: Array, b: Array) -> float:
     b = b - b.mean()
     n = float(sums.counts.sum())
     cross = float(sums.C.sum(axis=1) @ (W @ b))
-    square = (float(np.sum(W * sums.gram.times(W))) + 2 * cross) / n + float(b @ b)
+    square = (float(np.sum(W * sums.times(W))) + 2 * cross) / n + float(b @ b)
     if not square > 0:
         raise NumericalError(
             "all classes have the same scores, which leaves nothing to add. Usual cause: a ridge or shrinkage "
@@ -132,9 +124,9 @@ def score_spread(sums: Sums, W: Array, b: Array) -> float:
     return float(np.sqrt(2 * square / (c - 1)))
 
 
-def beside_scatter(
+def blend_scatter(
     *, tau: float, value: float = 1.0, weight: float = 0.5, refresh: int = 1
-) -> Beside:
+) -> Blend:
     """Return a ridge held on a core of energy ``tau``, beside the discriminant of the ridged scatter.
 
     Parameters
@@ -142,4 +134,4 @@ def beside_scatter(
     tau, refresh : of the core (:class:`sparcl.parts.core.Core`)
     value : ridge of the scatter, relative to its mean eigenvalue; weight : of the discriminant
     """
-    return Beside(Core(tau=tau, refresh=refresh), RidgedScatter(), value, weight)
+    return Blend(Core(tau=tau, refresh=refresh), RidgedScatter(), value, weight)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sparcl.algebra.strangers import stranger_share
+from sparcl.algebra.contamination import contaminated_share
 from sparcl.algebra.sums import Sums
 
 D = 12
@@ -42,14 +42,14 @@ def test_the_estimate_is_its_definition() -> None:
         X = H[labels == label] - H[labels == label].mean(axis=0)
         spreads.append(np.sum((X.T @ X) * B) / (len(X) - 1))
     expected = np.mean(spreads) - np.sum(within * B) / (old.n - len(OLD))
-    share, error = stranger_share(old, H, labels)
+    share, error = contaminated_share(old, H, labels)
     assert share == pytest.approx(expected / np.sum(B * B))
     assert error == pytest.approx(np.std(spreads, ddof=1) / np.sqrt(3) / np.sum(B * B))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.3, 0.6])
 def test_a_known_share_is_found(share: float) -> None:
-    found, error = stranger_share(summed(*drawn(OLD, 900, 0)), *session(share))
+    found, error = contaminated_share(summed(*drawn(OLD, 900, 0)), *session(share))
     assert found == pytest.approx(share, abs=0.03)
     assert error < 0.05
 
@@ -59,15 +59,18 @@ def test_a_share_among_the_old_rows_is_made_up_for() -> None:
     wrong = np.random.default_rng(5).random(len(H)) < 0.2
     labels[wrong] = np.random.default_rng(6).integers(len(OLD), size=wrong.sum())
     old, new = summed(H, labels), session(0.4)
-    without, made_up = stranger_share(old, *new)[0], stranger_share(old, *new, inside=0.2)[0]
+    without, made_up = (
+        contaminated_share(old, *new)[0],
+        contaminated_share(old, *new, inside=0.2)[0],
+    )
     assert made_up == pytest.approx(without + 0.2)
 
 
 def test_nothing_is_told_where_nothing_spreads() -> None:
     H, labels = session(0.5, 20)
     one, same = drawn(OLD[:1], 30, 0), np.repeat(OLD[:1], 60, axis=0)
-    assert stranger_share(summed(*one), H, labels) == (0, 0)
-    assert stranger_share(summed(same, np.repeat([0, 1], 30)), H, labels) == (0, 0)
+    assert contaminated_share(summed(*one), H, labels) == (0, 0)
+    assert contaminated_share(summed(same, np.repeat([0, 1], 30)), H, labels) == (0, 0)
     old = summed(*drawn(OLD, 30, 0))
-    assert stranger_share(old, H[[0, 20]], labels[[0, 20]]) == (0, 0)  # one row a class
-    assert stranger_share(old, H[:20], labels[:20])[1] == 0  # one class: no error is known
+    assert contaminated_share(old, H[[0, 20]], labels[[0, 20]]) == (0, 0)  # one row a class
+    assert contaminated_share(old, H[:20], labels[:20])[1] == 0  # one class: no error is known

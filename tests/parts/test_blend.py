@@ -6,7 +6,7 @@ from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
-from sparcl.parts.beside import score_spread
+from sparcl.parts.blend import score_spread
 
 TAU, RIDGE = 0.6, 0.3
 STREAM = synthetic_stream(seed=5, sessions=3, classes=3, samples=20)

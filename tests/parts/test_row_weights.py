@@ -10,7 +10,8 @@ from sparcl.methods import build
 from sparcl.parts.batch import Batch
 from sparcl.parts.catalogue import PARTS
 from sparcl.parts.heads import Ridge
-from sparcl.parts.trust import (
+from sparcl.parts.row_weights import (
+    AllRows,
     Clusters,
     Huber,
     Neighbours,
@@ -19,10 +20,9 @@ from sparcl.parts.trust import (
     OldModel,
     Rechecked,
     Trim,
-    Trust,
     Watchful,
+    Weighing,
 )
-from sparcl.parts.trust.trust import Doubting
 
 D, RIDGE = 12, 0.5
 KINDS = [name for name in PARTS["trust"] if name != "all"]
@@ -54,7 +54,7 @@ def contaminated(strangers: int = 10) -> tuple[Batch, Sums, np.ndarray]:
     return Batch(labels, 4, 8, 1, H, lambda Phi: Phi), old, stranger
 
 
-def weights(kind: Doubting, batch: Batch, old: Sums) -> np.ndarray:
+def weights(kind: Weighing, batch: Batch, old: Sums) -> np.ndarray:
     return kind.weights(batch, old, Ridge(), RIDGE)
 
 
@@ -134,14 +134,14 @@ def test_balanced_ridge_is_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", [OldModel(), Rechecked(), Watchful(limit=0.05)])
-def test_strangers_are_found(kind: Doubting) -> None:
+def test_strangers_are_found(kind: Weighing) -> None:
     batch, old, stranger = contaminated()
     found = weights(kind, batch, old)
     assert found[stranger].mean() < 0.2 and found[~stranger].mean() > 0.9
 
 
 @pytest.mark.parametrize("kind", [Trim(), Neighbours(), Huber()])
-def test_wrong_rows_weigh_less(kind: Doubting) -> None:
+def test_wrong_rows_weigh_less(kind: Weighing) -> None:
     batch, old, stranger = contaminated()
     found = weights(kind, batch, old)
     assert found[stranger].mean() < 0.6 * found[~stranger].mean()
@@ -262,5 +262,5 @@ def test_new_only_never_learns_an_old_class_again() -> None:
     weights = learner.weights.copy()
     learner.fit_session(*rows(range(2), 20, seed=3))
     assert learner.weights == pytest.approx(weights, abs=1e-12)
-    assert isinstance(Trust(), Trust) and isinstance(NewOnly(), Trust)
+    assert isinstance(AllRows(), AllRows) and isinstance(NewOnly(), AllRows)
     assert isinstance(learner, Composed)
