@@ -9,7 +9,7 @@ import numpy as np
 from sparcl import methods
 from sparcl.algebra.contamination import contaminated_share
 from sparcl.base.errors import SparclError
-from sparcl.base.types import Ints
+from sparcl.base.types import Array, Ints
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.parts.core import Core
