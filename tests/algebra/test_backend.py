@@ -287,8 +287,8 @@ def test_refinement_that_does_not_converge_is_an_error(on, monkeypatch: pytest.M
         return
     R = Gram(8, "float32", on)
     R.add(on.array(np.eye(8, dtype=np.float32)))
-    substituted = tiles.Factor._substituted
-    monkeypatch.setattr(tiles.Factor, "_substituted", lambda self, B: substituted(self, B) * 3)
+    substituted = tiles.TileFactor._substituted
+    monkeypatch.setattr(tiles.TileFactor, "_substituted", lambda self, B: substituted(self, B) * 3)
     with pytest.raises(NumericalError, match="relative residual"), R.factored(1.0) as factor:
         factor.solve(on.array(np.ones((8, 2), dtype=np.float32)))
 

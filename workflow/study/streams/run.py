@@ -145,8 +145,8 @@ class _OldClasses:
             for share, earlier in zip(self.strangers, self.parts, strict=False)
         )
         old = self.held.total
-        H = self.held.expand(part.features)
-        share, _ = contaminated_share(old, H, part.labels, inside / old.n)
+        rows = self.held.expand(part.features)
+        share, _ = contaminated_share(old, rows, part.labels, inside / old.n)
         return float(f"{share:.9g}")
 
 
