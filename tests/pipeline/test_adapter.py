@@ -101,7 +101,7 @@ def test_no_name_steers_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         job()
     said = r"\x1b[2J\nInputError: no\r: odd" + "\n" + r"OutputError: \x1b]0;x\x07.json:"
-    assert capfd.readouterr().err == f"{said}\n  InputError: no\n"
+    assert capfd.readouterr().err == f"{said}\n  InputError: no\nIts log: {tmp_path / 'log'}\n"
 
 
 def test_warnings_of_this_project_reach_the_terminal(
