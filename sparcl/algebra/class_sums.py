@@ -1,7 +1,6 @@
 """Sufficient statistics of each class, or group of classes, apart: any set of them has its R and C without a sample."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -138,11 +137,13 @@ class ClassSums:
     ----------
     counts : (classes,) samples; sums : (classes, d) sum of each class's rows
     groups : (classes,) number of each class's group
+    on : where sums and second moments lie
     """
 
     def __init__(self, d: int, classes: int, groups: NDArray[np.integer] | None = None) -> None:
+        self.on: Backend = HOST
         self.counts = np.zeros(classes, dtype=np.int64)
-        self.sums = np.zeros((classes, d))
+        self.sums: Array = np.zeros((classes, d))
         self.groups = np.array(np.arange(classes) if groups is None else groups, dtype=np.int64)
         if (
             self.groups.shape != (classes,)
@@ -158,7 +159,7 @@ class ClassSums:
     @property
     def d(self) -> int:
         """Features."""
-        return self.sums.shape[1]
+        return int(self.sums.shape[1])
 
     @property
     def classes(self) -> int:
@@ -215,7 +216,7 @@ class ClassSums:
                 own.merge(others)
 
     def of(self, labels: Sequence[int] | NDArray[np.integer]) -> Sums:
-        """Return R, C and counts of all samples of ``labels``, column j those of ``labels[j]``.
+        """Return R, C and counts of all samples of ``labels``, column j those of ``labels[j]``, where these lie.
 
         Cost: d^2 / 2 additions a group that is kept as a triangle, n_g d^2 flops one that is rows.
 
@@ -225,10 +226,18 @@ class ClassSums:
             When a class is named twice, does not exist or has no sample, or comes without the others of
             its group.
         """
-        return self.placed(HOST).of(labels)
+        labels, on = np.asarray(labels, dtype=np.int64), self.on
+        _check_summed(labels, self)
+        groups = self.groups[labels]
+        groups = groups[np.sort(np.unique(groups, return_index=True)[1])]  # as they come
+        result = Sums(self.d, on=on)
+        add_moments(result, [self._moments[group] for group in groups])
+        result.C = on.laid_out(on.take_rows(self.sums, labels).T)
+        result.counts = self.counts[labels]
+        return result
 
-    def placed(self, on: Backend) -> "PlacedSums":
-        """Return the same sums where learners compute, sent there once; on the host nothing is copied.
+    def placed(self, on: Backend) -> "ClassSums":
+        """Return the same sums for reading where learners compute, sent there once; on the host nothing is copied.
 
         Raises
         ------
@@ -236,8 +245,10 @@ class ClassSums:
             When they do not fit into the memory that is free there; nothing is sent.
         """
         check_free(on, f"Sums of {self.classes} classes", self.nbytes)
-        moments = [group.placed(on) for group in self._moments]
-        return PlacedSums(on, self.counts, self.groups, on.array(self.sums), moments)
+        placed = ClassSums(0, 0)
+        placed.on, placed.counts, placed.groups = on, self.counts, self.groups
+        placed.sums, placed._moments = on.array(self.sums), [m.placed(on) for m in self._moments]
+        return placed
 
     def state(self) -> dict[str, Any]:
         """Return all arrays by name: ``triangle/<group>`` or ``rows/<group>`` of each group."""
@@ -257,45 +268,6 @@ class ClassSums:
             n = int(samples[group])
             content = state[f"{form(n, result.d)}/{group}"]
             result._moments[group] = Moments.of(result.d, n, content)
-        return result
-
-
-@dataclass(frozen=True)
-class PlacedSums:
-    """Sums of classes that lie where learners compute: all class orders of a sweep read them there.
-
-    Attributes
-    ----------
-    counts, groups : (classes,) as of :class:`ClassSums`, on the host; sums : (classes, d), on ``on``
-    moments : of each group, on ``on``
-    """
-
-    on: Backend
-    counts: NDArray[np.int64]
-    groups: NDArray[np.int64]
-    sums: Array
-    moments: list[Moments]
-
-    @property
-    def d(self) -> int:
-        """Features."""
-        return int(self.sums.shape[1])
-
-    @property
-    def classes(self) -> int:
-        """Classes, with samples or without."""
-        return len(self.counts)
-
-    def of(self, labels: Sequence[int] | NDArray[np.integer]) -> Sums:
-        """Return :meth:`ClassSums.of` the labels, where these sums lie."""
-        labels, on = np.asarray(labels, dtype=np.int64), self.on
-        _check_summed(labels, self)
-        groups = self.groups[labels]
-        groups = groups[np.sort(np.unique(groups, return_index=True)[1])]  # as they come
-        result = Sums(self.d, on=on)
-        add_moments(result, [self.moments[group] for group in groups])
-        result.C = on.laid_out(on.take_rows(self.sums, labels).T)
-        result.counts = self.counts[labels]
         return result
 
 
@@ -333,7 +305,7 @@ def _check_alike(one: ClassSums, other: ClassSums) -> None:
         )
 
 
-def _check_summed(labels: NDArray[np.integer], sums: PlacedSums) -> None:
+def _check_summed(labels: NDArray[np.integer], sums: ClassSums) -> None:
     """Raise InputError unless each label is named once, has samples, and its whole group is named."""
     known = np.isin(labels, np.flatnonzero(sums.counts))
     if len(labels) == 0 or not known.all() or len(np.unique(labels)) != len(labels):

@@ -11,7 +11,7 @@ from sparcl.base.errors import InputError
 
 
 class Lookup:
-    """The methods of a package; the keyword arguments of a file's ``build`` are its method's settings.
+    """The methods of a package; the keyword arguments of a file's ``build``, or its fields, are its method's settings.
 
     Attributes
     ----------
@@ -64,6 +64,11 @@ class Lookup:
 
 @cache
 def _keywords(function: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
-    """Return the keyword arguments of a function with their defaults, read once: a plan builds hundreds of learners."""
+    """Return the keyword arguments of a function, or a dataclass's own fields, with their defaults.
+
+    Read once: a plan builds hundreds of learners.
+    """
     parameters = inspect.signature(function).parameters.items()
-    return tuple((key, p.default) for key, p in parameters if p.kind is p.KEYWORD_ONLY)
+    # what is keyword-only in a class belongs to every learner
+    own = "POSITIONAL_OR_KEYWORD" if isinstance(function, type) else "KEYWORD_ONLY"
+    return tuple((key, p.default) for key, p in parameters if p.kind.name == own)

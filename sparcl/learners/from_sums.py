@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.class_sums import ClassSums, PlacedSums
+from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
 from sparcl.parts.batch import Arrival
@@ -16,7 +16,7 @@ from sparcl.parts.transforms import Identity
 def learn_sums(
     learner: Composed,
     labels: Sequence[int] | NDArray[np.integer],
-    sums: ClassSums | PlacedSums,
+    sums: ClassSums,
 ) -> None:
     """Learn the next session: all samples of ``labels``, classes that are new.
 

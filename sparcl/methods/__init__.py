@@ -42,8 +42,10 @@ def host_only(name: str) -> str:
     """Return why method ``name`` computes on the CPU alone; empty where it can compute on another device."""
     if name in METHODS:
         return ""
-    made = inspect.signature(importlib.import_module(_FILES.module_name(name)).build)
-    return made.return_annotation.host_only
+    made: Any = importlib.import_module(_FILES.module_name(name)).build
+    kind: Any = made if inspect.isclass(made) else inspect.signature(made).return_annotation
+    why: str = kind.host_only
+    return why
 
 
 def build(name: str, *, device: str = "cpu", **hyper: Any) -> Learner:

@@ -51,6 +51,18 @@ ADDED = 1e-4  # to the covariance of unit rows
 class AnaCp(Learner):
     """A session costs J (n M^2 + M^3 / 3) + 100 c (2 (J + 1) d M + M^2) + M^3 / 3 + 9 d^3 flops.
 
+    Parameters
+    ----------
+    width : M, outputs of each map; members : J
+    ridge : of the first stage, or a rule (:func:`sparcl.parts.rules.named`) that chooses it from ``grid``;
+        in units of the mean squared length of a mapped row, as ``grid`` is
+    second : of the second stage, in the same units
+    validation_share : of each class's rows of a session, which a rule holds out
+    draws : Gaussian rows a class in the second stage
+    nearest : leave the second stage out: scores are the cosines of g(u) with the targets
+    official : the covariance as the code has it
+    seed : of maps, draws and hold-outs
+
     Attributes
     ----------
     heads : the J ridges of the first stage, on one-hot targets
@@ -58,16 +70,16 @@ class AnaCp(Learner):
     weights : Theta (M, c) of the second stage; empty without it
     """
 
-    width: int
-    members: int
-    ridge: Value
-    second: float
-    grid: tuple[float, ...]
-    validation_share: float
-    draws: int
-    nearest: bool
-    official: bool
-    seed: int
+    width: int = 5000
+    members: int = 3
+    ridge: Value = 0.047
+    second: float = 0.047
+    grid: Sequence[float] = NARROW
+    validation_share: float = 0.2
+    draws: int = 100
+    nearest: bool = False
+    official: bool = False
+    seed: int = 0
     kept: ClassVar[dict[str, Shape | None]] = {
         "heads": None,
         "last": None,
@@ -81,6 +93,7 @@ class AnaCp(Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.grid = tuple(self.grid)
         check_int("members", self.members, least=1)
         check_int("draws", self.draws, least=1)
         check_int("seed", self.seed, least=0)
@@ -212,42 +225,4 @@ def _times(ridge: Value, factor: float) -> Value:
     return check_positive("ridge", ridge) * factor
 
 
-def build(
-    *,
-    width: int = 5000,
-    members: int = 3,
-    ridge: Value = 0.047,
-    second: float = 0.047,
-    grid: Sequence[float] = NARROW,
-    validation_share: float = 0.2,
-    draws: int = 100,
-    nearest: bool = False,
-    official: bool = False,
-    seed: int = 0,
-) -> AnaCp:
-    """Build the learner.
-
-    Parameters
-    ----------
-    width : M, outputs of each map; members : J
-    ridge : of the first stage, or a rule (:func:`sparcl.parts.rules.named`) that chooses it from ``grid``;
-        in units of the mean squared length of a mapped row, as ``grid`` is
-    second : of the second stage, in the same units
-    validation_share : of each class's rows of a session, which a rule holds out
-    draws : Gaussian rows a class in the second stage
-    nearest : leave the second stage out: scores are the cosines of g(u) with the targets
-    official : the covariance as the code has it
-    seed : of maps, draws and hold-outs
-    """
-    return AnaCp(
-        width,
-        members,
-        ridge,
-        second,
-        tuple(grid),
-        validation_share,
-        draws,
-        nearest,
-        official,
-        seed,
-    )
+build = AnaCp

@@ -34,7 +34,16 @@ COLUMNS = 100  # of Split CIFAR-100, for which alpha was set
 
 @dataclass(eq=False)
 class DerppHead(Learner):
-    """Keeps samples, by design: 4 d c flops for each of n + 2 draws an epoch."""
+    """Keeps samples, by design: 4 d c flops for each of n + 2 draws an epoch.
+
+    Parameters
+    ----------
+    buffer : samples kept (official 500, beside 200 and 5,120)
+    alpha, beta : weights of the replayed logits and of the replayed labels
+    rate, epochs, batch : of the training; draws from the buffer are as large as a batch
+    scale : features are multiplied by it; "root-d" is sqrt(d)
+    seed : of the new columns, the batches, the draws and the reservoir
+    """
 
     buffer: int = 500
     alpha: float = 0.3
@@ -136,25 +145,4 @@ class DerppHead(Learner):
         return softmax.scaled(Phi, self.scale) @ self.weights + self.bias
 
 
-def build(
-    *,
-    buffer: int = 500,
-    alpha: float = 0.3,
-    beta: float = 0.5,
-    rate: float = 0.03,
-    epochs: int = 20,
-    batch: int = 32,
-    scale: float | str = 1.0,
-    seed: int = 0,
-) -> DerppHead:
-    """Build the learner.
-
-    Parameters
-    ----------
-    buffer : samples kept (official 500, beside 200 and 5,120)
-    alpha, beta : weights of the replayed logits and of the replayed labels
-    rate, epochs, batch : of the training; draws from the buffer are as large as a batch
-    scale : features are multiplied by it; "root-d" is sqrt(d)
-    seed : of the new columns, the batches, the draws and the reservoir
-    """
-    return DerppHead(buffer, alpha, beta, rate, epochs, batch, scale, seed)
+build = DerppHead

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import ridge
-from sparcl.algebra.sums import Gram, Sums, check_lengths, squared_lengths
+from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_choice, check_dtype, check_flag, check_positive
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
@@ -37,22 +37,34 @@ from sparcl.parts.rules import WIDE, HoldOut, best, need_two
 
 @dataclass(eq=False)
 class DualStream(Learner):
-    """Per session 2 (n M^2 + M^3 / 3 + 2 M^2 c) flops beside the maps, and two M x M sums."""
+    """Per session 2 (n M^2 + M^3 / 3 + 2 M^2 c) flops beside the maps, and two M x M sums.
 
-    ridge: float | str
-    ridge_compensation: float | str
-    grid: tuple[float, ...]
-    relative: bool
-    validation_share: float
-    ratio: float
-    width: int
-    seed: int
-    dtype: str
+    Parameters
+    ----------
+    ridge : lambda of the main stream, or ``newest`` (RanPAC's choice on the session)
+    ridge_compensation : of the second stream; left out, as ``ridge``
+    grid, validation_share : candidates of ``newest``, and the share of the rows that it holds out
+    relative : whether ridges are shares of the mean squared norm of a row of their stream in the first
+        session
+    ratio : c, weight of the second stream (the paper tunes it in [0, 2]); 0 gives ``acil-rhl``
+    width : M, outputs of the map
+    seed : of the map's weights and of hold-outs
+    dtype : float64 (official) or float32
+    """
+
+    ridge: float | str = 0.1
+    ridge_compensation: float | str | None = None
+    grid: Sequence[float] = WIDE
+    relative: bool = False
+    validation_share: float = 0.2
+    ratio: float = 0.6
+    width: int = 8192
+    seed: int = 0
+    dtype: str = "float64"
     kept: ClassVar[dict[str, Shape | None]] = {
         "map": None,
         "sums": None,
-        "R_b": ("D", "D"),
-        "C_b": ("D", "c"),
+        "second": None,
         "weights": ("D", "c"),
         "weights_b": ("D", "c"),
         "ridges": None,
@@ -61,6 +73,9 @@ class DualStream(Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.grid = tuple(self.grid)
+        if self.ridge_compensation is None:
+            self.ridge_compensation = self.ridge
         for name in ("ridge", "ridge_compensation"):
             value = getattr(self, name)
             if isinstance(value, str):
@@ -76,8 +91,7 @@ class DualStream(Learner):
         self.map = RandomMap(self.width, self.seed, "uniform", "linear")
         self.holdout = HoldOut(self.validation_share, seed=self.seed)
         self.sums = Sums(self.width, self.dtype)
-        self.gram_b = Gram(self.width, self.dtype)
-        self.C_b: Array = np.zeros((self.width, 0), dtype=self.dtype, order="F")
+        self.second = Sums(self.width, self.dtype)
         self.weights: Array = np.zeros((self.width, 0), dtype=self.dtype)
         self.weights_b: Array = np.zeros((self.width, 0), dtype=self.dtype)
         self.ridges: list[float | None] = [None, None]
@@ -87,15 +101,6 @@ class DualStream(Learner):
         """Return 2 (n M^2 + M^3 / 3 + 2 M^2 c) beside the maps' 4 n d M."""
         M = self.width
         return 2 * (n * M**2 + M**3 / 3 + 2 * M**2 * c) + 4.0 * n * d * M
-
-    @property
-    def R_b(self) -> Array:
-        """Second moments (M, M) of the compensation stream."""
-        return self.gram_b.R
-
-    @R_b.setter
-    def R_b(self, value: Array) -> None:
-        self.gram_b = Gram.wrap(value)
 
     def report(self) -> dict[str, Any]:
         """Return the ridges of both streams in the last session, and the unit of the first if they are relative."""
@@ -115,10 +120,14 @@ class DualStream(Learner):
         if self.relative:
             self.units = self._measured(Phi)
 
-    def few_rows(self) -> "FewRows | None":
+    def few_rows(self) -> "FewRowsOfBoth | None":
         """Return what gives the same scores from few rows, where both ridges are numbers."""
-        given = not isinstance(self.ridge, str) and not isinstance(self.ridge_compensation, str)
-        return FewRows(self) if given else None
+        return None if "newest" in (self.ridge, self.ridge_compensation) else FewRowsOfBoth(self)
+
+    def given(self, stream: int) -> float | None:
+        """Return a stream's ridge where it is a number; None where it is chosen."""
+        rule = (self.ridge, self.ridge_compensation)[stream]
+        return rule * self.units[stream] if isinstance(rule, (int, float)) else None
 
     def _measured(self, Phi: Array) -> list[float]:
         """Return the mean squared norm of a row of either stream."""
@@ -141,18 +150,16 @@ class DualStream(Learner):
             self.sums.accumulate(a, columns[rows])
         with self.sums.factored(first) as A:
             self.weights = A.solve(self.sums.C)
-        grown = np.zeros((self.width, classes), dtype=self.dtype, order="F")
-        grown[:, : self.C_b.shape[1]] = self.C_b
-        self.C_b = grown
+        self.second.grow(classes)
         # only the new classes' columns of E are not 0
         E = np.empty((len(Phi), classes - old), dtype=self.dtype)
         for rows, a, b in self._streams(Phi):
             E[rows] = Y[rows, old:] - a @ self.weights[:, old:]
-            self.gram_b.add(b)
-            self.C_b[:, old:] += b.T @ E[rows]
+            self.second.add(b)
+            self.second.C[:, old:] += b.T @ E[rows]
         second = self._chosen(1, lambda rows: np.tanh(self.inner(Phi[rows])), E)
-        with self.gram_b.factored(second) as A:
-            self.weights_b = A.solve(self.C_b)
+        with self.second.factored(second) as A:
+            self.weights_b = A.solve(self.second.C)
         self.ridges = [first, second]
 
     def inner(self, Phi: Array) -> Array:
@@ -163,9 +170,9 @@ class DualStream(Learner):
         self, stream: int, mapped: Callable[[NDArray[np.intp]], Array], targets: Array
     ) -> float:
         """Return a stream's ridge: the number given, or RanPAC's choice on the session."""
-        rule = (self.ridge, self.ridge_compensation)[stream]
-        if not isinstance(rule, str):
-            return float(rule) * self.units[stream]
+        given = self.given(stream)
+        if given is not None:
+            return given
         before = self.ridges[stream]
         if targets.shape[1] == 0:  # no new class, nothing to validate on: the ridge stays
             return 1.0 if before is None else before
@@ -182,7 +189,7 @@ class DualStream(Learner):
         return scores
 
 
-class FewRows:
+class FewRowsOfBoth:
     """What a :class:`DualStream` with given ridges would score, from all rows themselves (n < M): O(n^2 M + n^3).
 
     For selections on a base session, as :class:`sparcl.learners.few_rows.FewRows`.
@@ -216,44 +223,15 @@ class FewRows:
     def _main(self, a: Array) -> Array:
         """Return the main stream's scores (m, c) of rows a (m, M)."""
         Y = (self.labels[:, None] == np.arange(len(self.classes))).astype(self.a.dtype)
-        value = float(self.learner.ridge) * self.learner.units[0]
+        value = self.learner.given(0)
         return ridge.path(self.a, Y, a, np.array([value]))[0]
 
     def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
         """Return scores (n, c) of Phi (n, d) at the one point."""
         z = self.learner.inner(Phi)
-        value = float(self.learner.ridge_compensation) * self.learner.units[1]
+        value = self.learner.given(1)
         second = ridge.path(self.b, self.E, np.tanh(z), np.array([value]))[0]
         return {(0, 0): self._main(np.maximum(z, 0)) + self.learner.ratio * second}
 
 
-def build(
-    *,
-    ridge: float | str = 0.1,
-    ridge_compensation: float | str | None = None,
-    grid: Sequence[float] = WIDE,
-    relative: bool = False,
-    validation_share: float = 0.2,
-    ratio: float = 0.6,
-    width: int = 8192,
-    seed: int = 0,
-    dtype: str = "float64",
-) -> DualStream:
-    """Build the learner.
-
-    Parameters
-    ----------
-    ridge : lambda of the main stream, or ``newest`` (RanPAC's choice on the session)
-    ridge_compensation : of the second stream; left out, as ``ridge``
-    grid, validation_share : candidates of ``newest``, and the share of the rows that it holds out
-    relative : whether ridges are shares of the mean squared norm of a row of their stream in the first
-        session
-    ratio : c, weight of the second stream (the paper tunes it in [0, 2]); 0 gives ``acil-rhl``
-    width : M, outputs of the map
-    seed : of the map's weights and of hold-outs
-    dtype : float64 (official) or float32
-    """
-    second = ridge if ridge_compensation is None else ridge_compensation
-    return DualStream(
-        ridge, second, tuple(grid), relative, validation_share, ratio, width, seed, dtype
-    )
+build = DualStream

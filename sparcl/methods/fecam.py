@@ -33,6 +33,10 @@ class FeCam(Learner):
     """Keeps a mean and a thin factor a class: 2 n_c^2 d flops to fit, 2 n d n_c a class to score.
 
     A class needs two samples in its first session, else it has no covariance (InputError).
+
+    Parameters
+    ----------
+    alpha : share of the mean variance that is added (official 1)
     """
 
     alpha: float = 1.0
@@ -71,6 +75,4 @@ class FeCam(Learner):
         return scores
 
 
-def build(*, alpha: float = 1.0) -> FeCam:
-    """Build the learner; ``alpha`` is the share of the mean variance that is added (official 1)."""
-    return FeCam(alpha)
+build = FeCam

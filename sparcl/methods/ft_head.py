@@ -32,7 +32,15 @@ DECAYS = (5e-4, 2e-4)  # weight decay of the first session, and of later ones
 
 @dataclass(eq=False)
 class FtHead(Learner):
-    """A session costs 4 n d c_new epochs flops; keeps the head (d + 1, c)."""
+    """A session costs 4 n d c_new epochs flops; keeps the head (d + 1, c).
+
+    Parameters
+    ----------
+    rate, epochs, batch : of the training (official 1e-3, 20, 128)
+    scale : features are multiplied by it; "root-d" (sqrt(d)) gives unit-norm features the scale
+        that the official rate was set for
+    seed : of the new columns and of the batches
+    """
 
     rate: float = 1e-3
     epochs: int = 20
@@ -81,21 +89,4 @@ class FtHead(Learner):
         return softmax.scaled(Phi, self.scale) @ self.weights + self.bias
 
 
-def build(
-    *,
-    rate: float = 1e-3,
-    epochs: int = 20,
-    batch: int = 128,
-    scale: float | str = 1.0,
-    seed: int = 0,
-) -> FtHead:
-    """Build the learner.
-
-    Parameters
-    ----------
-    rate, epochs, batch : of the training (official 1e-3, 20, 128)
-    scale : features are multiplied by it; "root-d" (sqrt(d)) gives unit-norm features the scale
-        that the official rate was set for
-    seed : of the new columns and of the batches
-    """
-    return FtHead(rate, epochs, batch, scale, seed)
+build = FtHead

@@ -28,7 +28,12 @@ from sparcl.learners.learner import Learner
 
 @dataclass(eq=False)
 class IcarlNme(Learner):
-    """Keeps samples, by design: n_c^2 d flops a class to herd."""
+    """Keeps samples, by design: n_c^2 d flops a class to herd.
+
+    Parameters
+    ----------
+    memory : number of exemplars in all (official 2,000)
+    """
 
     memory: int = 2000
     keeps_samples: ClassVar[bool] = True
@@ -80,6 +85,4 @@ def herded(U: Array, m: int) -> NDArray[np.intp]:
     return np.array(chosen, dtype=np.intp)
 
 
-def build(*, memory: int = 2000) -> IcarlNme:
-    """Build the learner; ``memory`` is the number of exemplars in all (official 2,000)."""
-    return IcarlNme(memory)
+build = IcarlNme

@@ -32,20 +32,31 @@ from sparcl.parts.rules import NARROW, HoldOut, Value, named
 
 @dataclass(eq=False)
 class KldaEnsemble(Learner):
-    """Members are KLDAs that see the same sessions; costs and state are theirs together."""
+    """Members are KLDAs that see the same sessions; costs and state are theirs together.
 
-    width: int
-    members: int
-    sigma: float | str
-    kappa: float
-    ridge: Value
-    grid: tuple[float, ...]
-    validation_share: float
-    seed: int
+    Parameters
+    ----------
+    width : M, outputs of each member's map; members : of the ensemble (official 5)
+    sigma : of the kernel exp(-sigma |f - g|^2), or "median": 1 / (2 ``kappa``^2 m^2), m the median distance of
+        samples of the first session
+    ridge : v in units of tr S / n, or ``gaussian``, which chooses it from ``grid`` in each session
+    validation_share : of each class's rows of a session, which that rule holds out
+    seed : of maps and hold-outs
+    """
+
+    width: int = 5000
+    members: int = 5
+    sigma: float | str = "median"
+    kappa: float = 1.0
+    ridge: Value = 1.0
+    grid: Sequence[float] = NARROW
+    validation_share: float = 0.2
+    seed: int = 0
     kept: ClassVar[dict[str, Shape | None]] = {"discriminants": None}
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.grid = tuple(self.grid)
         check_int("members", self.members, least=1)
         holdout = HoldOut(self.validation_share, True, self.seed)
         self.discriminants = [
@@ -72,26 +83,4 @@ class KldaEnsemble(Learner):
         return {key: [report[key] for report in reports] for key in reports[0]}
 
 
-def build(
-    *,
-    width: int = 5000,
-    members: int = 5,
-    sigma: float | str = "median",
-    kappa: float = 1.0,
-    ridge: Value = 1.0,
-    grid: Sequence[float] = NARROW,
-    validation_share: float = 0.2,
-    seed: int = 0,
-) -> KldaEnsemble:
-    """Build the learner: ``members`` times n M^2 + M^3 / 3 flops a session of n samples.
-
-    Parameters
-    ----------
-    width : M, outputs of each member's map; members : of the ensemble (official 5)
-    sigma : of the kernel exp(-sigma |f - g|^2), or "median": 1 / (2 ``kappa``^2 m^2), m the median distance of
-        samples of the first session
-    ridge : v in units of tr S / n, or ``gaussian``, which chooses it from ``grid`` in each session
-    validation_share : of each class's rows of a session, which that rule holds out
-    seed : of maps and hold-outs
-    """
-    return KldaEnsemble(width, members, sigma, kappa, ridge, tuple(grid), validation_share, seed)
+build = KldaEnsemble

@@ -32,13 +32,21 @@ from sparcl.learners.learner import Learner
 
 @dataclass(eq=False)
 class LrRgda(Learner):
-    """Keeps a mean and a thin factor a class; a session costs c d^2 r + d^3 / 3, a row 2 c d r flops."""
+    """Keeps a mean and a thin factor a class; a session costs c d^2 r + d^3 / 3, a row 2 c d r flops.
 
-    own: float
-    shared: float
-    alpha: float
-    a3: float | None
-    rank: int
+    Parameters
+    ----------
+    own, shared : a1 and a2, weights of a class's own and of the mean covariance; own = 0 is LDA
+    alpha : a3 in units of the mean variance tr S / d
+    a3 : a3 itself (official 0.5, for features as they are), in place of alpha
+    rank : r, eigenpairs of a class's own covariance
+    """
+
+    own: float = 0.2
+    shared: float = 2.0
+    alpha: float = 0.36
+    a3: float | None = None
+    rank: int = 64
     kept: ClassVar[dict[str, Shape | None]] = {"gaussians": None}
 
     def __post_init__(self) -> None:
@@ -97,21 +105,4 @@ class LrRgda(Learner):
         return product(X, W) + b + np.stack([own(X) for own in excess], axis=1)
 
 
-def build(
-    *,
-    own: float = 0.2,
-    shared: float = 2.0,
-    alpha: float = 0.36,
-    a3: float | None = None,
-    rank: int = 64,
-) -> LrRgda:
-    """Build the learner.
-
-    Parameters
-    ----------
-    own, shared : a1 and a2, weights of a class's own and of the mean covariance; own = 0 is LDA
-    alpha : a3 in units of the mean variance tr S / d
-    a3 : a3 itself (official 0.5, for features as they are), in place of alpha
-    rank : r, eigenpairs of a class's own covariance
-    """
-    return LrRgda(own, shared, alpha, a3, rank)
+build = LrRgda

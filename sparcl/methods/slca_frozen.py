@@ -44,6 +44,14 @@ TEMPERATURE = 0.1
 class SlcaFrozen(Learner):
     """An alignment costs 256 c (2 d r + 4 d c) flops an epoch; keeps Gaussians and two heads.
 
+    Parameters
+    ----------
+    rate, epochs : of both trainings, of the first (official 0.01, and 20 or 5)
+    alignment : epochs of the second (official 3); 0: none
+    scale : features are multiplied by it; "root-d" (sqrt(d)) gives unit-norm features the scale
+        that the official values were set for
+    seed : of the new columns, the batches and the draws
+
     Attributes
     ----------
     weights : (d, c), bias : (c,) after the alignment; ``trained`` : (d + 1, c) before it
@@ -144,22 +152,4 @@ def normalised_gradient(
     return G - np.sum(G * logits, axis=1, keepdims=True) / N * dN
 
 
-def build(
-    *,
-    rate: float = 0.01,
-    epochs: int = 20,
-    alignment: int = 3,
-    scale: float | str = 1.0,
-    seed: int = 0,
-) -> SlcaFrozen:
-    """Build the learner.
-
-    Parameters
-    ----------
-    rate, epochs : of both trainings, of the first (official 0.01, and 20 or 5)
-    alignment : epochs of the second (official 3); 0: none
-    scale : features are multiplied by it; "root-d" (sqrt(d)) gives unit-norm features the scale
-        that the official values were set for
-    seed : of the new columns, the batches and the draws
-    """
-    return SlcaFrozen(rate, epochs, alignment, scale, seed)
+build = SlcaFrozen

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sparcl import methods
 from sparcl.algebra import backend
 from sparcl.algebra.capacity import check_free
-from sparcl.algebra.class_sums import ClassSums, PlacedSums
+from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
 from sparcl.learners.from_sums import learn_sums, needs_rows
@@ -37,7 +37,7 @@ def learner(method: str, hyper: dict[str, Any], device: str = "cpu") -> Composed
     return built
 
 
-def placed(sums: ClassSums, Phi: Array, device: str) -> tuple[PlacedSums, Array]:
+def placed(sums: ClassSums, Phi: Array, device: str) -> tuple[ClassSums, Array]:
     """Send sums and test rows Phi (n, d) to a device once, for every order, ridge and threshold of a sweep.
 
     Raises
@@ -53,7 +53,7 @@ def placed(sums: ClassSums, Phi: Array, device: str) -> tuple[PlacedSums, Array]
 
 
 def correct(
-    sums: ClassSums | PlacedSums,
+    sums: ClassSums,
     Phi: Array,
     y: NDArray[np.integer],
     sessions: Sequence[NDArray[np.integer]],

@@ -143,10 +143,17 @@ def hyperparameters(block: Mapping[str, Any]) -> tuple[str, ...]:
 
 @cache
 def _keywords(module: str) -> tuple[str, ...]:
-    """Return the keyword arguments of ``build``, read from the module's file."""
+    """Return the keyword arguments of ``build``, or the fields of the class that it is, read from the module's file."""
     path = _file(module)
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8")) if path else ast.Module([], [])
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name == "build":
             return tuple(argument.arg for argument in node.args.kwonlyargs)
-    raise ConfigError(f"{module}: there is no file of this name with a function `build`.")
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "build":
+            made = classes[ast.unparse(node.value)]
+            fields = [f for f in made.body if isinstance(f, ast.AnnAssign) and f.value]
+            return tuple(
+                ast.unparse(f.target) for f in fields if "ClassVar" not in ast.unparse(f.annotation)
+            )
+    raise ConfigError(f"{module}: there is no file of this name with `build`.")
