@@ -488,7 +488,7 @@ QUANTITIES = [
         unit=lambda x, s: 4.0 * x * x,
     ),
     Quantity("K", "weights", weights, 1, "Factor.solve"),
-    Quantity("K", "scores", scores, 1, "linalg.product"),
+    Quantity("K", "scores", scores, 1, "product"),
     Quantity("K", "R and C, class order", lambda x, s: sums_of(s.n, s.d, x), 0, SUMS),
     Quantity("K", "R and C, shuffled", lambda x, s: sums_of(s.n, s.d, x, shuffled=True), 0, SUMS),
     Quantity(

@@ -13,10 +13,10 @@ MOST = 0.9  # largest share that is told
 def contaminated_share(
     old: Sums, H: Array, columns: NDArray[np.integer], inside: float = 0.0
 ) -> tuple[float, float]:
-    """Return the share of a session's rows that are strangers, of old classes under other labels, and its error.
+    """Return the share of a session's rows that are of old classes under other labels, and its error.
 
     A class's rows spread as those of other classes do, S_old / (n - c).  If a share phi of the rows under its
-    label are strangers, they bring the covariance B of the old class means with them, so that
+    label are such, they bring the covariance B of the old class means with them, so that
     ``S_t / (n_t - c_t) = S_old / (n - c) + phi B + phi (1 - phi) d d^T``, with d from the class to the mean of all old
     classes.  Without the last term, the least-squares estimate along B is ``phi = <S_t / (n_t - c_t) -
     S_old / (n - c), B> / <B, B>``.  It rests on the sums R, C and n of both sides alone; rows spare forming
@@ -26,7 +26,7 @@ def contaminated_share(
     ----------
     old : sums of the sessions before
     H : (n_t, D) rows of the session; columns : (n_t,) class columns under which they arrive
-    inside : share of strangers among the rows of ``old``, whose spread holds as much of B
+    inside : that share among the rows of ``old``, whose spread holds as much of B
 
     Returns
     -------

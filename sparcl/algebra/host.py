@@ -33,7 +33,7 @@ UPPER = np.triu(np.ones((MIRROR_BLOCK, MIRROR_BLOCK), dtype=bool), 1)
 
 @dataclass
 class Triangle:
-    """Cholesky factor of ``A = R + shift I`` that lives in the upper triangle of R."""
+    """Cholesky factor of ``A = R + ridge I`` that lives in the upper triangle of R."""
 
     triangle: Array
     residual: float | None = None
@@ -69,7 +69,7 @@ class Host(Definite):
     """The backend of NumPy arrays.
 
     Half of a symmetric matrix is redundant, and that half is the workspace: sums go to the lower triangle, and the
-    Cholesky factor of ``R + shift I`` is written into the upper triangle of ``R`` itself, so that a solve never
+    Cholesky factor of ``R + ridge I`` is written into the upper triangle of ``R`` itself, so that a solve never
     copies a d x d matrix.
 
     Attributes
@@ -225,9 +225,9 @@ class Host(Definite):
 
     @contextmanager
     def factored(
-        self, R: Array, shift: float, downdate: tuple[float, Array] | None
+        self, R: Array, ridge: float, downdate: tuple[float, Array] | None
     ) -> Iterator[tuple[Triangle, int]]:
-        """Factor ``R + shift I - weight Q Q^T`` in the upper triangle of whole R: d^3 / 3 flops.
+        """Factor ``R + ridge I - weight Q Q^T`` in the upper triangle of whole R: d^3 / 3 flops.
 
         Yields the factor and the leading minor that is not positive, 0 where all are.  The lower
         triangle and the diagonal of R are what they were on leaving, to the bit.
@@ -239,7 +239,7 @@ class Host(Definite):
             if downdate is not None:
                 weight, Q = downdate
                 syrk(-weight, np.asfortranarray(Q), beta=1.0, c=R, lower=0, overwrite_c=1)
-            R.flat[:: len(R) + 1] += R.dtype.type(shift)
+            R.flat[:: len(R) + 1] += R.dtype.type(ridge)
             _, info = potrf(R, lower=0, clean=0, overwrite_a=1)
             yield Triangle(R), info
         finally:
@@ -291,61 +291,38 @@ class Host(Definite):
         K (n, n) is symmetric, its lower triangle counts and it is used up.  A shift below the rounding of the
         eigenvalues, 2 n eps |K|, counts as that.  4 n^3 / 3 flops for all shifts, by a tridiagonal form.
         """
-        n = len(K)
-        least = 2 * n * float(np.finfo(K.dtype).eps)
-        T = Tridiagonal.reduce(K, B)
-        s2 = np.maximum(T.eigenvalues(), 0)
-        least = max(least * s2[-1], np.finfo(np.float64).tiny)
-        for shift in np.maximum(shifts, least):
-            trace = np.sum(shift / (s2 + shift))
-            yield trace, np.sum((shift * T.solved(shift)) ** 2)
+        A, *bands, tau = tridiagonal(K)
+        turned = turn(A, tau, np.array(B, dtype=A.dtype, order="F"), "T").astype(np.float64)
+        diagonal, off = (band.astype(np.float64) for band in bands)
+        s2 = np.maximum(eigvalsh_tridiagonal(diagonal, off, check_finite=False), 0)
+        least = 2 * len(K) * float(np.finfo(K.dtype).eps) * s2[-1]
+        for shift in np.maximum(shifts, max(least, np.finfo(np.float64).tiny)):
+            solved = shifted_solve(diagonal, off, shift, turned)
+            yield np.sum(shift / (s2 + shift)), np.sum((shift * solved) ** 2)
 
 
 HOST = Host()
 """NumPy with SciPy, on this machine's CPUs."""
 
 
-@dataclass(frozen=True)
-class Tridiagonal:
-    """``T = Q^T K Q`` of a symmetric K (n, n), and ``Q^T B`` of some B (n, c); float64.
+def shifted_solve(diagonal: Array, off: Array, shift: float, B: Array) -> Array:
+    """Return ``(T + shift I)^-1 B`` (n, c) for tridiagonal T, given its diagonal (n,) and that beside it: O(n c).
 
-    Gives the trace of ``(K + shift I)^-1`` and the norm of ``(K + shift I)^-1 B`` for many shifts
-    without the eigenvectors of K, which would cost several times as much.
+    Raises
+    ------
+    NumericalError
+        When T + shift I is not positive definite to working precision.
     """
-
-    diagonal: Array
-    off: Array
-    turned: Array
-
-    @classmethod
-    def reduce(cls, K: Array, B: Array) -> "Tridiagonal":
-        """Reduce K, which is used up, and turn B: 4 n^3 / 3 + 2 n^2 c flops."""
-        A, diagonal, off, tau = tridiagonal(K)
-        turned = turn(A, tau, np.array(B, dtype=A.dtype, order="F"), "T")
-        return cls(*(part.astype(np.float64) for part in (diagonal, off, turned)))
-
-    def eigenvalues(self) -> Array:
-        """Return the eigenvalues (n,), ascending: O(n^2)."""
-        return eigvalsh_tridiagonal(self.diagonal, self.off, check_finite=False)
-
-    def solved(self, shift: float) -> Array:
-        """Return ``(T + shift I)^-1 Q^T B`` (n, c): O(n c).
-
-        Raises
-        ------
-        NumericalError
-            When T + shift I is not positive definite to working precision.
-        """
-        if len(self.off) == 0:
-            return self.turned / (self.diagonal + shift)
-        try:
-            bands = np.stack([self.diagonal + shift, np.append(self.off, 0.0)])
-            return solveh_banded(bands, self.turned, lower=True, check_finite=False)
-        except LinAlgError as error:
-            raise NumericalError(
-                f"K + {shift:g} I of {len(self.diagonal)} rows is not positive definite: raise the "
-                "ridge or use dtype float64."
-            ) from error
+    if len(off) == 0:
+        return B / (diagonal + shift)
+    try:
+        bands = np.stack([diagonal + shift, np.append(off, 0.0)])
+        return solveh_banded(bands, B, lower=True, check_finite=False)
+    except LinAlgError as error:
+        raise NumericalError(
+            f"K + {shift:g} I of {len(diagonal)} rows is not positive definite: raise the "
+            "ridge or use dtype float64."
+        ) from error
 
 
 def tridiagonal(A: Array) -> tuple[Array, Array, Array, Array]:

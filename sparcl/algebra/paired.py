@@ -1,8 +1,8 @@
-"""Joint ridge and linear discriminant at one shift, from one factor of R + shift I.
+"""Joint ridge and linear discriminant at one ridge, from one factor of R + ridge I.
 
-With A = R + shift I, Q = C diag(n)^(-1/2) and V = A^-1 Q, the ridge is ``A^-1 C = V diag(n)^(1/2)``.  The scatter
-inside the classes is S = R - Q Q^T, so that ``(S + shift I)^-1 Q = V (I - Q^T V)^-1``: the discriminant's weights
-``(S + shift I)^-1 C diag(n)^-1`` are ``V (I - Q^T V)^-1 diag(n)^(-1/2)``.  The two heads differ by a c x c matrix.
+With A = R + ridge I, Q = C diag(n)^(-1/2) and V = A^-1 Q, the ridge is ``A^-1 C = V diag(n)^(1/2)``.  The scatter
+inside the classes is S = R - Q Q^T, so that ``(S + ridge I)^-1 Q = V (I - Q^T V)^-1``: the discriminant's weights
+``(S + ridge I)^-1 C diag(n)^-1`` are ``V (I - Q^T V)^-1 diag(n)^(-1/2)``.  The two heads differ by a c x c matrix.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Paired:
     bias: Array
 
     @classmethod
-    def of(cls, sums: Sums, shift: float) -> "Paired":
+    def of(cls, sums: Sums, ridge: float) -> "Paired":
         """Solve on sums of which each class has a row: D^3 / 3 + 2 D^2 c + O(D c^2 + c^3) flops.
 
         Raises
@@ -42,19 +42,19 @@ class Paired:
         """
         on, root = sums.on, np.sqrt(sums.counts)
         Q = on.laid_out(sums.C / on.array(root))
-        with sums.factored(shift) as A:
+        with sums.factored(ridge) as A:
             V = A.solve(Q)
         return cls._from_inner(V, host(product(Q.T, V)), root)
 
     @classmethod
-    def from_rows(cls, K: Gram, Y: Array, shift: float) -> "Paired":
+    def from_rows(cls, K: Gram, Y: Array, ridge: float) -> "Paired":
         """Solve on rows H (n, D) from ``K = H H^T`` and one-hot Y (n, c), on the host: n^3 / 3 + 2 n^2 c flops.
 
         In place of V it holds P (n, c) with ``V = H^T P``: scores of a row x are ``(x^T H^T) P B``.
         """
         root = np.sqrt(Y.sum(axis=0))
         Yn = np.asfortranarray(Y / root)
-        with K.factored(shift) as A:
+        with K.factored(ridge) as A:
             P = A.solve(Yn)
         return cls._from_inner(P, Yn.T @ K.times(P), root)
 
@@ -62,7 +62,7 @@ class Paired:
     def _from_inner(cls, V: Array, inner: Array, root: Array) -> "Paired":
         """Return both heads, given Q^T V (c, c) and the roots (c,) of the counts."""
         B = HOST.block_solve(np.eye(len(root)) - inner, np.diag(1 / root))
-        # -m_c^T (S + shift I)^-1 m_c / 2 with the means Q diag(n)^(-1/2)
+        # -m_c^T (S + ridge I)^-1 m_c / 2 with the means Q diag(n)^(-1/2)
         return cls(V, np.diag(root), B, -0.5 * np.diag(inner @ B) / root)
 
     def measured(self, sums: Sums) -> tuple[Array, Array]:

@@ -46,7 +46,7 @@ def constrained(
     return W if coupling else W + on.product(U_core, G)
 
 
-def holdout(H_fit: Array, Y_fit: Array, H_val: Array, Y_val: Array, grid: Array) -> Array:
+def holdout(H_fit: Array, Y_fit: Array, H_val: Array, Y_val: Array, ridges: Array) -> Array:
     """Return the squared error on held-out rows at each ridge (RanPAC, NeurIPS 2023).
 
     Returns
@@ -54,15 +54,15 @@ def holdout(H_fit: Array, Y_fit: Array, H_val: Array, Y_val: Array, grid: Array)
     errors : (g,) mean squared error over rows and columns; infinite where it is not finite.  Cost:
         that of :func:`path`
     """
-    scores = path(H_fit, Y_fit, H_val, grid)
+    scores = path(H_fit, Y_fit, H_val, ridges)
     mean = of(H_fit).xp.mean
     errors = np.array([float(mean((part - Y_val) ** 2)) for part in scores])
     errors[~np.isfinite(errors)] = np.inf
     return errors
 
 
-def path(H_fit: Array, Y_fit: Array, H_val: Array, grid: Array) -> list[Array]:
-    """Return the scores (m, c) of rows H_val (m, M) at each ridge of ``grid`` (g,), from rows H_fit (n, M).
+def path(H_fit: Array, Y_fit: Array, H_val: Array, ridges: Array) -> list[Array]:
+    """Return the scores (m, c) of rows H_val (m, M) at each ridge of ``ridges`` (g,), from rows H_fit (n, M).
 
     With fewer rows than columns in the dual, where ``H_val W(ridge) = H_val H_fit^T (K + ridge I)^-1
     Y_fit`` with ``K = H_fit H_fit^T``, and with ``H_fit^T H_fit`` otherwise.  A ridge too small for a
@@ -78,7 +78,7 @@ def path(H_fit: Array, Y_fit: Array, H_val: Array, grid: Array) -> list[Array]:
         K.add(H_fit)
     spectral: tuple[Array, Array, Array] | None = None
     solutions = []
-    for ridge in grid:
+    for ridge in ridges:
         try:
             with K.factored(ridge) as A:
                 solutions.append(A.solve(right))
@@ -89,10 +89,10 @@ def path(H_fit: Array, Y_fit: Array, H_val: Array, grid: Array) -> list[Array]:
             s, U, right_U = spectral
             solutions.append(product(U, right_U / (s + float(ridge))[:, None]))
     scores, c = product(left, on.xp.concat(solutions, axis=1)), Y_fit.shape[1]
-    return [scores[:, i * c : (i + 1) * c] for i in range(len(grid))]
+    return [scores[:, i * c : (i + 1) * c] for i in range(len(ridges))]
 
 
-def gcv(H: Array, Y: Array, grid: Array) -> Array:
+def gcv(H: Array, Y: Array, ridges: Array) -> Array:
     """Return the score of generalised cross-validation on the rows themselves (Fly-CL, 2025).
 
     With ``H = U diag(s) V^T`` and ``h = s^2 / (s^2 + ridge)``,
@@ -109,9 +109,9 @@ def gcv(H: Array, Y: Array, grid: Array) -> Array:
     scores : (g,) at each ridge; infinite where it is not finite
     """
     on, n = of(H), H.shape[0]
-    scores = np.full(len(grid), np.inf)
+    scores = np.full(len(ridges), np.inf)
     if n <= H.shape[1]:
-        for i, (trace, square) in enumerate(Gram.of_rows(H).resolvents(Y, grid)):
+        for i, (trace, square) in enumerate(Gram.of_rows(H).resolvents(Y, ridges)):
             freedom = trace / n  # 1 - sum(h) / n
             scores[i] = square / n / freedom**2
     else:
@@ -125,7 +125,7 @@ def gcv(H: Array, Y: Array, grid: Array) -> Array:
         energy = np.sum(turned**2, axis=1) / s2  # ||u_i^T Y||^2, u_i = H v_i / s_i
         s2 = s2.astype(np.float64)
         outside = max(float(np.sum(host(Y) ** 2, dtype=np.float64) - energy.sum()), 0.0)
-        for i, ridge in enumerate(grid):
+        for i, ridge in enumerate(ridges):
             left_over = ridge / (s2 + ridge)  # 1 - h
             freedom = (left_over.sum() + n - len(s2)) / n
             scores[i] = (outside + np.sum(left_over**2 * energy)) / n / freedom**2

@@ -90,9 +90,9 @@ class Gram:
 
     @contextmanager
     def factored(
-        self, shift: float, *, downdate: tuple[float, Array] | None = None
+        self, ridge: float, *, downdate: tuple[float, Array] | None = None
     ) -> Iterator[Factor]:
-        """Factor ``A = R + shift I - weight Q Q^T`` in the upper triangle for the block's length.
+        """Factor ``A = R + ridge I - weight Q Q^T`` in the upper triangle for the block's length.
 
         R must not be used inside the block; on leaving it is what it was, to the bit.  ``downdate``
         is ``(weight, Q)`` with Q (d, m).  Cost: d^3 / 3 flops, no d x d copy.
@@ -105,17 +105,17 @@ class Gram:
         R = self.R
         diagonal = self.on.diagonal(R).copy()
         self._whole = False
-        with self.on.factored(R, shift, downdate) as (factor, info):
+        with self.on.factored(R, ridge, downdate) as (factor, info):
             if not info:
                 # a pivot that is only what rounding left of its diagonal entry
-                least = ROUNDING * np.finfo(diagonal.dtype).eps * (diagonal + shift)
+                least = ROUNDING * np.finfo(diagonal.dtype).eps * (diagonal + ridge)
                 lost = factor.pivots**2 <= least
                 info = int(np.argmax(lost)) + 1 if lost.any() else 0
             if info:
                 largest = diagonal.max()
-                condition = f"about {largest / shift:.1e} or more" if shift else "without bound"
+                condition = f"about {largest / ridge:.1e} or more" if ridge else "without bound"
                 raise NumericalError(
-                    f"R + {shift:g} I is not positive definite (d = {len(self)}, {self.precision}, leading "
+                    f"R + {ridge:g} I is not positive definite (d = {len(self)}, {self.precision}, leading "
                     f"minor {info}; largest diagonal entry {largest:.3g}; the condition number is {condition}). "
                     "Usual cause: a ridge too small for the scale of the features or for float32; raise "
                     "ridge or use dtype float64."

@@ -33,7 +33,7 @@ RESIDUAL_LIMIT = 1e-3  # relative; a solution with a larger one is no solution
 
 @dataclass
 class Downdated:
-    """``A = R + shift I - weight Q Q^T``, whose lower tiles of R stay as they are.
+    """``A = R + ridge I - weight Q Q^T``, whose lower tiles of R stay as they are.
 
     Parameters
     ----------
@@ -42,13 +42,13 @@ class Downdated:
 
     on: "Tiles"
     R: Any
-    shift: float
+    ridge: float
     downdate: tuple[float, Any] | None
 
     def times(self, X: Any) -> Any:
         """Return ``A X`` (d, c) in the precision of X, from the lower tiles: 2 d^2 c flops."""
         on, xp = self.on, self.on.xp
-        Y = self.shift * X
+        Y = self.ridge * X
         for s in on.tiles(self.R.shape[0]):
             diagonal = on.array(self.R[s, s], X.dtype)
             Y[s, :] += diagonal @ X[s, :]
@@ -76,7 +76,7 @@ class TileFactor:
         """Factor A; the number, from 1, of the first row of a tile that is not positive, or 0."""
         on, R, A = self.on, self.A.R, self.A
         slices = on.tiles(R.shape[0])
-        corners = [on.shifted(R[s, s], A.shift) for s in slices]
+        corners = [on.shifted(R[s, s], A.ridge) for s in slices]
         if A.downdate is not None:
             weight, Q = A.downdate
             for i, s in enumerate(slices):
@@ -157,7 +157,7 @@ class TileFactor:
         if not reached <= RESIDUAL_LIMIT:
             raise NumericalError(
                 f"Refinement of a float32 solution ends at a relative residual of {reached:.1e} (d = "
-                f"{B.shape[0]}, shift {self.A.shift:g}; at most {RESIDUAL_LIMIT:g} counts as solved). Usual cause: "
+                f"{B.shape[0]}, ridge {self.A.ridge:g}; at most {RESIDUAL_LIMIT:g} counts as solved). Usual cause: "
                 "a ridge too small for float32; raise ridge or use dtype float64."
             )
         return xp.astype(X, narrow)
@@ -318,12 +318,12 @@ class Tiles(Definite):
 
     @contextmanager
     def factored(
-        self, R: Any, shift: float, downdate: tuple[float, Any] | None
+        self, R: Any, ridge: float, downdate: tuple[float, Any] | None
     ) -> Iterator[tuple[TileFactor, int]]:
         """Factor over the upper tiles; those of the lower triangle are never written."""
         if downdate is not None:
             downdate = downdate[0], self.array(downdate[1], R.dtype)
-        factor = TileFactor(Downdated(self, R, float(shift), downdate))
+        factor = TileFactor(Downdated(self, R, float(ridge), downdate))
         yield factor, factor.compute()
 
     def shifted(self, A: Any, shift: float) -> Any:

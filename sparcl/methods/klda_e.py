@@ -1,8 +1,9 @@
 """KLDA-E: the mean posterior of several KLDAs, each on random Fourier features of its own.
 
 p(c | f) = mean over members of softmax_c(-(h - mu_c)^T (S + v I)^-1 (h - mu_c)),  score_c = log p(c | f)
-with h, mu_c, S as in :mod:`sparcl.methods.klda`, S the *sum* of squares as there.  Source: KLDA (AAAI 2025, arXiv
-2412.15571), its class ``KLDA_E``, SalehMomeni/KLDA, commit ee5f05b.  Official: five members of seeds s ... s + 4,
+with h, mu_c, S as in the row ``klda`` of :mod:`sparcl.methods.table`, S the *sum* of squares as there.
+Source: KLDA (AAAI 2025, arXiv 2412.15571), its class ``KLDA_E``, SalehMomeni/KLDA, commit ee5f05b.
+Official: five members of seeds s ... s + 4,
 M = 5,000, a pseudo-inverse (v = 0) on text and an absolute ridge on images, gamma tuned for each
 backbone on raw features.
 

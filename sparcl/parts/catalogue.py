@@ -21,6 +21,7 @@ from sparcl.parts.maps import Features, FourierMap, KernelMap, RandomMap, Residu
 from sparcl.parts.row_weights import (
     AllRows,
     Clusters,
+    ContaminationFilter,
     Huber,
     Neighbours,
     NewOnly,
@@ -28,7 +29,6 @@ from sparcl.parts.row_weights import (
     OldModel,
     Rechecked,
     Trim,
-    Watchful,
 )
 from sparcl.parts.transforms import EqualBlocks, Identity, Rooted, SignedPower, UnitNorm
 
@@ -74,7 +74,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "noise-matrix": NoiseMatrix,
         "rechecked": Rechecked,
         "new-only": NewOnly,
-        "watchful": Watchful,
+        "watchful": ContaminationFilter,
     },
 }
 

@@ -21,7 +21,7 @@ from sparcl.parts.heads.ridge import Head
 
 @dataclass(eq=False)
 class AllRows(Stateful):
-    """Trusts every row alike.
+    """Counts every row alike.
 
     Rows are held during their session only: what is kept is sums, with ``R += H^T Omega H``,
     ``C += H^T Omega Y`` and ``n += Omega Y`` for row weights Omega and labels Y.  Settings are fixed without
@@ -29,18 +29,18 @@ class AllRows(Stateful):
 
     Attributes
     ----------
-    whole_session : why a session must come whole; empty where every row is trusted
+    whole_session : why a session must come whole; empty where every row counts alike
     """
 
     whole_session: ClassVar[str] = ""
 
-    def judge(self, batch: Batch, old: Sums, head: Head, value: float) -> Batch:
+    def judge(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Batch:
         """Return the rows of a session to be summed, weighed or under other labels.
 
         Parameters
         ----------
         batch : all of them; old : sums of the sessions before
-        head, value : what turns sums into weights, and its ridge or shrinkage
+        head, ridge : what turns sums into weights, and its ridge or shrinkage
         """
         return batch
 
@@ -54,15 +54,15 @@ class Weighing(AllRows):
 
     whole_session: ClassVar[str] = "it weighs the rows of a session against each other"
 
-    def judge(self, batch: Batch, old: Sums, head: Head, value: float) -> Batch:
+    def judge(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Batch:
         """Return the rows with a weight above zero, each with its weight."""
-        weights = with_every_class(self.weights(batch, old, head, value), batch.columns)
+        weights = with_every_class(self.weights(batch, old, head, ridge), batch.columns)
         kept = np.flatnonzero(weights > 0)
         part = batch if len(kept) == len(batch.columns) else batch.take(kept)
         weights = weights[kept]
         return part if (weights == 1).all() else dataclasses.replace(part, row_weights=weights)
 
-    def weights(self, batch: Batch, old: Sums, head: Head, value: float) -> Array:
+    def weights(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Array:
         """Return the weight (n,) of each row, 0 or above."""
         raise TypeError(f"{type(self).__name__} weighs nothing")
 
@@ -94,7 +94,7 @@ class Trim(Weighing):
         check_positive("k", self.k)
         check_int("rounds", self.rounds, least=1)
 
-    def weights(self, batch: Batch, old: Sums, head: Head, value: float) -> Array:
+    def weights(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Array:
         """Return 1 for rows that stay and 0 for others (n,)."""
         weights = np.ones(len(batch.columns))
         for column in np.unique(batch.columns):
@@ -132,7 +132,7 @@ class Huber(Weighing):
         check_positive("ridge", self.ridge)
         check_int("rounds", self.rounds, least=1)
 
-    def weights(self, batch: Batch, old: Sums, head: Head, value: float) -> Array:
+    def weights(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Array:
         """Return Huber's weight (n,) of each row."""
         H, n = batch.H, len(batch.columns)
         Y = np.zeros((n, batch.classes), dtype=H.dtype)
@@ -175,7 +175,7 @@ class Neighbours(Weighing):
     def __post_init__(self) -> None:
         check_int("k", self.k, least=1)
 
-    def weights(self, batch: Batch, old: Sums, head: Head, value: float) -> Array:
+    def weights(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Array:
         """Return the share (n,) of each row's neighbourhood that has its label."""
         n, H = len(batch.columns), batch.H
         if n < 2:
@@ -204,11 +204,11 @@ class OldModel(Weighing):
     def __post_init__(self) -> None:
         check_positive("ridge", self.ridge)
 
-    def weights(self, batch: Batch, old: Sums, head: Head, value: float) -> Array:
+    def weights(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Array:
         """Return 1 for rows that stay and 0 for others (n,)."""
-        return np.where(self.strangeness(batch, old) > 0, 0.0, 1.0)
+        return np.where(self.farther_from_own(batch, old) > 0, 0.0, 1.0)
 
-    def strangeness(self, batch: Batch, old: Sums) -> Array:
+    def farther_from_own(self, batch: Batch, old: Sums) -> Array:
         """Return how much farther (n,) each row is from its own class's mean than from the nearest old one.
 
         Squared distances are those of the scatter S of the sessions before, under ``S + ridge tr(S) / D I``;
@@ -238,22 +238,22 @@ class OldModel(Weighing):
 
 
 @dataclass(eq=False)
-class Watchful(Weighing):
-    """Estimate the share of strangers in a session from its sums, and drop at most so many rows.
+class ContaminationFilter(Weighing):
+    """Estimate which share of a session is contaminated, from its sums, and drop at most so many rows.
 
-    Dropped are those that :class:`OldModel` would drop, the clearest first.  Below ``limit`` nothing is doubted, so
+    Dropped are those that :class:`OldModel` would drop, the clearest first.  Below ``limit`` nothing is dropped, so
     that a clean session loses nothing.  This project's own (:func:`sparcl.algebra.contamination.contaminated_share`).
     Cost: 2 D^2 c + 2 n D c flops, and that of OldModel from the limit on.
 
     Parameters
     ----------
-    limit : share of strangers from which on rows are dropped
+    limit : contaminated share from which on rows are dropped
     errors : standard errors by which the share must exceed 0 besides
     ridge : of OldModel
 
     Attributes
     ----------
-    noticed : share of strangers in the last session
+    noticed : contaminated share in the last session
     """
 
     limit: float = 0.1
@@ -267,7 +267,7 @@ class Watchful(Weighing):
         self.model = OldModel(self.ridge)
         self.noticed = 0.0
 
-    def weights(self, batch: Batch, old: Sums, head: Head, value: float) -> Array:
+    def weights(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Array:
         """Return 1 for rows that stay and 0 for others (n,)."""
         known = np.count_nonzero(old.counts)
         share, error = contaminated_share(old, batch.H, batch.columns) if known else (0.0, 0.0)
@@ -275,13 +275,13 @@ class Watchful(Weighing):
         weights = np.ones(len(batch.columns))
         if self.noticed == 0:
             return weights
-        strange = self.model.strangeness(batch, old)
-        clearest = np.argsort(-strange, kind="stable")[: round(self.noticed * len(batch.columns))]
-        weights[clearest[strange[clearest] > 0]] = 0
+        farther = self.model.farther_from_own(batch, old)
+        clearest = np.argsort(-farther, kind="stable")[: round(self.noticed * len(batch.columns))]
+        weights[clearest[farther[clearest] > 0]] = 0
         return weights
 
     def report(self) -> dict[str, Any]:
-        """Return the share of strangers in the last session."""
+        """Return the contaminated share in the last session."""
         return {"noticed": self.noticed}
 
 
@@ -302,7 +302,7 @@ class Rechecked(Weighing):
     def __post_init__(self) -> None:
         check_int("rounds", self.rounds, least=1)
 
-    def weights(self, batch: Batch, old: Sums, head: Head, value: float) -> Array:
+    def weights(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Array:
         """Return 1 for rows that stay and 0 for others (n,)."""
         stays = np.ones(len(batch.columns), dtype=bool)
         if old.n == 0:
@@ -313,7 +313,7 @@ class Rechecked(Weighing):
             # a class of which nothing is left has no weights, and is called by nobody
             live = np.flatnonzero(total.counts > 0)
             total.C, total.counts = np.asfortranarray(total.C[:, live]), total.counts[live]
-            W, b = head.solve(total, value)
+            W, b = head.solve(total, ridge)
             scores = product(batch.H, W) + (0 if b is None else b)
             called = live[np.argmax(scores, axis=1)]
             stays &= (called >= batch.old) | (called == batch.columns)
@@ -326,7 +326,7 @@ class NewOnly(AllRows):
 
     whole_session: ClassVar[str] = "it must know which classes are old"
 
-    def judge(self, batch: Batch, old: Sums, head: Head, value: float) -> Batch:
+    def judge(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Batch:
         """Return the rows of new classes."""
         return batch.take(np.flatnonzero(batch.columns >= batch.old))
 
@@ -351,7 +351,7 @@ class Clusters(AllRows):
     def __post_init__(self) -> None:
         check_positive("share", self.share)
 
-    def judge(self, batch: Batch, old: Sums, head: Head, value: float) -> Batch:
+    def judge(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Batch:
         """Return the rows under their clusters' labels."""
         from scipy.cluster.hierarchy import fcluster, linkage  # for this part alone: slow to load
 
@@ -387,7 +387,7 @@ class NoiseMatrix(AllRows):
     def __post_init__(self) -> None:
         check_fraction("rate", self.rate)
 
-    def judge(self, batch: Batch, old: Sums, head: Head, value: float) -> Batch:
+    def judge(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Batch:
         """Return the rows with fractional labels.
 
         Raises

@@ -13,6 +13,7 @@ from sparcl.parts.heads import Ridge
 from sparcl.parts.row_weights import (
     AllRows,
     Clusters,
+    ContaminationFilter,
     Huber,
     Neighbours,
     NewOnly,
@@ -20,7 +21,6 @@ from sparcl.parts.row_weights import (
     OldModel,
     Rechecked,
     Trim,
-    Watchful,
     Weighing,
 )
 
@@ -133,7 +133,7 @@ def test_balanced_ridge_is_refused() -> None:
         build("compose", head="balanced-ridge", trust="trim")
 
 
-@pytest.mark.parametrize("kind", [OldModel(), Rechecked(), Watchful(limit=0.05)])
+@pytest.mark.parametrize("kind", [OldModel(), Rechecked(), ContaminationFilter(limit=0.05)])
 def test_strangers_are_found(kind: Weighing) -> None:
     batch, old, stranger = contaminated()
     found = weights(kind, batch, old)
@@ -150,7 +150,7 @@ def test_wrong_rows_weigh_less(kind: Weighing) -> None:
 def test_a_first_session_has_no_strangers() -> None:
     batch, _, _ = contaminated()
     empty = Sums(D)
-    for kind in (OldModel(), Rechecked(), Watchful()):
+    for kind in (OldModel(), Rechecked(), ContaminationFilter()):
         first = Batch(batch.columns - 4, 0, 4, 0, batch.Phi, lambda Phi: Phi)
         assert (weights(kind, first, empty) == 1).all()
 
@@ -213,7 +213,7 @@ def test_watchful_drops_no_more_rows_than_it_notices_and_none_without_strangers(
     noticed = []
     for strangers in (0, 10, 30):
         batch, old, _ = contaminated(strangers)
-        kind = Watchful()
+        kind = ContaminationFilter()
         found = weights(kind, batch, old)
         noticed.append(kind.noticed)
         assert np.count_nonzero(found == 0) <= round(kind.noticed * len(batch))
@@ -223,7 +223,7 @@ def test_watchful_drops_no_more_rows_than_it_notices_and_none_without_strangers(
 
 def test_watchful_keeps_rows_that_the_old_model_keeps() -> None:
     batch, old, _ = contaminated()
-    dropped = weights(Watchful(), batch, old) == 0
+    dropped = weights(ContaminationFilter(), batch, old) == 0
     assert dropped.any() and (weights(OldModel(), batch, old)[dropped] == 0).all()
 
 

@@ -46,21 +46,21 @@ class Discriminant(Head):
         """Return 1: shrinkages have no scale."""
         return 1.0
 
-    def solve(self, sums: Sums, value: float) -> Solution:
+    def solve(self, sums: Sums, ridge: float) -> Solution:
         """Return W (D, c) and b (c,)."""
         on = sums.on
         means = sums.C / on.array(sums.counts.astype(np.float64))
-        W = self._precision_times(sums, value, means)
+        W = self._precision_times(sums, ridge, means)
         return W, -0.5 * on.xp.sum(means * W, axis=0)
 
-    def _precision_times(self, sums: Sums, value: float, means: Array) -> Array:
+    def _precision_times(self, sums: Sums, ridge: float, means: Array) -> Array:
         """Return L times the class means (D, c)."""
         raise TypeError(f"{type(self).__name__} has no covariance")
 
 
 @dataclass(eq=False)
 class ShrunkCovariance(Discriminant):
-    """``L = ((1 - e) Sigma + e I)^-1`` with the shrinkage e as its value (Deep SLDA, 2020).
+    """``L = ((1 - e) Sigma + e I)^-1`` with e its one number (Deep SLDA, 2020).
 
     Parameters
     ----------
@@ -79,18 +79,18 @@ class ShrunkCovariance(Discriminant):
         check_choice("covariance", self.covariance, ("streamed", "frozen"))
         self.base: Sums | None = None
 
-    def _precision_times(self, sums: Sums, value: float, means: Array) -> Array:
+    def _precision_times(self, sums: Sums, ridge: float, means: Array) -> Array:
         if self.covariance == "frozen" and self.base is None:
             self.base = sums.copy()
         scatter = Scatter(self.base or sums)
         rho, mean = scatter.oas() if self.base else (0.0, 0.0)
-        a = (1 - value) * (1 - rho) / scatter.n
-        return scatter.solve(a, (1 - value) * rho * mean + value, means)
+        a = (1 - ridge) * (1 - rho) / scatter.n
+        return scatter.solve(a, (1 - ridge) * rho * mean + ridge, means)
 
 
 @dataclass(eq=False)
 class RidgedScatter(Discriminant):
-    """``L = 2 (S + ridge v I)^-1`` with the ridge as its value and v in units of S.
+    """``L = 2 (S + ridge v I)^-1`` with v in units of S.
 
     Parameters
     ----------
@@ -111,12 +111,12 @@ class RidgedScatter(Discriminant):
         self.rank: int | None = None
         self.shrinkage: float | None = None
 
-    def _precision_times(self, sums: Sums, value: float, means: Array) -> Array:
+    def _precision_times(self, sums: Sums, ridge: float, means: Array) -> Array:
         scatter = Scatter(sums)
-        if value:
-            self.shrinkage = value if self.per == "sample" else None
+        if ridge:
+            self.shrinkage = ridge if self.per == "sample" else None
             unit = scatter.trace() / (sums.n if self.shrinkage else sums.D)
-            return 2 * scatter.solve(1.0, value * unit, means)
+            return 2 * scatter.solve(1.0, ridge * unit, means)
         solved, self.rank = scatter.pseudo_solve(means)
         return 2 * solved
 
@@ -126,9 +126,9 @@ class RidgedScatter(Discriminant):
         columns: NDArray[np.integer],
         weights: Array | None,
         H_scored: Array,
-        values: Array,
+        ridges: Array,
     ) -> list[Array]:
-        """Return the scores (m, c) at every value above 0: n^2 D + g n^3 / 3 flops for n rows and g values.
+        """Return the scores (m, c) at every ridge above 0: n^2 D + g n^3 / 3 flops for n rows and g values.
 
         With E the rows less their class mean, S = E^T E and ``(S + b I)^-1 M = (M - E^T (E E^T + b I)^-1 E M) / b``.
         """
@@ -141,8 +141,8 @@ class RidgedScatter(Discriminant):
             raise NumericalError(NO_SPREAD)
         unit = spread / (len(H) if self.per == "sample" else H.shape[1])
         scores = []
-        for value in values:
-            b = value * unit
+        for ridge in ridges:
+            b = ridge * unit
             with K.factored(b) as A:
                 X = A.solve(right)
             # the precision here is twice the inverse
@@ -153,7 +153,7 @@ class RidgedScatter(Discriminant):
     def report(self) -> dict[str, Any]:
         """Return the rank of S where the pseudo-inverse was taken, and the ridge in units of a sample."""
         measured = {"rank": self.rank, "shrinkage": self.shrinkage}
-        return {name: value for name, value in measured.items() if value is not None}
+        return {name: ridge for name, ridge in measured.items() if ridge is not None}
 
 
 class Shrunk(Discriminant):
@@ -173,14 +173,14 @@ class Shrunk(Discriminant):
         check_flag("prior", self.prior)
         self.shrinkage: float | None = None
 
-    def solve(self, sums: Sums, value: float) -> Solution:
-        """Return W (D, c) and b (c,); the value is not used."""
-        W, b = super().solve(sums, value)
+    def solve(self, sums: Sums, ridge: float) -> Solution:
+        """Return W (D, c) and b (c,); the ridge is not used."""
+        W, b = super().solve(sums, ridge)
         if self.prior and b is not None:
             b = b + sums.on.array(np.log(sums.counts / sums.n))
         return W, b
 
-    def _precision_times(self, sums: Sums, value: float, means: Array) -> Array:
+    def _precision_times(self, sums: Sums, ridge: float, means: Array) -> Array:
         scatter = Scatter(sums)
         self.shrinkage, mean = self._estimate(scatter)
         return scatter.solve((1 - self.shrinkage) / scatter.n, self.shrinkage * mean, means)
@@ -277,12 +277,12 @@ class RidgeDiscriminant(Head):
         check_fraction("weight", self.weight)
         self.noise: list[float] = []
 
-    def solve(self, sums: Sums, value: float) -> Solution:
+    def solve(self, sums: Sums, ridge: float) -> Solution:
         """Return W (D, c) and b (c,) at a ridge."""
-        pair = Paired.of(sums, value)
+        pair = Paired.of(sums, ridge)
         on = sums.on
         inner = host(on.matmul((sums.C / on.array(np.sqrt(sums.counts))).T, pair.V))
-        scatter = host(pair.V.T @ sums.times(pair.V) + value * (pair.V.T @ pair.V))
+        scatter = host(pair.V.T @ sums.times(pair.V) + ridge * (pair.V.T @ pair.V))
         B, b = self._summed(pair, scatter - inner.T @ inner, sums.n)
         return on.laid_out(product(pair.V, on.array(B))), on.array(b)
 
@@ -292,17 +292,17 @@ class RidgeDiscriminant(Head):
         columns: NDArray[np.integer],
         weights: Array | None,
         H_scored: Array,
-        values: Array,
+        ridges: Array,
     ) -> list[Array]:
         """Return the scores (m, c) at every ridge: n^2 D + g n^3 / 3 flops for n rows and g ridges."""
         Y = (columns[:, None] == np.arange(columns.max() + 1)).astype(H.dtype)
         K, left = Gram.of_rows(H), product(H_scored, H.T)
         scores = []
-        for value in values:
-            pair = Paired.from_rows(K, Y, float(value))
+        for ridge in ridges:
+            pair = Paired.from_rows(K, Y, float(ridge))
             KP = K.times(pair.V)
             inner = (Y / np.sqrt(Y.sum(axis=0))).T @ KP
-            scatter = KP.T @ KP + value * (pair.V.T @ KP) - inner.T @ inner
+            scatter = KP.T @ KP + ridge * (pair.V.T @ KP) - inner.T @ inner
             B, b = self._summed(pair, scatter, len(H))
             scores.append(product(left, product(pair.V, B)) + b)
         return scores

@@ -46,15 +46,15 @@ class Head(Stateful):
     def see(self, batch: Batch, before: Sums) -> None:
         """Take what is not in R, C and n from a session's rows; ``before`` are the sums without them."""
 
-    def effective(self, value: float, counts: NDArray[np.integer]) -> float:
-        """Return the ridge on the sums that a value stands for, given the samples (c,) of each class."""
-        return value
+    def effective(self, ridge: float, counts: NDArray[np.integer]) -> float:
+        """Return the ridge on the sums that a ridge stands for, given the samples (c,) of each class."""
+        return ridge
 
     def unit(self, mean_square: float) -> float:
-        """Return what a relative value of 1 stands for, given the mean squared norm of a mapped row."""
+        """Return what a relative ridge of 1 stands for, given the mean squared norm of a mapped row."""
         return mean_square
 
-    def solve(self, sums: Sums, value: float) -> Solution:
+    def solve(self, sums: Sums, ridge: float) -> Solution:
         """Return W (D, c) and b (c,), or None where scores have no bias.
 
         Raises
@@ -64,9 +64,9 @@ class Head(Stateful):
         """
         raise TypeError(f"{type(self).__name__} solves nothing")
 
-    def solve_all(self, sums: Sums, values: list[float]) -> list[Solution]:
-        """Return the solution at every value."""
-        return [self.solve(sums, value) for value in values]
+    def solve_all(self, sums: Sums, ridges: list[float]) -> list[Solution]:
+        """Return the solution at every ridge."""
+        return [self.solve(sums, ridge) for ridge in ridges]
 
     def scores_from_rows(
         self,
@@ -74,9 +74,9 @@ class Head(Stateful):
         columns: NDArray[np.integer],
         weights: Array | None,
         H_scored: Array,
-        values: Array,
+        ridges: Array,
     ) -> list[Array]:
-        """Return the scores of H_scored (m, D) at every value, from all rows H (n, D) themselves.
+        """Return the scores of H_scored (m, D) at every ridge, from all rows H (n, D) themselves.
 
         The same as :meth:`solve` on their sums; cheaper where n is far below D.
         """
@@ -98,29 +98,29 @@ class Ridge(Head):
 
     solves_from_rows: ClassVar[bool] = True
 
-    def solve(self, sums: Sums, value: float) -> Solution:
-        """Return ``A^-1 C`` (D, c), A = R + value I."""
-        with sums.factored(self.effective(value, sums.counts)) as A:
+    def solve(self, sums: Sums, ridge: float) -> Solution:
+        """Return ``A^-1 C`` (D, c), A = R + ridge I."""
+        with sums.factored(self.effective(ridge, sums.counts)) as A:
             return A.solve(sums.C), None
 
-    def solve_all(self, sums: Sums, values: list[float]) -> list[Solution]:
+    def solve_all(self, sums: Sums, ridges: list[float]) -> list[Solution]:
         """Return the solution at every ridge; many of them from ``R = U diag(s) U^T``, O(D^3) once.
 
         Where solutions by a factor are refined, every ridge has its own: one from eigenvectors in float32
         has no residual that anybody looked at.
         """
-        if len(values) < MANY or sums.on.refines(sums.precision):
-            return super().solve_all(sums, values)
-        values = [self.effective(value, sums.counts) for value in values]
+        if len(ridges) < MANY or sums.on.refines(sums.precision):
+            return super().solve_all(sums, ridges)
+        ridges = [self.effective(ridge, sums.counts) for ridge in ridges]
         s, U = descending_eigh(sums.R)
-        if float(s[-1]) + min(values) <= 0:
+        if float(s[-1]) + min(ridges) <= 0:
             raise NumericalError(
-                f"R + {min(values):g} I is not positive definite (d = {sums.D}, smallest eigenvalue "
+                f"R + {min(ridges):g} I is not positive definite (d = {sums.D}, smallest eigenvalue "
                 f"{float(s[-1]):.3g}, largest {float(s[0]):.3g}). Usual cause: a ridge too small for the scale of "
                 "the features; raise ridge."
             )
         turned = product(U.T, sums.C)
-        return [(product(U, turned / (s + ridge)[:, None]), None) for ridge in values]
+        return [(product(U, turned / (s + ridge)[:, None]), None) for ridge in ridges]
 
     def scores_from_rows(
         self,
@@ -128,14 +128,14 @@ class Ridge(Head):
         columns: NDArray[np.integer],
         weights: Array | None,
         H_scored: Array,
-        values: Array,
+        ridges: Array,
     ) -> list[Array]:
         """Return the scores (m, c) at every ridge: n^2 D + g n^3 / 3 flops for n < D rows and g ridges."""
         Y = of(H).one_hot(columns, np.arange(columns.max() + 1), H)
         if weights is not None:
             root = like(np.sqrt(weights)[:, None], H)
             H, Y = H * root, Y * root
-        return path(H, Y, H_scored, values)
+        return path(H, Y, H_scored, ridges)
 
 
 @dataclass(eq=False)
@@ -159,7 +159,7 @@ class BalancedRidge(Ridge):
             )
         return 1.0 / np.bincount(columns)[columns]
 
-    def effective(self, value: float, counts: NDArray[np.integer]) -> float:
-        """Return ``value / kappa``; classes without a sample count for nothing."""
+    def effective(self, ridge: float, counts: NDArray[np.integer]) -> float:
+        """Return ``ridge / kappa``; classes without a sample count for nothing."""
         live = counts[counts > 0]
-        return value / (len(live) / float(np.sum(1.0 / live)))
+        return ridge / (len(live) / float(np.sum(1.0 / live)))
