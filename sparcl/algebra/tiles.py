@@ -333,7 +333,7 @@ class Tiles(Definite):
     def cholesky(self, A: Any) -> tuple[Any, Any]:
         """Return the lower factor of A (b, b), and the minor that is not positive, or 0."""
         try:
-            return self.xp.HOST.block_factor(A), 0
+            return self.xp.linalg.cholesky(A), 0
         except np.linalg.LinAlgError:
             return self.xp.eye(A.shape[0], dtype=A.dtype, device=A.device), 1
 

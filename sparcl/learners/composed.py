@@ -244,12 +244,8 @@ class Composed(Mapped, Summed):
 
     def core_rows(self, Phi: Array) -> Array:
         """Return the coordinates (n, p) of features Phi (n, d) in which a core lives."""
-        rows = self.prepared(Phi)
-        return (
-            self.transform(np.asarray(rows, dtype=self.dtype))
-            if self.map.keeps_features
-            else host(self._expanded(rows))
-        )
+        X = self.transform(np.asarray(self.prepared(Phi), dtype=self.dtype))
+        return X if self.map.keeps_features else host(self.map(self.on.array(X)))
 
     def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
         """Return scores (n, c) of Phi (n, d) at every point (number of the value, number of the core)."""

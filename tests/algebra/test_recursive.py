@@ -215,7 +215,7 @@ def test_float32_recursion_stays_close() -> None:
         for dtype in ("float32", "float64")
     )
     assert fast.report()["update"] == "woodbury"
-    assert fast.core.inverse.P.dtype == np.float32
+    assert fast.core.inverse.P.precision == np.float32
     assert relative(fast.weights, slow.weights) < 1e-4
 
 

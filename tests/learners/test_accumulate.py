@@ -185,7 +185,7 @@ def test_what_cannot_be_merged_changes_neither(stream: list[Session], probe: np.
     failed = build("acil", ridge=0.1)
     failed.failure = "R is not positive definite"
     others = {
-        r"rule\.grid \(\(0\.1,\) and \(1\.0,\)\)": fit(build("acil", ridge=1.0), stream),
+        r"rule\.ridges \(\(0\.1,\) and \(1\.0,\)\)": fit(build("acil", ridge=1.0), stream),
         "dtype": fit(build("acil", ridge=0.1, dtype="float32"), stream),
         "NearestClassMean into a Composed": fit(build("ncm"), stream),
         "9 features into one of 16": fit(build("acil", ridge=0.1), narrow),

@@ -229,7 +229,7 @@ def test_shapes_that_do_not_fit_the_rest_are_refused(key: str, cut: object, stat
         Composed.from_state(state | {key: state[key][cut]})
 
 
-@pytest.mark.parametrize("key", ["header", "sums/header", "rule/fitted/core/basis/policy/header"])
+@pytest.mark.parametrize("key", ["header", "sums/header", "rule/fitted/core/partitions.0/header"])
 def test_an_unknown_or_another_kind_is_refused(key: str, state: dict) -> None:
     header = json.loads(state[key])
     with pytest.raises(InputError, match="Nothing"):

@@ -80,7 +80,7 @@ def test_a_discriminants_value_has_no_scale():
     learner = Composed(head=RidgedScatter(), rule=Given((0.5,), relative=True))
     for rows, labels in stream()[0]:
         learner.fit_session(rows, labels)
-    assert learner.rule.values == (0.5,)
+    assert learner.rule.absolute == (0.5,)
 
 
 def test_gkeals_kappa_is_in_median_distances():

@@ -1,4 +1,4 @@
-"""Rows of a session that are trusted in part: each kind against its equations, and what all must keep."""
+"""Rows of a session that count in part: each kind against its equations, and what all must keep."""
 
 import numpy as np
 import pytest
@@ -68,7 +68,7 @@ def test_weights_of_one_change_nothing_and_of_zero_delete() -> None:
     ):
         sums = Sums(D)
         sums.grow(4)
-        sums.accumulate_trusted(H, Y, weight)
+        sums.accumulate_weighed(H, Y, weight)
         assert sums.R == pytest.approx(expected.R, abs=1e-12)
         assert sums.C == pytest.approx(expected.C, abs=1e-12)
         assert sums.counts == pytest.approx(expected.counts) and sums.n == expected.n
@@ -79,7 +79,7 @@ def test_fractional_weights_are_those_of_the_naive_sums() -> None:
     w, Y = np.random.default_rng(9).uniform(0, 1, len(H)), np.eye(3)[labels]
     sums = Sums(D)
     sums.grow(3)
-    sums.accumulate_trusted(H, Y, w)
+    sums.accumulate_weighed(H, Y, w)
     naive = sum(w[i] * np.outer(H[i], H[i]) for i in range(len(H)))
     assert sums.R == pytest.approx(naive)
     assert sums.C == pytest.approx(sum(w[i] * np.outer(H[i], Y[i]) for i in range(len(H))))
@@ -108,7 +108,7 @@ def test_every_kind_composes_with_every_head_and_keeps_no_row(name: str) -> None
             learner.accumulate(*rows(range(4), 2, seed=1))
 
 
-def test_trusting_all_rows_alike_is_the_learner_without_trust() -> None:
+def test_all_rows_alike_is_the_learner_without_row_weights() -> None:
     batch, _, _ = contaminated()
     one, other = (build("compose", ridge=0.1, **kw) for kw in ({}, {"trust": "all"}))
     for learner in (one, other):
@@ -122,7 +122,7 @@ def test_what_a_rule_holds_out_comes_from_the_rows_that_stay() -> None:
     batch, old, _ = contaminated()
     learner.fit_session(batch.Phi, batch.columns)
     kept = len(OldModel().judge(batch, old, Ridge(), 0.1))
-    assert kept < len(batch)
+    assert kept < len(batch.columns)
     assert learner.total.counts.sum() == 80 + kept
     held, fitted = learner.rule.validation.counts.sum(), learner.rule.fitted.total.counts.sum()
     assert held + fitted == 80 + kept
@@ -161,7 +161,7 @@ def test_a_class_that_would_lose_every_row_keeps_them() -> None:
     batch = Batch(np.full(6, 4), 4, 5, 1, H, lambda Phi: Phi)
     kind = Rechecked()
     assert (weights(kind, batch, old) == 0).all()
-    assert len(kind.judge(batch, old, Ridge(), RIDGE)) == 6
+    assert len(kind.judge(batch, old, Ridge(), RIDGE).columns) == 6
 
 
 def test_trim_leaves_out_what_is_far() -> None:
@@ -175,7 +175,7 @@ def test_trim_leaves_out_what_is_far() -> None:
 
 def test_huber_residuals_are_those_of_rows_left_out() -> None:
     batch, old, _ = contaminated()
-    H, n = batch.H, len(batch)
+    H, n = batch.H, len(batch.columns)
     Y, C_old = np.eye(8)[batch.columns], np.hstack([old.C, np.zeros((D, 4))])
     residual = np.empty(n)
     for i in range(n):
@@ -201,22 +201,24 @@ def test_the_old_model_compares_with_the_mean_of_the_others() -> None:
     S = old.R - (old.C / old.counts) @ old.C.T
     L = np.linalg.inv(S + np.trace(S) / D * np.eye(D))
     expected = []
-    for i in range(len(batch)):
-        others = (batch.columns == batch.columns[i]) & (np.arange(len(batch)) != i)
+    for i in range(len(batch.columns)):
+        others = (batch.columns == batch.columns[i]) & (np.arange(len(batch.columns)) != i)
         e = batch.H[i] - batch.H[others].mean(axis=0)
         away = [batch.H[i] - m for m in (old.C / old.counts).T]
         expected.append(min(a @ L @ a for a in away) >= e @ L @ e)
     assert weights(OldModel(), batch, old) == pytest.approx(np.array(expected, dtype=float))
 
 
-def test_watchful_drops_no_more_rows_than_it_notices_and_none_without_strangers() -> None:
+def test_the_contamination_filter_drops_no_more_rows_than_it_finds_and_none_from_a_clean_session() -> (
+    None
+):
     noticed = []
     for strangers in (0, 10, 30):
         batch, old, _ = contaminated(strangers)
         kind = ContaminationFilter()
         found = weights(kind, batch, old)
         noticed.append(kind.noticed)
-        assert np.count_nonzero(found == 0) <= round(kind.noticed * len(batch))
+        assert np.count_nonzero(found == 0) <= round(kind.noticed * len(batch.columns))
         assert (found == 1).all() == (strangers == 0)
     assert noticed[0] == 0 and 0.1 < noticed[1] < noticed[2] < 0.5
 
