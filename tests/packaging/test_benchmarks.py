@@ -11,6 +11,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from sparcl.algebra.host import Host
+
 ROOT = Path(__file__).parents[2]
 ROWS = ("ranpac-cifar", "ranpac-cub", "flycl", "acil", "foal", "gacl", "air")
 
@@ -217,8 +219,9 @@ def test_an_exponent_of_the_upper_part_only(scaling) -> None:
 
 
 def test_wrong_sums_stop_the_scaling(scaling, monkeypatch: pytest.MonkeyPatch) -> None:
-    added = scaling.Gram.add
-    monkeypatch.setattr(scaling.Gram, "add", lambda self, Phi: added(self, Phi * (1 + 1e-10)))
+    added = Host.rank_update
+    wrong = lambda self, R, X, sign: added(self, R, X * (1 + 1e-10), sign)  # noqa: E731
+    monkeypatch.setattr(Host, "rank_update", wrong)
     with pytest.raises(SystemExit, match="R of blocks and of one pass differ"):
         scaling.point(scaling.QUANTITIES[0], 100, scaling.SMALL)
 

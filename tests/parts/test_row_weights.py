@@ -121,7 +121,7 @@ def test_what_a_rule_holds_out_comes_from_the_rows_that_stay() -> None:
     learner.fit_session(*rows(range(4), 20, seed=1))
     batch, old, _ = contaminated()
     learner.fit_session(batch.Phi, batch.columns)
-    kept = len(OldModel().judge(batch, old, Ridge(), 0.1))
+    kept = len(OldModel().judge(batch, old, Ridge(), 0.1).columns)
     assert kept < len(batch.columns)
     assert learner.total.counts.sum() == 80 + kept
     held, fitted = learner.rule.validation.counts.sum(), learner.rule.fitted.total.counts.sum()
