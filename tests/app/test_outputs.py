@@ -306,7 +306,7 @@ def test_a_path_that_is_no_utf8(
     arrays = ["--features", f"{name}.npy", "--labels", "y.npy", "--out", "own/net"]
     assert main(["import", *arrays]) == 0
     source = store.header("own/net/train.h5").meta["extraction"]["imported"]
-    assert source["features"] == f"{name}.npy"
+    assert source["features"] == [f"{name}.npy"]
     assert main(["inspect", f"{name}.npz", "--html", f"{name}.html"]) == 0
     assert "x\\udcff.npz" in Path(f"{name}.html").read_text(encoding="utf-8")
     said = capsys.readouterr()
