@@ -266,7 +266,7 @@ class TestIncompleteSummaries:
 
     def test_no_label(self, frames, options):
         options["methods"]["acil"] = {}
-        with pytest.raises(InputError, match="acil has no label"):
+        with pytest.raises(InputError, match="acil: it has no label"):
             sessions.draw(frames, options)
 
     def test_a_method_that_was_not_planned_is_not_drawn(self, frames, options):

