@@ -2,7 +2,6 @@
 
     scaling.py [--axis n d M K T] [--out docs/scaling] [--small]      measure, print, write, draw
     scaling.py --draw [--out docs/scaling]                            draw again from measured.csv
-    scaling.py --arithmetic [--out docs/scaling]                      what 14 million images need
 
 One axis changes, the others stay at ``Sizes``.  Every point is the quicker of two processes of its
 own: its memory is the peak of its resident memory above that of imports and a warm BLAS, its time the
@@ -753,123 +752,6 @@ def short(x: int) -> str:
     return f"{x / 1e6:g}M" if x >= 10**6 else f"{x / 1000:g}k" if x >= 10**4 else f"{x:,}"
 
 
-# --- what 14 million images need ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Work:
-    """A data set and a stream: rows, features, width, classes, sessions, bytes of an id."""
-
-    name: str
-    n: int
-    K: int
-    d: int = 768
-    M: int = 10_000
-    T: int = 10
-    id_bytes: int = 30  # "n01440764/n01440764_10026.JPEG"
-    shards: int = 14
-
-
-# Images and classes of the two releases: from memory of their publications, not counted here.
-WORKS = [
-    Work("all classes", 14_000_000, 21_841),
-    Work("processed, winter 2021", 11_060_223, 10_450),
-]
-# docs/performance.md: ViT-B/16, float16 on one H200, 16 cores decoding, 500 px JPEG and 32 px in memory
-JPEG_RATE, MEMORY_RATE = 2496, 8142
-
-
-def needs(work: Work, rates: Mapping[str, float]) -> list[tuple[str, str, float, str]]:
-    """Return what, by which formula, how much and in what unit.
-
-    Parameters
-    ----------
-    rates : a second and thread, as `rates_of` gives them: flops of ``map``, ``R and C``, ``solve`` and
-        ``sums of classes``, rows of ``reading a file``
-    """
-    n, d, M, K, T = work.n, work.d, work.M, work.K, work.T
-    p = K * (1 - (1 - 1 / K) ** ROWS)  # classes expected in a block of shuffled rows
-    hour = 3600.0
-    gigabytes = [
-        ("features, float16", "2 n d", 2 * n * d),
-        ("features, float32", "4 n d", 4 * n * d),
-        ("labels and ids", "(4 + 30) n", (4 + work.id_bytes) * n),
-        (
-            f"one of {work.shards} shards, float16",
-            "(2 d + 34) n / shards",
-            (2 * d + 4 + work.id_bytes) * n / work.shards,
-        ),
-        ("all rows as float64", "8 n d", 8 * n * d),
-        ("rows of a session as float64", "8 d n / T", 8 * d * n / T),
-        ("R at d", "8 d^2", 8 * d * d),
-        ("sums of sessions, one class order", "4 d (d + 1) T", 4 * d * (d + 1) * T),
-        ("sums of classes, at most", "4 d (d + 1) K", 4 * d * (d + 1) * K),
-        ("R at M", "8 M^2", 8 * M * M),
-        ("C at M, and W as much", "8 M K", 8 * M * K),
-        # C, the old and the new W, and W twice more while its columns are put in order
-        ("R, C, W, map: peak of a solve", "8 (M^2 + 5 M K + d M)", 8 * (M * M + 5 * M * K + d * M)),
-        ("map W", "8 d M", 8 * d * M),
-        ("a mapped block", "8 x 4096 M", 8 * ROWS * M),
-        ("a session mapped at once", "8 M n / T", 8 * M * n / T),
-        ("scores of a block", "8 x 4096 K", 8 * ROWS * K),
-        ("C update of a shuffled block", "8 M p", 8 * M * p),
-    ]
-    hours = [
-        ("extraction, 500 px JPEG", f"n / {JPEG_RATE:,}", n / JPEG_RATE, "GPU hours"),
-        ("extraction, 32 px in memory", f"n / {MEMORY_RATE:,}", n / MEMORY_RATE, "GPU hours"),
-        ("reading, hashes and unit norm", "n / rate", n / rates["reading a file"], "core hours"),
-        ("sums of classes", "n d^2", n * d * d / rates["sums of classes"], "core hours"),
-        ("map", "2 n d M", 2 * n * d * M / rates["map"], "core hours"),
-        ("R, class order", "n M^2", n * M * M / rates["R and C"], "core hours"),
-        ("C, shuffled rows, besides", "2 n M p", 2 * n * M * p / rates["map"], "core hours"),
-    ] + [
-        (
-            f"solves, T = {t}",
-            "T M^3 / 3 + M^2 K (T + 1)",  # sum over t of 2 M^2 K t / T
-            (t * M**3 / 3 + M * M * K * (t + 1)) / rates["solve"],
-            "core hours",
-        )
-        for t in (10, 50)
-    ]
-    return [(what, formula, value / 1e9, "GB") for what, formula, value in gigabytes] + [
-        (what, formula, seconds / hour, unit) for what, formula, seconds, unit in hours
-    ]
-
-
-def rates_of(measured: Sequence[Row]) -> dict[str, float]:
-    """Return the rates that `needs` takes, each at the largest x measured, over its threads."""
-    wanted = {
-        "reading a file": "n",
-        "sums of classes": "n",
-        "map": "M",
-        "R and C": "M",
-        "solve": "M",
-    }
-    rates = {}
-    for name, axis in wanted.items():
-        own = [row for row in measured if (row["axis"], row["quantity"]) == (axis, name)]
-        if not own:
-            raise SystemExit(f"axis {axis}, {name} was not measured: run the benchmark with --out")
-        last = max(own, key=lambda row: row["x"])
-        # a BLAS uses all threads, reading one
-        rates[name] = (last["flops"] / last["threads"] or last["x"]) / last["seconds"]
-    return rates
-
-
-def print_needs(measured: Sequence[Row]) -> None:
-    """Print the rates and the needs of all works as tables in Markdown."""
-    rates = rates_of(measured)
-    print(f"| a thread, {measured[0]['threads']} at work | |\n|---|--:|")
-    for name, rate in rates.items():
-        value = f"{rate:,.0f} rows/s" if name == "reading a file" else f"{rate / 1e9:.1f} GFLOP/s"
-        print(f"| {name}{' (one thread)' * (name == 'reading a file')} | {value} |")
-    heads = [f"{w.name}: n = {w.n:,}, K = {w.K:,}" for w in WORKS]
-    print(f"\n| what | how | {' | '.join(heads)} | |\n|---|---|{'--:|' * len(WORKS)}---|")
-    for lines in zip(*(needs(work, rates) for work in WORKS), strict=True):
-        what, how, _, unit = lines[0]
-        print(f"| {what} | {how} | {' | '.join(f'{line[2]:,.3g}' for line in lines)} | {unit} |")
-
-
 # --- command line -------------------------------------------------------------------------------------
 
 
@@ -880,18 +762,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="folder of measured.csv, fitted.csv and figures")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--draw", action="store_true", help="draw again from measured.csv")
-    parser.add_argument("--arithmetic", action="store_true", help="what 14 million images need")
     parser.add_argument("--point", nargs=2, type=int, help=argparse.SUPPRESS)
     parser.add_argument("--write", nargs=4, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     folder = chosen.out or Path("docs/scaling")
     sizes = SMALL if chosen.small else FULL
-    if chosen.draw or chosen.arithmetic:
-        measured = read_csv(folder / "measured.csv")
-        if chosen.draw:
-            draw(measured, folder)
-        if chosen.arithmetic:
-            print_needs(measured)
+    if chosen.draw:
+        draw(read_csv(folder / "measured.csv"), folder)
         return
     if chosen.write:
         write(chosen.write[0], *map(int, chosen.write[1:]))

@@ -4,7 +4,6 @@ import csv
 import os
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -226,18 +225,6 @@ def test_wrong_sums_stop_the_scaling(scaling, monkeypatch: pytest.MonkeyPatch) -
         scaling.point(scaling.QUANTITIES[0], 100, scaling.SMALL)
 
 
-def test_the_arithmetic_of_fourteen_million_images(scaling) -> None:
-    rates = dict.fromkeys(["map", "R and C", "solve", "sums of classes"], 1e9)
-    rates["reading a file"] = 1e5
-    work = scaling.WORKS[0]
-    found = {what: (value, unit) for what, _, value, unit in scaling.needs(work, rates)}
-    assert found["features, float16"] == (pytest.approx(21.504), "GB")
-    assert found["sums of classes, at most"][0] == pytest.approx(51.595, rel=1e-4)
-    assert found["R, class order"] == (pytest.approx(14e6 * 1e8 / 1e9 / 3600), "core hours")
-    flops = sum(1e12 / 3 + 2e8 * work.K * t / 10 for t in range(1, 11))  # session by session
-    assert found["solves, T = 10"][0] == pytest.approx(flops / 1e9 / 3600)
-
-
 def test_the_command_measures_in_processes_of_their_own_and_draws(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "benchmarks/scaling.py"), "--out", str(tmp_path)]
     done = subprocess.run(
@@ -306,24 +293,3 @@ def test_references_choose_on_training_samples_and_score_once(
     assert [row["reference"] for row in rows] == [*references.REFERENCES]
     assert all(float(row["A_last"]) > 80 for row in rows)
     assert scored == [30] * 5 + [120] + [30] * 6 + [120]
-
-
-# --- checks.py ------------------------------------------------------------------------------------
-
-
-def test_every_check_that_is_timed_is_called_by_its_name(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A check that has moved would count as nothing."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    monkeypatch.delitem(sys.modules, "checks", raising=False)
-    import checks
-
-    watch = checks.Watch()
-    with watch.on():
-        sealed, matching = import_module("sparcl.base.sealed"), "sparcl.features.matching"
-        sealed.write_sealed(tmp_path / "a.json", {"suite": "s"})
-        import_module(matching).check_path("x", {"split": "train"}, {}, "train")
-    assert watch.calls["sparcl.base.sealed.seal"] == 1
-    assert watch.calls[f"{matching}.check_path"] == 1
-    assert all(seconds >= 0 for seconds in watch.seconds.values())
