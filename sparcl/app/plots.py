@@ -84,7 +84,7 @@ def _sessions(ax: Axes, found: Inspection) -> Array:
     """Name the axis, and return the numbers of the sessions after the first."""
     numbers = _of(found.sessions[1:], "session")
     ax.set(xlabel="session", xlim=(numbers[0] - 0.4, numbers[-1] + 0.4))
-    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True, min_n_ticks=1))
     return numbers
 
 
@@ -146,7 +146,7 @@ def _signals(ax: Axes, found: Inspection) -> None:
 def _drift(ax: Axes, found: Inspection) -> None:
     """Drift: shift of old logits on old training samples.
 
-    It is their root mean square, in percent of that of the logits.
+    It is a root mean square, in percent of that of the logits before.
     """
     x, rows = _sessions(ax, found), found.sessions[1:]
     names = {"joint ridge, core": "joint_drift_core", "rest": "joint_drift_residual"}
