@@ -443,7 +443,7 @@ def test_unknown_settings_and_missing_folders(root):
         ConfigError, match="on_bad_image 'drop' of mine is unknown; allowed: fail, skip"
     ):
         both(birds(root, on_bad_image="drop"))
-    with pytest.raises(DatasetError, match=r"no .*none exists\. Correct `root` of datasets\.mine"):
+    with pytest.raises(DatasetError, match=r"no .*none exists\. Correct `datasets\.mine\.root`"):
         both(birds(root / "none"))
     (root.parent / "empty").mkdir()
     with pytest.raises(DatasetError, match="no image lies in a folder"):
