@@ -27,13 +27,11 @@ from PIL import Image
 
 from sparcl.base.errors import SparclError
 from sparcl.extraction import backbones, datasets, passes
-from sparcl.extraction.batches import Batches
 from sparcl.extraction.images import ImageSplit
-from sparcl.extraction.preprocessing import preprocess, preprocessing_of
-from sparcl.extraction.resampling import enlarge
-from sparcl.extraction.storage.arrays import ArrayStorage
+from sparcl.extraction.passes import Batches
+from sparcl.extraction.preprocessing import enlarge, preprocess, preprocessing_of
 from sparcl.extraction.storage.folder import FolderStorage
-from sparcl.extraction.storage.protocol import Storage
+from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[1]

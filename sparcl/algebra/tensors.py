@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.tiles import Tiles
+from sparcl.base.checks import unusable
 from sparcl.base.errors import InputError
 
 INSTALL = "install the extra `gpu` (pip install 'sparcl[gpu]'), or take device cpu"
@@ -154,6 +155,8 @@ def named(device: str) -> Tensors | None:
     """Return the backend of ``cuda`` or ``torch-cpu``; of ``auto`` that of a card, None where there is none."""
     missing = [p for p in ("torch", "array_api_compat") if importlib.util.find_spec(p) is None]
     if not missing:
+        if why := unusable("torch"):
+            raise InputError(f"device = {device!r} needs torch, which {why}. Or take device cpu.")
         import torch
 
         if torch.cuda.is_available() and device != "torch-cpu":

@@ -98,7 +98,7 @@ def sessions(path: Path) -> list[NDArray[np.int64]]:
     """
     if not path.is_file():
         raise InputError(f"{path}: no such order file. Correct the path.")
-    return order_file.numbered(order_file.read(path))
+    return order_file.numbered(path)
 
 
 def check_order(chosen: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ import math
 import os
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,20 @@ def check_one_size(settings: Mapping[str, Any]) -> None:
             f"tau = {tau!r} and k = {k!r}: the rank of a core follows from the share tau of the energy, or is k. Leave "
             "one of the two out."
         )
+
+
+def unusable(package: str) -> str:
+    """Return why a package cannot be imported, after its name and "which"; empty if it can."""
+    try:
+        import_module(package)
+    except (
+        ImportError,
+        OSError,
+    ) as error:  # OSError: a library of the system that it was built with
+        if isinstance(error, ModuleNotFoundError) and error.name == package:
+            return "is not installed"
+        return f"is installed, but cannot be loaded ({type(error).__name__}: {error})"
+    return ""
 
 
 def _is_real(value: Any) -> bool:

@@ -22,6 +22,7 @@ from typing import IO, Any
 import numpy as np
 
 from sparcl.base import npz
+from sparcl.base.checks import unusable
 from sparcl.base.errors import InputError, listed
 from sparcl.features.layout import FEATURE_DTYPES, Stream
 
@@ -370,13 +371,12 @@ def _places(
 
 
 def _needed(package: str, path: Path) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as error:
+    if why := unusable(package):
         raise InputError(
-            f"{path}: files ending in {path.suffix} are read with {package}, which is not installed. Install it "
+            f"{path}: files ending in {path.suffix} are read with {package}, which {why}. Install it "
             f"(pip install {package}), or save the array as npy."
-        ) from error
+        )
+    return import_module(package)
 
 
 READERS: dict[str, Callable[[Path, str, Columns], np.ndarray]] = {

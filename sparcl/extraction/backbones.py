@@ -146,7 +146,7 @@ def build(
     block : dict with timm_id; weights (default: timm's), blocks (list of int from 1), timm_args (of timm.create_model)
     preprocessing : see `preprocessing.preprocessing_of`
     device, precision : cpu or cuda; float32, float16 or bfloat16 (mixed precision)
-    cache : folder of fetched weights, see `sparcl.extraction.cache.cache_folder`
+    cache : folder of fetched weights, see `storage.download.cache_folder`
 
     Raises
     ------
@@ -188,7 +188,7 @@ def build(
             "(a network without class token has none)."
         )
     name, content = weights.fetch(pins, timm_id, cache)
-    checkpoints.load_into(model, name, content, keys)
+    checkpoints.load_into(model, name, content, pins)
     model = model.eval().requires_grad_(False).to(device, memory_format=torch.channels_last)
     digest = hashlib.sha256(content).hexdigest()
     return Backbone(model, timm_id, digest, preprocessing, indices, device, precision)

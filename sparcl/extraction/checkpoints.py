@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import io
+import logging
 import sys
 import tempfile
 from pathlib import Path, PurePosixPath
@@ -11,29 +13,37 @@ from typing import Any
 from sparcl.base.errors import WeightsError
 from sparcl.extraction.keymaps import KEYMAPS
 
+logger = logging.getLogger(__name__)
+
 READABLE = (".pth", ".pt", ".bin", ".safetensors", ".npz", ".onnx")
+ENTRIES = ("state_dict", "model")  # the names under which training scripts save a model
 
 
-def read_tensors(name: str, content: bytes) -> dict[str, Any]:
+def read_tensors(name: str, content: bytes, entry: str = "") -> dict[str, Any]:
     """Return the tensors of a checkpoint by name, in stored order, without running any code in it.
 
     Pickles go through torch's restricted unpickler (``weights_only=True``), ONNX never follows references to
-    other files, npz is read without pickle.
+    other files, npz is read without pickle. Floats of 8 and 16 bits become float32.
+
+    Parameters
+    ----------
+    entry : the state dict to take out of a pickle that holds several, by default the first of `ENTRIES`
 
     Raises
     ------
-    WeightsError : unknown suffix, damaged file, a pickle that wants to run code, or no tensors
+    WeightsError : unknown suffix, damaged file, a pickle that wants to run code, no tensors, or several state dicts
     """
     suffix = PurePosixPath(name).suffix.lower()
     if suffix not in READABLE:
         raise WeightsError(f"{name}: cannot read {suffix!r} files; allowed: {', '.join(READABLE)}.")
-    reader = {
-        ".safetensors": _read_safetensors,
-        ".npz": _read_npz,
-        ".onnx": _read_onnx,
-    }.get(suffix, _read_torch)
+    readers = {".safetensors": _read_safetensors, ".npz": _read_npz, ".onnx": _read_onnx}
+    reader = readers.get(suffix)
     try:
-        tensors = reader(content)
+        if entry and reader:
+            raise WeightsError(f"{suffix} files have no entries; take `entry` out of `weights`.")
+        tensors = reader(content) if reader else _read_torch(content, entry)
+    except WeightsError as error:
+        raise WeightsError(f"{name}: {error}") from error
     except Exception as error:  # every parser has its own exceptions, all with one remedy
         raise WeightsError(
             f"{name}: refused or unreadable as {suffix} ({type(error).__name__}: {str(error).split(chr(10))[0]}). "
@@ -42,25 +52,47 @@ def read_tensors(name: str, content: bytes) -> dict[str, Any]:
         ) from error
     if not tensors:
         raise WeightsError(f"{name}: holds no tensors; expected a state dict.")
-    return tensors
+    small = [k for k, t in tensors.items() if t.is_floating_point() and t.element_size() < 4]
+    return tensors | {key: tensors[key].float() for key in small}
 
 
-def _read_torch(content: bytes) -> dict[str, Any]:
+def _read_torch(content: bytes, entry: str) -> dict[str, Any]:
     import torch
 
-    loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    for wrapper in ("state_dict", "model"):  # the names under which training scripts save a model
-        if isinstance(loaded, dict) and isinstance(loaded.get(wrapper), dict):
-            loaded = loaded[wrapper]
+    # timm's training script keeps its arguments beside the weights.
+    with torch.serialization.safe_globals([argparse.Namespace]):
+        loaded = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     if not isinstance(loaded, dict):
         raise TypeError(f"expected a state dict, found {type(loaded).__name__}")
-    return {key: value for key, value in loaded.items() if isinstance(value, torch.Tensor)}
+    states = {"": loaded} | {key: value for key, value in loaded.items() if isinstance(value, dict)}
+    found = {
+        key: tensors
+        for key, state in states.items()
+        if (tensors := {k: v for k, v in state.items() if isinstance(v, torch.Tensor)})
+    }
+    wanted = [entry] if entry else [*ENTRIES, "", *(found if len(found) == 1 else ())]
+    chosen = next((key for key in wanted if key in found), None)
+    others = ", ".join(str(key) for key in found if key not in (chosen, ""))
+    if chosen is None and (others or entry):
+        raise WeightsError(
+            f"no state dict {entry or ' or '.join(ENTRIES)}; there is {others or 'none by name'}. Name one in `entry` "
+            "of `weights`."
+        )
+    if others and not entry:
+        logger.warning("State dict %r is read; `entry` of `weights` chooses %s.", chosen, others)
+    return found.get(chosen, {})
 
 
 def _read_safetensors(content: bytes) -> dict[str, Any]:
     from safetensors.torch import load
 
-    return load(content)
+    try:
+        return load(content)
+    except KeyError as error:
+        raise WeightsError(
+            f"a tensor has numbers of type {error}, which are read with a scale that lies elsewhere. Save the weights "
+            "as float32 or bfloat16."
+        ) from error
 
 
 def _read_npz(content: bytes) -> dict[str, Any]:
@@ -73,6 +105,7 @@ def _read_npz(content: bytes) -> dict[str, Any]:
 
 def _read_onnx(content: bytes) -> dict[str, Any]:
     """Read initializers by name; anonymous ones (``onnx::...``) are named after the node that uses them."""
+    import numpy as np
     import onnx
     import torch
     from onnx import numpy_helper
@@ -86,42 +119,61 @@ def _read_onnx(content: bytes) -> dict[str, Any]:
             raise ValueError(f"tensor {name} lies in another file")
         if name.startswith("onnx::"):
             name = user[name].strip("/").replace("/", ".")
-        tensors[name] = torch.from_numpy(numpy_helper.to_array(initializer).copy())
+        array = numpy_helper.to_array(initializer)
+        if array.dtype.kind == "V":  # bfloat16 and float8, of which numpy has none
+            array = array.astype(np.float32)
+        tensors[name] = torch.from_numpy(array.copy())
     return tensors
 
 
-def load_into(model: Any, name: str, content: bytes, keys: str) -> None:
+def load_into(model: Any, name: str, content: bytes, pins: dict[str, Any]) -> None:
     """Load weights strictly: every tensor of the model is set, and only a classifier may be left over.
+
+    A prefix that all tensors share, as training in parallel and compilation leave it (``module.``, ``_orig_mod.``), is
+    taken away where the tensors do not fit with it.
 
     Parameters
     ----------
     model : timm model
     name, content : of the checkpoint; the suffix of its name says how to read it
-    keys : one of `keymaps.KEYMAPS`
+    pins : the ``weights`` mapping, of which are read keys (one of `keymaps.KEYMAPS`, by default name), entry (see
+        `read_tensors`) and prefix (tensors without it are left out)
 
     Raises
     ------
     WeightsError : `read_tensors` refuses the file, or its tensors do not fit the network
     """
-    tensors = read_tensors(name, content)
-    if name.endswith(".npz") and all("/" in key or key == "cls" for key in tensors):
+    tensors = read_tensors(name, content, pins.get("entry", ""))
+    if prefix := pins.get("prefix", ""):
+        tensors = {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
+    if name.lower().endswith(".npz") and all("/" in key or key == "cls" for key in tensors):
         _load_jax(model, name, content)
         return
     heads = model.pretrained_cfg.get("classifier") or ()
     heads = (heads,) if isinstance(heads, str) else tuple(heads)
     # timm's own conversion for this family, if it has one: older names, positions of another image size.
     convert = getattr(sys.modules[type(model).__module__], "checkpoint_filter_fn", None)
-    try:
-        state = KEYMAPS[keys](tensors, model)
-        if convert is not None:
-            state = convert(state, model)
-        state = {key: value for key, value in state.items() if key.rpartition(".")[0] not in heads}
-        model.load_state_dict(state, strict=True)
-    except (KeyError, RuntimeError) as error:
-        raise WeightsError(
-            f"{name}: tensors do not fit the network ({' '.join(str(error).split())[:600]}). "
-            "The checkpoint is of another network, or `keys` in the backbone's `weights` names the wrong map."
-        ) from error
+    shared, fault = "", None
+    while True:
+        try:
+            state = KEYMAPS[pins.get("keys", "name")](dict(tensors), model)
+            if convert is not None:
+                state = convert(state, model)
+            state = {key: t for key, t in state.items() if key.rpartition(".")[0] not in heads}
+            model.load_state_dict(state, strict=True)
+            break
+        except (KeyError, RuntimeError) as error:
+            fault = fault or error
+        first = {key.partition(".")[0] if "." in key else "" for key in tensors}
+        if len(first) != 1 or "" in first:
+            raise WeightsError(
+                f"{name}: tensors do not fit the network ({' '.join(str(fault).split())[:600]}). The checkpoint is of "
+                "another network, or `keys`, `entry` or `prefix` of `weights` names the wrong one."
+            ) from fault
+        shared += f"{first.pop()}."
+        tensors = {key.partition(".")[2]: tensor for key, tensor in tensors.items()}
+    if shared:
+        logger.warning("%s: all tensors have the prefix %s, which is left out.", name, shared)
 
 
 def _load_jax(model: Any, name: str, content: bytes) -> None:

@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from sparcl.base.errors import ConfigError, DatasetError
+from sparcl.base.errors import ConfigError, DatasetError, listed
 from sparcl.extraction import splits
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.readers import BY_NAME, READERS
-from sparcl.extraction.readers.digits import DigitsStorage
-from sparcl.extraction.readers.listing import Listing, foreign, hidden
+from sparcl.extraction.readers.listing import FOREIGN, Listing, hidden, images
 from sparcl.extraction.storage.folder import FolderStorage
 from sparcl.extraction.storage.locate import local_place, open_storage
-from sparcl.extraction.storage.protocol import Storage
+from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +44,7 @@ def open_split(
     block : its settings: reader, and what `storage.locate.open_storage` and `split_of` read there
     split : train or test
     root : folder that holds `folder` or `archive`; by default $SPARCL_DATA
-    cache : folder of downloads, see `cache.cache_folder`
+    cache : folder of downloads, see `download.cache_folder`
     split_list : file that says which image is in which split (see `splits`); by default as in `split_of`
 
     Raises
@@ -118,7 +117,7 @@ def split_of(
                 f"{unknown[0]!r}. An id looks like {next(iter(sorted(known)), '')!r}. Correct the list, or complete "
                 "the data set."
             )
-    elif how == "own" or _in_folders(listing):
+    elif how == "own" or all(s.file.split("/")[0].lower() in splits.ROLES for s in listing.samples):
         assigned = {sample.id: sample.split for sample in listing.samples}
     else:
         pools: list[list[str]] = [[] for _ in listing.class_names]
@@ -127,7 +126,7 @@ def split_of(
         sizes = dict(zip(listing.class_names, map(len, pools), strict=True))
         if few := [name for name, size in sizes.items() if size < 2]:
             raise DatasetError(
-                f"{dataset}: {_some(few)} {'has' if len(few) == 1 else 'have'} a single image each, and a class "
+                f"{dataset}: a single image in {listed(few)}, and a class "
                 "needs two or more: one for training and one for testing. Add images, take the folder out, or name the "
                 "classes to use in `class_list`."
             )
@@ -146,35 +145,15 @@ def split_of(
             f"and {counts}. The copy is incomplete or another version: "
             "fetch it again, or correct the counts of a data set of your own."
         )
-    if not all(found.values()):
-        raise DatasetError(
-            f"{dataset}: found {found} images, but both splits need some. Add images, or give "
-            f"`datasets.{dataset}.split`: draw, or the path of a split list."
-        )
     for split in splits.SPLITS:
         held = {sample.label for sample in listing.samples if assigned.get(sample.id) == split}
         names = listing.class_names
         if few := [name for label, name in enumerate(names) if label not in held]:
             raise DatasetError(
-                f"{dataset}: no {split} image of {_some(few)}. Add images of them, take the classes out, or "
+                f"{dataset}: no {split} image of {listed(few)}. Add images of them, take the classes out, or "
                 "state `split: draw` or a split list."
             )
     return assigned
-
-
-def _some(folders: list[str]) -> str:
-    """Name class folders, of many the first five and the number."""
-    more = f" and {len(folders) - 5} more" if len(folders) > 5 else ""
-    return (
-        f"{'class' if len(folders) == 1 else 'classes'} {', '.join(map(repr, folders[:5]))}{more}"
-    )
-
-
-def _in_folders(listing: Listing) -> bool:
-    return all(
-        sample.file.split("/")[0] == sample.split or sample.file.startswith("val/")
-        for sample in listing.samples
-    )
 
 
 def _listing(dataset: str, block: dict[str, Any], root: str, cache: str) -> tuple[Listing, Storage]:
@@ -187,7 +166,7 @@ def _listing(dataset: str, block: dict[str, Any], root: str, cache: str) -> tupl
         raise ConfigError(
             f"on_bad_image {block['on_bad_image']!r} of {dataset} is unknown; allowed: {', '.join(BAD_IMAGE)}."
         )
-    storage = DigitsStorage() if reader == "digits" else open_storage(dataset, block, root, cache)
+    storage = ArrayStorage({}) if reader == "digits" else open_storage(dataset, block, root, cache)
     try:
         listing = READERS[reader](storage, block)
     except (KeyError, ValueError, IndexError, UnicodeDecodeError, pickle.UnpicklingError) as error:
@@ -196,7 +175,7 @@ def _listing(dataset: str, block: dict[str, Any], root: str, cache: str) -> tupl
             "docs/data.md shows the layout of every reader: compare, or choose another reader."
         ) from error
     listing.skipped = storage.skipped | listing.skipped
-    if reader in BY_NAME and (unread := foreign(storage)):
+    if reader in BY_NAME and (unread := images(storage, FOREIGN)):
         if block.get("on_bad_image", "fail") == "fail":
             raise DatasetError(
                 f"{dataset}: {len(unread)} files are images of a format that is not read here, first {unread[0]!r}. "

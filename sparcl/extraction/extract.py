@@ -11,17 +11,16 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sparcl.base.checks import unusable
 from sparcl.base.errors import ConfigError, DatasetError
 from sparcl.base.files import write_text
 from sparcl.base.terminal import printable
 from sparcl.extraction import backbones, datasets, passes
-from sparcl.extraction.batches import Batches
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.preprocessing import preprocessing_of
 from sparcl.extraction.work_file import WorkFile
@@ -29,12 +28,9 @@ from sparcl.features import layout, shards, store
 
 logger = logging.getLogger(__name__)
 
-LIBRARIES = {
-    "torch": "torch",
-    "timm": "timm",
-    "PIL": "pillow",
-    "tqdm": "tqdm",
-}  # import name to what pip installs
+# import name to what pip installs
+LIBRARIES = {"torch": "torch", "timm": "timm", "PIL": "pillow", "tqdm": "tqdm"}
+ALLOWED = {"device": ("auto", "cpu", "cuda"), "dtype": layout.FEATURE_DTYPES}
 SHOWN = 8  # images that cannot be read, in an error; the log names all
 
 
@@ -82,17 +78,27 @@ def extract_split(
     with ``fail``, so that who changes this setting goes on where the first image that cannot be read stopped the call.
     """
     _check_installed(dataset)
+    import timm
+    import torch
+
+    for key, allowed in ALLOWED.items():
+        if extraction[key] not in allowed:
+            raise ConfigError(
+                f"extraction.{key} {extraction[key]!r} is unknown; allowed: {', '.join(allowed)}."
+            )
     path = Path(path)
     cache = extraction["cache"]
     images = datasets.open_split(
         dataset, dataset_block, split, extraction["image_root"], cache, split_list
     )
     device = _device(extraction["device"])
-    dtype = _dtype(extraction["dtype"])
+    dtype = np.dtype(extraction["dtype"])
     prefix = "gpu_" if device == "cuda" else ""
     settings = {key: extraction[prefix + key] for key in ("precision", "batch_size")}
     preprocessing = preprocessing_of(backbone_block, dataset_block)
-    _compute_repeatably()
+    # The same algorithms in the same precision at every call.
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     network = backbones.build(backbone_block, preprocessing, device, settings["precision"], cache)
     meta: dict[str, Any] = {
         "dataset": dataset,
@@ -102,7 +108,8 @@ def extract_split(
         "weights_sha256": network.weights_sha256,
         "preprocessing": preprocessing,
         "extraction": settings | {"device": device},
-        **_versions(),
+        "torch_version": str(torch.__version__),
+        "timm_version": timm.__version__,
     }
     if network.block_indices:
         meta["block_indices"] = network.block_indices
@@ -110,19 +117,17 @@ def extract_split(
         meta["split_sha256"] = images.split_sha256
     if shard:
         meta["shard"] = shards.describe(images.ids, settings["batch_size"], *shard)
-        images = _cut(images, meta["shard"]["first"], meta["shard"]["stop"])
+        part = slice(meta["shard"]["first"], meta["shard"]["stop"])
+        images = replace(
+            images, ids=images.ids[part], files=images.files[part], labels=images.labels[part]
+        )
     skip = dataset_block.get("on_bad_image", "fail") == "skip"
     fingerprint = _fingerprint(images, [meta, backbone_block, str(dtype)])
     with closing(WorkFile(path.with_name(f".{path.stem}.work"), fingerprint)) as work:
-        missing = range(len(work.chunks) * settings["batch_size"], len(images.ids))
-        batches = Batches(
-            images,
-            network,
-            missing[:: settings["batch_size"]],
-            settings["batch_size"],
-            tolerant=skip,
-            small=device == "cuda",
-        )
+        size = settings["batch_size"]
+        missing = range(len(work.chunks) * size, len(images.ids))
+        firsts, small = missing[::size], device == "cuda"
+        batches = passes.Batches(images, network, firsts, size, tolerant=skip, small=small)
         if device == "cuda":
             chunks = passes.by_processes(batches, extraction["workers"], dtype)
         else:
@@ -131,7 +136,7 @@ def extract_split(
         try:
             _run(chunks, work, done, len(images.ids), f"{dataset} {split}")
         except DatasetError as error:
-            rows = range(len(work.chunks) * settings["batch_size"], len(images.ids))
+            rows = range(len(work.chunks) * size, len(images.ids))
             if faults := {images.files[row]: why for row in rows if (why := images.fault(row))}:
                 raise _bad_images(f"{dataset}, {split}", faults) from error
             raise
@@ -169,17 +174,13 @@ def _write(
         *(() if tokens is None else (tokens[kept, :-1], tokens[kept, -1])),
     )
     skipped = images.skipped | {images.files[row]: why for row, why in faults.items()}
-    _list_skipped(path.with_name(f"{path.stem}.skipped.txt"), skipped)
+    listed = path.with_name(f"{path.stem}.skipped.txt")
+    if skipped:
+        logger.warning("%d files were left out: see %s.", len(skipped), listed)
+        write_text(listed, "".join(f"{name}\t{skipped[name]}\n" for name in sorted(skipped)))
+    else:
+        listed.unlink(missing_ok=True)
     return manifest
-
-
-def _cut(images: ImageSplit, first: int, stop: int) -> ImageSplit:
-    return replace(
-        images,
-        ids=images.ids[first:stop],
-        files=images.files[first:stop],
-        labels=images.labels[first:stop],
-    )
 
 
 def _faults(images: ImageSplit, features: np.ndarray) -> dict[int, str]:
@@ -201,58 +202,24 @@ def _bad_images(where: str, faults: dict[str, str]) -> DatasetError:
     )
 
 
-def _list_skipped(path: Path, skipped: dict[str, str]) -> None:
-    if not skipped:
-        path.unlink(missing_ok=True)
-        return
-    logger.warning("%d files were left out: see %s.", len(skipped), path)
-    write_text(path, "".join(f"{name}\t{skipped[name]}\n" for name in sorted(skipped)))
-
-
 def _check_installed(dataset: str) -> None:
     """Raise ConfigError where the environment is the one of `make results`, which holds no networks."""
-    if absent := [name for module, name in LIBRARIES.items() if find_spec(module) is None]:
-        raise ConfigError(
-            f"{dataset}: features of images need {', '.join(absent)}, which this environment lacks. `make features` "
-            "installs everything (PyTorch, about 6 GB), and so does `pip install -e '.[extract]'`; then run the same "
-            "command again."
-        )
+    for module, name in LIBRARIES.items():
+        if why := unusable(module):
+            raise ConfigError(
+                f"{dataset}: features of images need {name}, which {why}. `make features` installs everything "
+                "(PyTorch, about 6 GB), and so does `pip install -e '.[extract]'`; then run the same command again."
+            )
 
 
 def _device(wanted: str) -> str:
     import torch
 
-    if wanted not in ("auto", "cpu", "cuda"):
-        raise ConfigError(f"extraction.device {wanted!r} is unknown; allowed: auto, cpu, cuda.")
     if wanted == "cuda" and not torch.cuda.is_available():
         raise ConfigError(
             "extraction.device is cuda, but torch sees no CUDA device; set it to auto or cpu."
         )
     return "cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu"
-
-
-def _dtype(wanted: str) -> np.dtype:
-    if wanted not in layout.FEATURE_DTYPES:
-        raise ConfigError(
-            f"extraction.dtype {wanted!r} is unknown; allowed: {', '.join(layout.FEATURE_DTYPES)}."
-        )
-    return np.dtype(wanted)
-
-
-def _compute_repeatably() -> None:
-    """Choose the same algorithms in the same precision at every call."""
-    import torch
-
-    torch.backends.cudnn.deterministic = True
-    torch.backends.cudnn.benchmark = False
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-
-
-def _versions() -> dict[str, str]:
-    import timm
-    import torch
-
-    return {"torch_version": str(torch.__version__), "timm_version": timm.__version__}
 
 
 def _fingerprint(images: ImageSplit, settings: list[Any]) -> str:
@@ -289,14 +256,8 @@ def _run(
         for chunk, used in chunks:
             work.append(chunk)
             bar.update(used)
-    seconds = time.monotonic() - began
-    logger.info(
-        "%s: %d images in %.1f s, %.1f images/s.",
-        title,
-        n - resumed,
-        seconds,
-        (n - resumed) / seconds,
-    )
+    done, seconds = n - resumed, time.monotonic() - began
+    logger.info("%s: %d images in %.1f s, %.1f images/s.", title, done, seconds, done / seconds)
 
 
 def _join(
@@ -304,13 +265,10 @@ def _join(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return features (n, d), and the tokens of L blocks with their mean (n, L + 1, d) or None, out of the chunks."""
     levels = len(network.block_indices) + 1 if network.block_indices else 0
-    columns = -1 if n else _width(network) * (1 + levels)
+    columns = -1
+    if not n:  # a shard without images
+        size = network.preprocessing["size"]
+        columns = network(np.zeros((1, size, size, 3), np.uint8))[0].shape[1] * (1 + levels)
     rows = np.frombuffer(b"".join(chunks), dtype=dtype).reshape(n, columns)
     d = rows.shape[1] // (1 + levels)
     return rows[:, :d], rows[:, d:].reshape(n, levels, d) if levels else None
-
-
-def _width(network: backbones.Backbone) -> int:
-    """Return the number of features, for a shard without images."""
-    size = network.preprocessing["size"]
-    return network(np.zeros((1, size, size, 3), dtype=np.uint8))[0].shape[1]

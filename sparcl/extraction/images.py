@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction.storage.arrays import ArrayStorage
-from sparcl.extraction.storage.protocol import Storage
+from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 
 if TYPE_CHECKING:
     from PIL import Image
 
 # Of the suffixes that readers take for images. Pillow knows more, and starts Ghostscript on PostScript by any name.
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF")
+# EXIF's tag of orientation to what turns the image upright.
+TURNS = {
+    **{2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE"},
+    **{6: "ROTATE_270", 7: "TRANSVERSE", 8: "ROTATE_90"},
+}
 
 
 @dataclass
@@ -82,9 +86,7 @@ class ImageSplit:
             raise ValueError("the file is empty")
         try:
             image: Image.Image = Image.open(io.BytesIO(content), formats=FORMATS)
-        except (
-            UnidentifiedImageError
-        ) as error:  # whose text has an address, another one in each process
+        except UnidentifiedImageError as error:  # its text has an address of this process
             raise ValueError(f"the content is none of {', '.join(FORMATS)}") from error
         image.load()
         return upright(image) if self.upright else image
@@ -105,9 +107,11 @@ def upright(image: Image.Image) -> Image.Image:
     ------
     ValueError : pixels without a known range (floating point, 32 bits)
     """
-    from PIL import Image, ImageOps
+    from PIL import Image
 
-    image = ImageOps.exif_transpose(image)
+    # Not ImageOps.exif_transpose, which writes the other tags anew and fails where one cannot be written.
+    if turn := TURNS.get(image.getexif().get(0x0112, 1)):
+        image = image.transpose(Image.Transpose[turn])
     if image.mode.startswith("I"):
         values = np.asarray(image)
         if values.min() < 0 or values.max() > 65535:

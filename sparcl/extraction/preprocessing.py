@@ -1,7 +1,8 @@
-"""From an image to the pixels that a backbone takes."""
+"""From an image, or from a batch on its device, to the pixels that a backbone takes."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from sparcl.base.errors import ConfigError
 
 if TYPE_CHECKING:
+    import torch
     from PIL import Image
 
 UNIT_RANGE = {
@@ -18,11 +20,10 @@ UNIT_RANGE = {
     "mean": [0.0, 0.0, 0.0],
     "std": [1.0, 1.0, 1.0],
 }
-CROP = (
-    0.875  # where neither data set nor backbone states one: 256 to 224 px, the field's usual choice
-)
+CROP = 0.875  # where neither data set nor backbone states one: 256 to 224 px, the field's choice
 PRESETS = ("timm", "unit-range", "resize-256-crop")
 FILTERS = ("bicubic", "bilinear")
+THIN = 64  # times as long as wide: of such an image only the square that is kept is made
 EXPLICIT = ("size", "crop", "interpolation", "mean", "std")
 
 
@@ -68,6 +69,11 @@ def preprocessing_of(
             f"Preprocessing of {backbone_block['timm_id']}: {', '.join(missing)} missing. State it among the "
             f"backbone's settings, or choose one of {', '.join(PRESETS)}."
         )
+    if result["interpolation"] not in FILTERS:
+        raise ConfigError(
+            f"Interpolation {result['interpolation']!r} of {backbone_block['timm_id']} is unknown; allowed: "
+            f"{', '.join(FILTERS)}."
+        )
     return result | ({"preset": name} if name else {})
 
 
@@ -101,18 +107,18 @@ def preprocess(image: Image.Image, preprocessing: dict[str, Any]) -> np.ndarray:
     -------
     (size, size, 3) uint8
     """
+    import torch
     from PIL import Image
 
     size = preprocessing["size"]
     image = image.convert("RGB")
     width, height, left, top = resized(*image.size, preprocessing)
     if (width, height) != image.size:
-        filters = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
-        if preprocessing["interpolation"] not in filters:
-            raise ConfigError(
-                f"Interpolation {preprocessing['interpolation']!r} is unknown; allowed: {', '.join(FILTERS)}."
-            )
-        image = image.resize((width, height), filters[preprocessing["interpolation"]])
+        if max(width, height) > THIN * min(width, height):
+            return enlarge(torch.from_numpy(np.array(image))[None], preprocessing)[0].numpy()
+        image = image.resize(
+            (width, height), Image.Resampling[preprocessing["interpolation"].upper()]
+        )
     return np.array(image.crop((left, top, left + size, top + size)), dtype=np.uint8)
 
 
@@ -123,3 +129,65 @@ def resized(width: int, height: int, preprocessing: dict[str, Any]) -> tuple[int
     scale = short / min(width, height)
     width, height = (max(short, round(side * scale)) for side in (width, height))
     return width, height, (width - size) // 2, (height - size) // 2
+
+
+def enlarge(pixels: torch.Tensor, preprocessing: dict[str, Any]) -> torch.Tensor:
+    """Return what `preprocess` gives, for a batch on its device; bit for bit where images grow.
+
+    Parameters
+    ----------
+    pixels : (b, h, w, 3) uint8; returned as they are if h = w = size
+
+    Returns
+    -------
+    (b, size, size, 3) uint8
+    """
+    import torch
+
+    size = preprocessing["size"]
+    height, width = pixels.shape[1:3]
+    if (height, width) == (size, size):
+        return pixels
+    wide, high, left, top = resized(width, height, preprocessing)
+    sides = ((width, wide, left), (height, high, top))
+    (x, across), (y, down) = (
+        resampling(*side, size, preprocessing["interpolation"]) for side in sides
+    )
+    batch = pixels[:, y : y + down.shape[1], x : x + across.shape[1]].permute(0, 3, 1, 2).double()
+    # Pillow resizes along rows, rounds to 8 bits, then along columns. Sums of whole numbers are exact in float64.
+    for rows in (across, down):
+        matrix = torch.from_numpy(rows).to(batch.device)
+        batch = (batch @ matrix.T + 0.5).floor_().clamp_(0, 255).transpose(2, 3)
+    return batch.permute(0, 2, 3, 1).to(torch.uint8)
+
+
+@lru_cache(maxsize=64)
+def resampling(
+    length: int, target: int, start: int, count: int, interpolation: str
+) -> tuple[int, np.ndarray]:
+    """Return `count` rows, from `start`, of the (target, length) matrix of Pillow's 8-bit resize, in steps of 2^-22.
+
+    Row i holds f((j + 1/2 - c) / s) over j, normalised, with c = (i + 1/2) length / target, s = max(length / target, 1)
+    (which smoothes where an image shrinks), and f the triangle, or the cubic with a = -1/2. For length = target it is
+    a row of the identity.
+
+    Returns
+    -------
+    position of the first column that is not zero, and the (count, m) matrix from there on
+    """
+    scale = length / target
+    stretch = max(scale, 1.0)
+    support = {"bilinear": 1.0, "bicubic": 2.0}[interpolation] * stretch
+    centre = (np.arange(start, start + count) + 0.5) * scale
+    first = np.maximum((centre - support + 0.5).astype(int), 0)[:, None]
+    last = np.minimum((centre + support + 0.5).astype(int), length)[:, None]
+    j = np.arange(first[0, 0], last[-1, 0])
+    x = np.abs((j + 0.5 - centre[:, None]) / stretch)
+    if interpolation == "bilinear":
+        weights = np.where(x < 1, 1 - x, 0)
+    else:
+        near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
+        weights = np.where(x < 1, near, np.where(x < 2, far, 0))
+    weights = np.where((first <= j) & (j < last), weights, 0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return int(first[0, 0]), np.trunc(weights * 2**22 + np.copysign(0.5, weights)) / 2**22

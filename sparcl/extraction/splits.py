@@ -13,6 +13,12 @@ from sparcl.base.errors import DatasetError
 from sparcl.base.files import write_text
 
 SPLITS = ("train", "test")
+# Names of folders, in lower case, to what they hold.
+ROLES = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "validation", "dev"), "val"),
+    **dict.fromkeys(("test", "testing"), "test"),
+}
 
 
 def allocate(sizes: list[int], total: int) -> list[int]:
@@ -105,7 +111,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, str]:
     """
     path = Path(path)
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(
             f"{path}: cannot read the split list ({error}). Correct `split` of the data set."

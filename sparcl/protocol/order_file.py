@@ -26,6 +26,7 @@ FORMS = (
     'Expected {"sessions": [["cat"], ["dog", "eel"]]} (classes by name, or by position from 0), {"ids": [["a.jpg"], '
     '["b.jpg"]]} (training samples), or a .csv with the columns id and session.'
 )
+NUMBERED = 'Expected {"sessions": [[3, 1], [0, 2]]} as .json: classes by position from 0 in the class list.'
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,13 @@ class StatedOrder:
         return new, session.tolist()
 
 
-def read(path: str | Path) -> StatedOrder:
+def read(path: str | Path, forms: str = FORMS) -> StatedOrder:
     """Read the file of a stream.
+
+    Parameters
+    ----------
+    forms
+        What the caller takes, for messages.
 
     Raises
     ------
@@ -141,11 +147,11 @@ def read(path: str | Path) -> StatedOrder:
     if path.suffix.lower() == ".csv":
         return StatedOrder(path, ids=_columns(path))
     if path.suffix.lower() != ".json":
-        raise InputError(f"{path}: not a class order. {FORMS}")
+        raise InputError(f"{path}: not a class order. {forms}")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: missing or damaged ({error}). {FORMS}") from error
+        raise InputError(f"{path}: missing or damaged ({error}). {forms}") from error
     content = content if isinstance(content, dict) else {}
     classes: Any = content.get("sessions")
     ids: Any = content.get("ids")
@@ -156,7 +162,7 @@ def read(path: str | Path) -> StatedOrder:
     if ids is not None and classes is None and _is_list(ids, str):
         return StatedOrder(path, ids=ids)
     if ids is not None or not (_is_list(classes, int) or _is_list(classes, str)):
-        raise InputError(f"{path}: not a class order. {FORMS}")
+        raise InputError(f"{path}: not a class order. {forms}")
     if content.get("sha256", own := order_hash(classes)) != own:
         raise InputError(
             f"{path}: its sessions are not those of its sha256. Usual cause: it was edited by hand; take the "
@@ -165,16 +171,14 @@ def read(path: str | Path) -> StatedOrder:
     return StatedOrder(path, classes=classes)
 
 
-def numbered(order: StatedOrder) -> list[NDArray[np.int64]]:
+def numbered(path: Path) -> list[NDArray[np.int64]]:
     """Return the sessions of a file that states classes by position; InputError for another."""
-    if order.classes is None or any(
-        type(label) is not int or abs(label) > LARGEST for part in order.classes for label in part
+    classes = read(path, NUMBERED).classes
+    if classes is None or any(
+        type(label) is not int or abs(label) > LARGEST for part in classes for label in part
     ):
-        raise InputError(
-            f'{order.path}: not a class order. Expected {{"sessions": [[3, 1], [0, 2]]}}, whole numbers from 0 '
-            "that are positions in the files' class list."
-        )
-    return [np.array(part, dtype=np.int64) for part in order.classes]
+        raise InputError(f"{path}: not a class order. {NUMBERED}")
+    return [np.array(part, dtype=np.int64) for part in classes]
 
 
 def _is_list(value: Any, kind: type) -> bool:

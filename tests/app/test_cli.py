@@ -433,6 +433,7 @@ def test_bad_order_files_are_refused(
     assert main(fit) == 2
     said = capsys.readouterr()
     assert re.search(message, said.err) and said.err.count("\n") == 1
+    assert '"ids"' not in said.err and "csv" not in said.err, "which this option refuses"
     assert said.out == "", "before the first session"
     assert sorted(Path().iterdir()) == before
 

@@ -1,6 +1,7 @@
 """Backbones: the right tensors in the right places, or an error."""
 
 import hashlib
+import shutil
 
 import numpy as np
 import pytest
@@ -95,6 +96,7 @@ def test_a_vit_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixel
     torch.save({"state_dict": state, "epoch": 3}, tmp_path / "wrapped.pt")
     np.savez(tmp_path / "named.npz", **{key: value.numpy() for key, value in state.items()})
     np.savez(tmp_path / "jax.npz", **jax_arrays(model, 3))
+    shutil.copy(tmp_path / "jax.npz", tmp_path / "JAX.NPZ")
     with torch.inference_mode():
         direct = model.forward_head(
             model.forward_features(normalised(pixels[:1])), pre_logits=True
@@ -104,7 +106,7 @@ def test_a_vit_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixel
     original = backbones.Backbone(model, "vit", "0" * 64, PREPROCESSING, [], "cpu", "float32")
     expected, _ = original(pixels[:1])
     np.testing.assert_allclose(expected, direct, rtol=1e-4, atol=1e-5)
-    for name in ("a.safetensors", "a.pth", "wrapped.pt", "named.npz", "jax.npz"):
+    for name in ("a.safetensors", "a.pth", "wrapped.pt", "named.npz", "jax.npz", "JAX.NPZ"):
         path = tmp_path / name
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         pins = {"source": "file", "path": str(path), "sha256": digest}
@@ -177,6 +179,28 @@ def test_tensors_too_many_too_few_or_of_another_network(tmp_path, tiny):
     refused("size mismatch", state, "vit_small_patch16_224")
     refused("another network", state, "tf_efficientnet_lite0", "order")
     refused("tensors do not fit", state, keys="onnx-dinov2")
+
+
+def test_a_prefix_that_all_tensors_share(tmp_path, tiny, pixels, caplog):
+    """As DataParallel, torch.compile and both leave it; another one is chosen by a key."""
+    state = dict(tiny.state_dict())
+    name = "vit_tiny_patch16_224"
+    expected, _ = backbones.build(saved(tmp_path / "a.safetensors", state, name), PREPROCESSING)(
+        pixels
+    )
+    assert not caplog.text
+    for prefix in ("module.", "_orig_mod.", "_orig_mod.module."):
+        block = saved(tmp_path / "b.safetensors", {prefix + k: v for k, v in state.items()}, name)
+        found, _ = backbones.build(block, PREPROCESSING)(pixels)
+        np.testing.assert_array_equal(found, expected)
+        assert f"all tensors have the prefix {prefix}, which is left out" in caplog.text
+        caplog.clear()
+    whole = {f"backbone.{k}": v for k, v in state.items()} | {"projector.weight": torch.ones(1)}
+    block = saved(tmp_path / "c.safetensors", whole, name)
+    with pytest.raises(WeightsError, match=r"\"cls_token\".*`entry` or `prefix`"):
+        backbones.build(block, PREPROCESSING)
+    block["weights"]["prefix"] = "backbone."
+    np.testing.assert_array_equal(backbones.build(block, PREPROCESSING)(pixels)[0], expected)
 
 
 def test_order_checks_kind_and_shape(tmp_path, params):
@@ -290,8 +314,31 @@ def test_preprocessing_keeps_the_centre_square(size, crop):
 def test_preprocessing_converts_modes_and_names_its_filters():
     for mode in ("L", "RGBA", "P", "CMYK", "1"):
         assert preprocess(Image.new(mode, (9, 5)), PREPROCESSING).shape == (224, 224, 3)
-    with pytest.raises(ConfigError, match="allowed: bicubic, bilinear"):
-        preprocess(Image.new("L", (9, 5)), PREPROCESSING | {"interpolation": "area"})
+    with pytest.raises(ConfigError, match="'area' of x is unknown; allowed: bicubic, bilinear"):
+        preprocessing_of({"timm_id": "x"} | PREPROCESSING | {"interpolation": "area"}, {})
+
+
+def test_of_a_thin_image_only_what_is_kept_is_resized():
+    """The bits of Pillow, which would make all of it: of the last one, eight gigabytes."""
+    rng = np.random.default_rng(0)
+    settings = PREPROCESSING | {"size": 32, "crop": 0.875}
+    for interpolation in ("bicubic", "bilinear"):
+        for width, height in ((200, 3), (3, 200), (1, 500), (500, 1)):
+            image = Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8))
+            long = max(width, height) * 36 // min(width, height)
+            whole = (long, 36) if width > height else (36, long)
+            left, top = ((side - 32) // 2 for side in whole)
+            whole = image.resize(whole, Image.Resampling[interpolation.upper()])
+            found = preprocess(image, settings | {"interpolation": interpolation})
+            np.testing.assert_array_equal(found, whole.crop((left, top, left + 32, top + 32)))
+    long = np.zeros((1, 40_000, 3), dtype=np.uint8)
+    long[0, 20_000:] = 200
+    found = preprocess(Image.fromarray(long), PREPROCESSING | {"crop": 0.875})
+    assert found.shape == (224, 224, 3) and (found[0] == found).all()
+    line = found[0, :, 0].astype(int)  # 7/8 of one pixel's width, over the edge from 0 to 200
+    assert (
+        line[0] < 15 and (np.diff(line) >= 0).all() and line[-1] > 185 and 99 <= line.mean() <= 101
+    )
 
 
 def test_presets(params):

@@ -9,7 +9,7 @@ import pytest
 
 from sparcl.base.errors import ConfigError, DatasetError
 from sparcl.extraction import datasets
-from sparcl.extraction.readers.sketchy import photo_id
+from sparcl.extraction.readers.published import photo_id
 from sparcl.extraction.storage.archive import TarStorage
 
 

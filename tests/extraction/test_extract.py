@@ -14,32 +14,57 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from copies import tree
 from faults import each, failing
+from PIL import Image
 
-from sparcl.base.errors import ConfigError, FeatureFileError, OutputError
-from sparcl.extraction import backbones, datasets, extract
+from sparcl.algebra import tensors
+from sparcl.base.errors import ConfigError, FeatureFileError, OutputError, SparclError
+from sparcl.extraction import arrays, backbones, datasets, extract
 from sparcl.extraction.extract import extract_split
 from sparcl.extraction.preprocessing import preprocess
-from sparcl.extraction.readers.digits import DigitsStorage
+from sparcl.extraction.readers.published import read_digits
+from sparcl.extraction.storage.protocol import ArrayStorage
 from sparcl.extraction.work_file import WorkFile
 from sparcl.features import store
 
 NUMBER = {"train": 3, "test": 1}
 
 
+def test_a_library_that_cannot_be_loaded_is_not_called_missing(job, tmp_path, monkeypatch):
+    def broken(name):
+        raise OSError("libcudart.so.12: cannot open shared object file")
+
+    torch.save(torch.ones(2, 3), tmp_path / "X.pt")
+    calls = (
+        lambda: extract_split(tmp_path / "a.h5", **job),
+        lambda: arrays.read(tmp_path / "X.pt", "features"),
+        lambda: tensors.named("torch-cpu"),
+    )
+    monkeypatch.setattr("sparcl.base.checks.import_module", broken)
+    for call in calls:
+        with pytest.raises(SparclError, match=r"torch, which is installed, but cannot .*libcudart"):
+            call()
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "torch", None)
+    for call in calls[:2]:
+        with pytest.raises(SparclError, match="torch, which is not installed"):
+            call()
+
+
 @pytest.fixture(scope="module")
 def images(tmp_path_factory):
     """Some of scikit-learn's digits as image files, ``{train,test}/<digit>/<position>.png``."""
     root = tmp_path_factory.mktemp("images")
-    source = DigitsStorage()
+    source = read_digits(ArrayStorage({}), {}).storage
     for digit in range(10):
         names = [name for name in source.names() if name.startswith(f"{digit}/")]
         for split, start in (("train", 0), ("test", 100)):
             for name in names[start : start + NUMBER[split]]:
                 path = root / "digits-40" / split / name
                 path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(source.read(name))
+                Image.fromarray(source.pixels[name]).save(path)
     return root
 
 
@@ -302,10 +327,7 @@ def test_unknown_settings(tmp_path, job, key, value, message):
 
 def test_an_environment_without_networks_is_told_how_to_get_them(tmp_path, job, monkeypatch):
     """`make results` installs none, and is what somebody with images runs."""
-    present = extract.find_spec
-    monkeypatch.setattr(
-        extract, "find_spec", lambda name: None if name == "timm" else present(name)
-    )
+    monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(ConfigError, match=r"digits-40: .* need timm, which .* `make features`"):
         extract_split(tmp_path / "train.h5", **job)
     assert list(tmp_path.iterdir()) == []

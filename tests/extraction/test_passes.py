@@ -9,12 +9,11 @@ from PIL import Image
 
 from sparcl.base.errors import ConfigError, DatasetError, FeatureFileError
 from sparcl.extraction import backbones, datasets, passes
-from sparcl.extraction.batches import Batches
 from sparcl.extraction.extract import extract_split
 from sparcl.extraction.images import ImageSplit
-from sparcl.extraction.preprocessing import preprocess
-from sparcl.extraction.resampling import enlarge
-from sparcl.extraction.storage.arrays import ArrayStorage
+from sparcl.extraction.passes import Batches
+from sparcl.extraction.preprocessing import enlarge, preprocess
+from sparcl.extraction.storage.protocol import ArrayStorage
 from sparcl.features import store
 
 PREPROCESSING = {

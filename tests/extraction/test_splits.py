@@ -101,6 +101,8 @@ def test_a_list_goes_to_a_file_and_back(tmp_path):
     assert splits.read(path) == split
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert splits.sha256(split) == digest
+    path.with_name("notepad.txt").write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert splits.read(path.with_name("notepad.txt")) == split
     assert (tmp_path / "list.txt.sha256").read_text() == f"{digest}  list.txt\n"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from sparcl.base.errors import DatasetError
 from sparcl.extraction import datasets
-from sparcl.extraction.storage import download
+from sparcl.extraction.storage import archive, download
 from sparcl.extraction.storage.archive import TarStorage
 from sparcl.extraction.storage.folder import FolderStorage
 from sparcl.extraction.storage.locate import open_storage
@@ -29,6 +29,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, content: bytes) -> None:
         self.content, self.ranges, self.cut, self.status, self.resumable = content, [], 0, 200, True
         self.encodings, self.encoding, self.endless, self.shift = [], "", False, 0
+        self.elsewhere = ""
         super().__init__((HOST, 0), Handler)
 
     @property
@@ -41,6 +42,11 @@ class Handler(BaseHTTPRequestHandler):
         server, wanted = self.server, self.headers.get("Range")
         server.ranges.append(wanted)
         server.encodings.append(self.headers.get("Accept-Encoding"))
+        if server.elsewhere:
+            self.send_response(302)
+            self.send_header("Location", server.elsewhere)
+            self.end_headers()
+            return
         start = int(wanted[6:-1]) if wanted and server.resumable else 0
         if server.status != 200 or start >= len(server.content):
             self.send_error(416 if server.status == 200 else server.status)
@@ -104,8 +110,8 @@ def test_download_once(server, block, tmp_path):
 
 def test_local_files_come_first(server, block, tmp_path, monkeypatch):
     (tmp_path / "local").mkdir()
-    archive = tmp_path / "local" / "imagenet-r.tar"
-    archive.write_bytes(server.content)
+    local = tmp_path / "local" / "imagenet-r.tar"
+    local.write_bytes(server.content)
     assert isinstance(open_storage("mini", block, str(tmp_path / "local")), TarStorage)
     miniatures.unpack(tmp_path / "local" / "imagenet-r", MEMBERS)
     monkeypatch.setenv("SPARCL_DATA", str(tmp_path / "local"))
@@ -180,11 +186,25 @@ def test_without_network_every_way_is_named(server, block, tmp_path):
         open_storage("mini", block)
 
 
+def test_a_redirect_that_cannot_be_followed_is_no_other_file(server, block, tmp_path):
+    (tmp_path / "cache/data").mkdir(parents=True)
+    (tmp_path / "cache/data/imagenet-r.tar.part").write_bytes(server.content[:100])
+    for elsewhere in ("file:///etc/hostname", "http://[", "ftp://doi.org/a.tar"):
+        server.elsewhere = elsewhere
+        with pytest.raises(
+            DatasetError, match=r"could not download .*The 100 bytes that have"
+        ) as found:
+            open_storage("mini", block)
+        assert "gave another file" not in str(found.value)
+    server.elsewhere = ""
+    assert open_storage("mini", block).names() == sorted(MEMBERS)
+
+
 def test_a_full_disk(block, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(download._Resuming, "__call__", full)
+    monkeypatch.setattr(download, "_resume", full)
     with pytest.raises(DatasetError, match="No space left on device"):
         open_storage("mini", block)
 
@@ -202,10 +222,10 @@ def test_two_processes_download_once(server, block):
     assert len(results) == 4 and server.ranges == [None]
 
 
-@pytest.mark.parametrize("archive", ["imagenet-r.tgz", "imagenet-r.tar.gz"])
-def test_compressed_archives_are_unpacked_once_as_a_tar(tmp_path, block, archive):
-    md5 = miniatures.pack(tmp_path / archive, "imagenet-r", MEMBERS)
-    block |= {"archive": archive, "md5": md5}
+@pytest.mark.parametrize("packed", ["imagenet-r.tgz", "imagenet-r.tar.gz"])
+def test_compressed_archives_are_unpacked_once_as_a_tar(tmp_path, block, packed):
+    md5 = miniatures.pack(tmp_path / packed, "imagenet-r", MEMBERS)
+    block |= {"archive": packed, "md5": md5}
     found = open_storage("mini", block, str(tmp_path))
     assert {name: found.read(name) for name in found.names()} == MEMBERS
     unpacked = [p for p in (tmp_path / "cache" / "data").iterdir() if p.is_file()]
@@ -213,11 +233,36 @@ def test_compressed_archives_are_unpacked_once_as_a_tar(tmp_path, block, archive
     before = os.stat(unpacked[0]).st_mtime_ns
     open_storage("mini", block, str(tmp_path))
     assert os.stat(unpacked[0]).st_mtime_ns == before
-    whole = (tmp_path / archive).read_bytes()
-    (tmp_path / archive).write_bytes(whole[: len(whole) // 2])
+    whole = (tmp_path / packed).read_bytes()
+    (tmp_path / packed).write_bytes(whole[: len(whole) // 2])
     del block["md5"], block["url"]
     with pytest.raises(DatasetError, match="cannot be decompressed"):
         open_storage("mini", block, str(tmp_path))
+
+
+def test_an_archive_that_unpacks_to_far_more_than_it_is(tmp_path, monkeypatch):
+    """At most 64 times its size, or what does no harm; of an archive that is refused, nothing is kept."""
+    monkeypatch.setattr(archive, "SMALL", 1 << 20)
+    block = {"reader": "classes", "folder": "set", "archive": "set.TGZ"}
+    cached = tmp_path / "cache" / "data"
+    with tarfile.open(tmp_path / "set.TGZ", "w:gz") as tar:
+        member = tarfile.TarInfo("set/a/0.jpg")
+        member.size = 30 << 20
+        tar.addfile(member, io.BytesIO(bytes(member.size)))
+    most = 64 * (tmp_path / "set.TGZ").stat().st_size
+    assert 1 << 20 < most < 30 << 20
+    with pytest.raises(DatasetError, match=f"more than {most} bytes.*nothing is kept"):
+        open_storage("mini", block, str(tmp_path), str(tmp_path / "cache"))
+    assert not list(cached.iterdir())
+    (tmp_path / "set.TGZ").write_bytes(b"<html>not found</html>")
+    with pytest.raises(DatasetError, match=r"cannot be decompressed \(Not a gzipped file"):
+        open_storage("mini", block, str(tmp_path), str(tmp_path / "cache"))
+    for name, said in (("set/../../evil.png", "refused"), ("other/0.jpg", "no file below set/")):
+        with tarfile.open(tmp_path / "set.TGZ", "w:gz") as tar:
+            tar.addfile(tarfile.TarInfo(name))
+        with pytest.raises(DatasetError, match=rf"set\.TGZ, decompressed: .*{said}"):
+            open_storage("mini", block, str(tmp_path), str(tmp_path / "cache"))
+        assert not list(cached.iterdir())
 
 
 def test_a_link_that_breaks_again_and_again_gets_there(server, block, tmp_path):

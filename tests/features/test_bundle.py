@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparcl.extraction.readers.sketchy import photo_id
+from sparcl.extraction.readers.published import photo_id
 from sparcl.features import manifest, matching, store
 from study.pipeline.configuration import load
 

@@ -30,8 +30,8 @@ NPZ = "npz: models, sums, classifiers, checkpoints of trained methods"
 DOORS = {
     "archive": {
         "sparcl/extraction/storage/archive.py:TarStorage.__init__",
-        "sparcl/extraction/storage/archive.py:_check_md5",  # before it is opened as one
-        "sparcl/extraction/storage/archive.py:_decompressed",
+        "sparcl/extraction/storage/download.py:md5_of",  # before it is opened as one
+        "sparcl/extraction/storage/archive.py:_blocks",
         "sparcl/extraction/weights.py:read_member",
     },
     "pickle": {
@@ -69,7 +69,7 @@ DOORS = {
         "workflow/study/exchange/import_log.py:run",
         "workflow/study/exchange/elsewhere.py:read",
         "workflow/study/exchange/mammoth.py:_value",
-        "sparcl/extraction/readers/grocery.py:read_grocery",
+        "sparcl/extraction/readers/published.py:read_grocery",
         "sparcl/extraction/splits.py:read",
         "sparcl/features/shards.py:_list_skipped",
         "sparcl/protocol/order_file.py:_columns",
@@ -83,13 +83,12 @@ DOORS = {
         "sparcl/extraction/storage/folder.py:FolderStorage.read",
     },
     "download": {
-        "sparcl/extraction/storage/download.py:fetch",
-        "sparcl/extraction/storage/download.py:_Resuming.__call__",
+        "sparcl/extraction/storage/download.py:_resume",
         "sparcl/extraction/weights.py:_from_timm",
     },
     "package": {"sparcl/extraction/weights.py:_download_wheel"},
     "environment": {
-        "sparcl/extraction/cache.py:cache_folder",
+        "sparcl/extraction/storage/download.py:cache_folder",
         "sparcl/extraction/storage/locate.py:local_place",
         "workflow/study/report/memory.py:apart",
         "workflow/study/report/memory.py:peak",

@@ -359,8 +359,13 @@ def test_a_fault_of_a_suite_that_nobody_wrote_says_which_file_to_write() -> None
     assert "'mybirds' runs the protocol of suite 'digits'; for another, write this file." in said
 
 
-def test_a_block_of_an_imported_set_states_its_path_alone() -> None:
+def test_keys_of_a_data_set_that_do_not_go_together() -> None:
+    domains = {"reader": "folder", "class_depth": 2, "domains": ["Art"]}
+    assert load(ROOT, {"datasets": {"mine": domains}})["datasets"]["mine"]["domains"] == ["Art"]
     for block, words in (
+        (domains | {"class_depth": 1}, "'domains' lie above the classes"),
+        ({"reader": "folder", "domains": ["Art"]}, "'domains' lie above the classes"),
+        ({"reader": "cub", "class_depth": 2}, "'class_depth' does not go with `reader: cub`"),
         ({"features": "file"}, "'path' is missing"),
         ({"features": "file", "path": "a/My Net"}, "is not of imported features"),
         ({"features": "file", "path": "a/net", "reader": "folder"}, "'reader' does not go with"),

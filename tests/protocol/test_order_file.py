@@ -107,6 +107,18 @@ def test_files_of_another_form(tmp_path: Path, name: str, content: Any) -> None:
         order_file.read(tmp_path / "none.json")
 
 
+def test_a_byte_order_mark_is_no_damage(tmp_path: Path) -> None:
+    for name, text in (
+        ("a.json", '{"sessions": [["ant"], ["bee"]]}'),
+        ("a.csv", "id,session\na,1\n"),
+    ):
+        plain, marked = tmp_path / name, tmp_path / f"marked-{name}"
+        plain.write_text(text, encoding="utf-8")
+        marked.write_text(text, encoding="utf-8-sig")
+        one, two = order_file.read(plain), order_file.read(marked)
+        assert (one.classes, one.ids) == (two.classes, two.ids) != (None, None)
+
+
 def test_an_edited_order_is_refused(tmp_path: Path) -> None:
     content = {"sessions": [[0, 1], [2, 3]], "sha256": stream.order_hash([[1, 0], [2, 3]])}
     with pytest.raises(InputError, match="not those of its sha256"):

@@ -10,11 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparcl.extraction.readers.folders import read_folders
+from sparcl.extraction.readers.folders import read_folder
 from sparcl.extraction.readers.listing import Listing, Sample
 from sparcl.extraction.splits import SPLITS
-from sparcl.extraction.storage.arrays import ArrayStorage
-from sparcl.extraction.storage.protocol import Storage
+from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 
 
 class _Dtype:
@@ -92,7 +91,7 @@ def read_cifar100(storage: Storage, block: dict[str, Any]) -> Listing:
     twice gets ``~2``, ``~3``, ... before its suffix.
     """
     if "meta" not in storage.names():
-        return read_folders(storage, block)
+        return read_folder(storage, block)
 
     def load(name: str) -> dict[bytes, Any]:
         return load_pickle(storage.read(name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -10,7 +9,6 @@ from typing import NamedTuple
 from sparcl.extraction.splits import SPLITS
 from sparcl.extraction.storage.protocol import Storage
 
-TRAIN_SHARE = 0.7  # of Sketchy and the digits, whose publishers split nothing
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".jfif")
 # Images by their names that are not decoded here: of phones, cameras, and programs that draw.
 FOREIGN = (
@@ -56,34 +54,10 @@ def hidden(name: str) -> bool:
     return any(part.startswith(".") or part.lower() in SYSTEM for part in name.split("/"))
 
 
-def images(storage: Storage) -> list[str]:
-    """Return the names that end as images do, without hidden entries and a system's own."""
-    return [name for name in storage.names() if _suffix(name) in SUFFIXES and not hidden(name)]
-
-
-def foreign(storage: Storage) -> list[str]:
-    """Return the names that end as images do which are not decoded here, such as .heic."""
-    return [name for name in storage.names() if _suffix(name) in FOREIGN and not hidden(name)]
-
-
-def class_folder(name: str, above: int = 0) -> str:
-    """Return the class folder of ``<class>/<file>`` below ``above`` folders; ValueError for a file at another depth."""
-    parts = name.split("/")
-    if len(parts) != above + 2:
-        raise ValueError(f"{name} does not lie in a class folder, but beside or below it")
-    return parts[above]
-
-
-def _suffix(name: str) -> str:
-    return PurePosixPath(name).suffix.lower()
-
-
-def by_class(names: list[str]) -> tuple[list[str], dict[str, list[str]]]:
-    """Return sorted class names, and the files of each in the order of `names`, which are ``<class>/<file>``."""
-    files = defaultdict(list)
-    for name in names:
-        files[class_folder(name)].append(name)
-    return sorted(files), files
+def images(storage: Storage, suffixes: tuple[str, ...] = SUFFIXES) -> list[str]:
+    """Return the names that end as images do, by default as those decoded here; no hidden entries or a system's own."""
+    names = [name for name in storage.names() if PurePosixPath(name).suffix.lower() in suffixes]
+    return [name for name in names if not hidden(name)]
 
 
 def own(classes: list[str], train: list[tuple[str, int]], test: list[tuple[str, int]]) -> Listing:

@@ -11,22 +11,24 @@ import hashlib
 import io
 import logging
 import os
-import shutil
 import tarfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sparcl.base.errors import DatasetError
 from sparcl.base.files import replacing
 from sparcl.base.locks import locked
-from sparcl.extraction.cache import cache_folder
+from sparcl.extraction.storage.download import cache_folder, md5_of
 from sparcl.extraction.storage.protocol import EMPTY, odd, printed
 
 logger = logging.getLogger(__name__)
 
 COMPRESSED = (".tar.gz", ".tgz")
 BLOCK = 1 << 22
+# Bytes that a compressed archive may unpack to: so many for each of its own, or as many as do no harm.
+RATIO, SMALL = 64, 1 << 26
 LONGEST = 1 << 20  # bytes of a header
 
 
@@ -40,28 +42,26 @@ def open_archive(
     dataset : its id, for messages
     path : of the archive
     block : the settings of the data set: `folder`, and `md5` if it is pinned
-    cache : folder of decompressed archives, see `cache.cache_folder`
+    cache : folder of decompressed archives, see `download.cache_folder`
     remedy : sentence that says how else to provide the files
 
     Raises
     ------
     DatasetError : another md5, damaged, or an unsafe member
     """
-    if "md5" in block:
-        _check_md5(dataset, path, block["md5"], remedy)
-    if path.name.endswith(COMPRESSED):
-        path = _decompressed(path, cache)
-    return TarStorage(path, block["folder"])
-
-
-def _check_md5(dataset: str, path: Path, expected: str, remedy: str) -> None:
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "md5").hexdigest()
-    if found != expected:
+    if "md5" in block and (found := md5_of(path)) != block["md5"]:
         raise DatasetError(
-            f"{dataset}: {path} has md5 {found}, and `datasets.{dataset}.md5` states {expected}. The file is "
+            f"{dataset}: {path} has md5 {found}, and `datasets.{dataset}.md5` states {block['md5']}. The file is "
             f"incomplete or another version: delete it. {remedy}"
         )
+    if not path.name.lower().endswith(COMPRESSED):
+        return TarStorage(path, block["folder"])
+    unpacked = _decompressed(path, cache)
+    try:
+        return TarStorage(unpacked, block["folder"])
+    except DatasetError as error:
+        unpacked.unlink(missing_ok=True)
+        raise DatasetError(f"{path}, decompressed: {error}") from error
 
 
 def _decompressed(path: Path, cache: str) -> Path:
@@ -69,24 +69,30 @@ def _decompressed(path: Path, cache: str) -> Path:
     info = path.stat()
     key = hashlib.sha256(f"{path.resolve()} {info.st_size} {info.st_mtime_ns}".encode()).hexdigest()
     target = cache_folder(cache) / "data" / f"{path.name.split('.')[0]}-{key[:16]}.tar"
-    if target.is_file():
-        return target
     with locked(target.with_suffix(".lock")):
         if not target.is_file():
             logger.info("Decompressing %s into %s (once).", path, target)
-            try:
-                with (
-                    gzip.open(path) as packed,
-                    replacing(target) as temporary,
-                    temporary.open("wb") as file,
-                ):
-                    shutil.copyfileobj(packed, file, BLOCK)
-            except (OSError, EOFError, zlib.error) as error:
-                raise DatasetError(
-                    f"{path}: cannot be decompressed ({error}). It is truncated or damaged: fetch it again; "
-                    f"or the disk of {target.parent} is full."
-                ) from error
+            with replacing(target) as temporary, temporary.open("wb") as file:
+                for block in _blocks(path, max(SMALL, RATIO * info.st_size)):
+                    file.write(block)
     return target
+
+
+def _blocks(path: Path, most: int) -> Iterator[bytes]:
+    """Yield the content of a compressed file; DatasetError where it is damaged or has more bytes than `most`."""
+    total = 0
+    try:
+        with gzip.open(path) as packed:
+            while block := packed.read(BLOCK):
+                total += len(block)
+                if total > most:
+                    raise OSError(f"it unpacks to more than {most} bytes")
+                yield block
+    except (OSError, EOFError, zlib.error) as error:
+        raise DatasetError(
+            f"{path}: cannot be decompressed ({error}); nothing is kept. It is truncated or damaged: fetch it again. "
+            "If it is as large as that, decompress it yourself, and name the tar as `archive`."
+        ) from error
 
 
 class _Headers(io.FileIO):
@@ -121,6 +127,10 @@ class TarStorage:
                 f"{archive}: not an uncompressed tar archive, or truncated ({error}). Fetch it again, or unpack "
                 f"it so that {folder}/ lies beside it."
             ) from error
+        if not self._members:
+            raise DatasetError(
+                f"{archive}: it has no file below {folder}/. Correct `folder` of the data set's block."
+            )
         filled = {str(parent) for name in self._members for parent in PurePosixPath(name).parents}
         self.skipped |= {f"{name}/": EMPTY for name in self._folders - filled}
         self._file = os.open(archive, os.O_RDONLY)

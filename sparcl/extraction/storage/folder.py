@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from sparcl.base.errors import DatasetError
+from sparcl.extraction.splits import ROLES
 from sparcl.extraction.storage.protocol import EMPTY, odd, printed
 
 
@@ -16,13 +18,14 @@ class FolderStorage:
     Parameters
     ----------
     folder : where the files lie
-    classes : names of the folders below train/, val/ and test/ to look into; None for all
+    block : the block of the data set: of a `class_list`, other classes below train/, val/ and test/ are not looked into
     """
 
-    def __init__(self, folder: Path, classes: list[str] | None = None) -> None:
+    def __init__(self, folder: Path, block: dict[str, Any] | None = None) -> None:
         self.folder = folder
         self.skipped: dict[str, str] = {}
-        self._classes = None if classes is None else set(classes)
+        block = block or {}
+        self._classes = set(() if "class_depth" in block else block.get("class_list", ()))
         self._names = sorted(self._walk("", ()))
 
     def _walk(self, inside: str, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
@@ -37,7 +40,9 @@ class FolderStorage:
                     self.skipped[printed(name)] = reason
                 elif entry.is_file():
                     yield name
-                elif len(above) != 1 or self._classes is None or entry.name in self._classes:
+                elif (
+                    entry.name in self._classes or inside.lower() not in ROLES or not self._classes
+                ):
                     yield from self._walk(name, here)
         if empty and inside:
             self.skipped[f"{inside}/"] = EMPTY

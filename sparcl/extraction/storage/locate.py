@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction.cache import cache_folder
 from sparcl.extraction.storage.archive import COMPRESSED, open_archive
-from sparcl.extraction.storage.download import fetch
+from sparcl.extraction.storage.download import cache_folder, fetch
 from sparcl.extraction.storage.folder import FolderStorage
 from sparcl.extraction.storage.protocol import Storage
 
@@ -22,7 +21,7 @@ def open_storage(dataset: str, block: dict[str, Any], root: str = "", cache: str
     dataset : its id
     block : its settings, of which `root`, `folder`, `archive`, `url` and `md5` are read
     root : folder that holds `folder` or `archive` unless the block has its own; by default $SPARCL_DATA
-    cache : folder of downloads and decompressed archives, see `cache.cache_folder`
+    cache : folder of downloads and decompressed archives, see `download.cache_folder`
 
     Raises
     ------
@@ -34,7 +33,7 @@ def open_storage(dataset: str, block: dict[str, Any], root: str = "", cache: str
     remedy = _remedy(dataset, block)
     if place:
         if (place / folder).is_dir():
-            return FolderStorage(place / folder, block.get("class_list"))
+            return FolderStorage(place / folder, block)
         if archive and (place / archive).is_file():
             return open_archive(dataset, place / archive, block, cache, remedy)
         found = (
@@ -65,7 +64,7 @@ def _remedy(dataset: str, block: dict[str, Any]) -> str:
         )
     ways = [f"{folder}/ (a folder)"]
     if archive:
-        kind = "as published" if archive.endswith(COMPRESSED) else "an uncompressed tar"
+        kind = "as published" if archive.lower().endswith(COMPRESSED) else "an uncompressed tar"
         ways.append(f"{archive} ({kind})")
     text = (
         f"Put {' or '.join(ways)} into one folder and name that folder in the environment variable SPARCL_DATA, in "

@@ -333,6 +333,8 @@ class Dataset(Block):
     split: Annotated[str, SOME] = ABSENT
     test_share: Share = ABSENT
     class_list: Annotated[list[str], SOME, DISTINCT] = ABSENT
+    class_depth: Width = ABSENT
+    domains: Annotated[list[str], SOME, DISTINCT] = ABSENT
     on_bad_image: Literal["fail", "skip"] = ABSENT
     crop: Crop = ABSENT
     shards: Width = ABSENT
@@ -354,6 +356,12 @@ class Dataset(Block):
             self.needs("archive", "folder", "md5")
         if "archive" in given:
             self.needs("folder")
+        if "domains" in given and ("class_depth" not in given or self.class_depth < 2):
+            raise refused(
+                "'domains' lie above the classes: write `class_depth: 2` or more", "domains"
+            )
+        if "class_depth" in given and self.reader not in ("folders", "classes", "folder"):
+            raise refused(f"'class_depth' does not go with `reader: {self.reader}`", "class_depth")
         return self
 
 
@@ -375,6 +383,8 @@ class Weights(Block):
     path: str = ABSENT
     sha256: Sha256 = ABSENT
     keys: Literal["name", "order", "onnx-dinov2"] = ABSENT
+    entry: Annotated[str, SOME] = ABSENT
+    prefix: Annotated[str, SOME] = ABSENT
 
     @model_validator(mode="after")
     def _pinned(self) -> Self:
