@@ -37,7 +37,7 @@ class Lookup:
         if name not in self._modules:
             raise InputError(
                 f"Unknown {self.kind} {name!r}. Methods: {', '.join(self.names())}. An id of suites, such as "
-                "sparcl-paper, is a block of config/methods.yaml: take its `learner`, with the settings of its `hyper`."
+                "sparcl-paper, is a block of `methods`: take its `learner`, with the settings of its `hyper`."
             )
         return self._modules[name]
 

@@ -192,7 +192,7 @@ class DualStream(Learner):
 class FewRowsOfBoth:
     """What a :class:`DualStream` with given ridges would score, from all rows themselves (n < M): O(n^2 M + n^3).
 
-    For selections on a base session, as :class:`sparcl.learners.few_rows.FewRows`.
+    For selections on a base session, as :class:`study.few_rows.FewRows`.
     """
 
     def __init__(self, learner: DualStream) -> None:

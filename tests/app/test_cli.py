@@ -443,7 +443,7 @@ def test_bad_order_files_are_refused(
     [
         (["--set", "ridge=0.1"], "--method"),
         (["--method", "best"], "Unknown method 'best'. Methods: acil"),
-        (["--method", "sparcl-paper"], "is a block of config/methods.yaml: take its `learner`"),
+        (["--method", "sparcl-paper"], "is a block of `methods`: take its `learner`"),
         (["--append", "1.h5"], "1.h5: not a model of `sparcl fit`, but HDF5, as feature files are"),
         (["--method", "acil", "--set", "lambda=1"], "no hyper-parameter 'lambda'. It has: ridge"),
         (["--method", "acil", "--set", "ridge=much"], "ridge = 'much'"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparcl.base.errors import InputError
-from sparcl.base.sealed import ORDER, read_sealed, write_sealed
+from study.sealed import ORDER, read_sealed, write_sealed
 
 CONTENT = {"suite": "toy", "dataset": "mine", "order": 7, "sessions": [[1, 0], [2]], "at": (1.5,)}
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sparcl.base.sealed import write_sealed
 from sparcl.protocol import stream
+from study.sealed import write_sealed
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import miniatures
 import numpy as np
 import pytest
 
-from sparcl.extraction.readers.cifar import load_pickle
+from study.images.readers.cifar import load_pickle
 
 KIND = b"cnumpy\nndarray\n"
 ARRAY = b"cnumpy.core.multiarray\n_reconstruct\n(" + KIND + b"K\x00\x85U\x01btR"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sparcl.base.errors import ConfigError, DatasetError
-from sparcl.extraction import datasets
-from sparcl.extraction.readers.published import photo_id
-from sparcl.extraction.storage.archive import TarStorage
+from study.images import datasets
+from study.images.archive import TarStorage
+from study.images.readers.published import photo_id
 
 
 def block(reader, classes, train, test, folder="set", archive="set.tar"):

@@ -21,13 +21,14 @@ from PIL import Image
 
 from sparcl.algebra import tensors
 from sparcl.base.errors import ConfigError, FeatureFileError, OutputError, SparclError
-from sparcl.extraction import arrays, backbones, datasets, extract
-from sparcl.extraction.extract import extract_split
+from sparcl.extraction import arrays, backbones
 from sparcl.extraction.preprocessing import preprocess
-from sparcl.extraction.readers.published import read_digits
 from sparcl.extraction.storage.protocol import ArrayStorage
-from sparcl.extraction.work_file import WorkFile
 from sparcl.features import store
+from study.images import datasets, extract
+from study.images.extract import extract_split
+from study.images.readers.published import read_digits
+from study.images.work_file import WorkFile
 
 NUMBER = {"train": 3, "test": 1}
 
@@ -200,7 +201,7 @@ def run(path, job, folder):
     (folder / "job.json").write_text(json.dumps(job))
     script = (
         "import json, logging, sys; logging.basicConfig(level=logging.INFO)\n"
-        "from sparcl.extraction.extract import extract_split\n"
+        "from study.images.extract import extract_split\n"
         "extract_split(sys.argv[1], **json.load(open(sys.argv[2])))"
     )
     return subprocess.Popen(

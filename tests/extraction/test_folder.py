@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageCms, ImageOps, TiffImagePlugin
 
 from sparcl.base.errors import ConfigError, DatasetError
-from sparcl.extraction import datasets
+from study.images import datasets
 
 SPLITS = ("train", "test")
 WHITE = (255, 255, 255)

@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction import datasets, splits
+from sparcl.extraction import splits
+from study.images import datasets
 
 WNIDS = ["n01443537", "n01484850", "n01494475"]
 FRUIT = ["apple", "bear", "train"]  # CIFAR-100 has a class that is called like a split

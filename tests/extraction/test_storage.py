@@ -13,11 +13,11 @@ import miniatures
 import pytest
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction import datasets
-from sparcl.extraction.storage import archive, download
-from sparcl.extraction.storage.archive import TarStorage
+from sparcl.extraction.storage import download
 from sparcl.extraction.storage.folder import FolderStorage
-from sparcl.extraction.storage.locate import open_storage
+from study.images import archive, datasets
+from study.images.archive import TarStorage
+from study.images.locate import open_storage
 
 HOST = "127.0.0.1"
 MEMBERS = miniatures.imagenet_r(["n01443537", "n01484850"], 5)

@@ -11,7 +11,7 @@ from faults import no_file_above
 from sparcl.base import locks
 from sparcl.base.errors import OutputError
 from sparcl.base.locks import locked
-from sparcl.extraction.work_file import WorkFile
+from study.images.work_file import WorkFile
 
 CHUNKS = [b"first", b"second" * 100, b"third"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sparcl.extraction.readers.published import photo_id
 from sparcl.features import manifest, matching, store
+from study.images.readers.published import photo_id
 from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]

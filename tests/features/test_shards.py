@@ -15,8 +15,8 @@ import pytest
 from own_data import write_network
 
 from sparcl.base.errors import ConfigError, FeatureFileError
-from sparcl.extraction.extract import extract_split
 from sparcl.features import layout, shards, store
+from study.images.extract import extract_split
 
 BATCH = 512  # 3 batches of the 1,258 images for training
 
@@ -321,7 +321,7 @@ def test_left_out_images(tmp_path, job, save_image):
 WORKER = """
 import fcntl, json, os, sys, time
 from pathlib import Path
-from sparcl.extraction.extract import extract_split
+from study.images.extract import extract_split
 path, job, locks, together = Path(sys.argv[1]), *map(json.loads, sys.argv[2:])
 if not locks:  # two machines on one disk: no lock reaches the other, and process ids may be equal
     fcntl.flock = lambda *_: None

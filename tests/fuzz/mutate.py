@@ -222,7 +222,7 @@ def write_grocery(folder: Path) -> list[str]:
 
 
 def read_images(folder: Path, reader: str, train: int, test: int) -> object:
-    from sparcl.extraction.datasets import open_split
+    from study.images.datasets import open_split
 
     block = {"reader": reader, "folder": "set", "archive": "set.tar", "classes": 2}
     block |= {"counts": {"train": train, "test": test}}
@@ -309,7 +309,7 @@ RUN, TRACE = "toy/mine/net/sparcl/1993-0.json", "toy/mine/net/1993.json"
 
 def resealed(path: Path) -> Path:
     """Seal a damaged file again, where it still is one: what a forger would do."""
-    from sparcl.base.sealed import write_sealed
+    from study.sealed import write_sealed
 
     try:
         content = json.loads(path.read_bytes())
@@ -320,7 +320,7 @@ def resealed(path: Path) -> Path:
 
 
 def write_records(folder: Path) -> list[str]:
-    from sparcl.base.sealed import write_sealed
+    from study.sealed import write_sealed
 
     write_sealed(folder / RUN, record())
     names = {"suite": "toy", "dataset": "mine", "backbone": "net", "order": 1993}
@@ -380,8 +380,8 @@ def read_summaries(folder: Path) -> object:
 
 
 def write_orders(folder: Path) -> list[str]:
-    from sparcl.base.sealed import write_sealed
     from sparcl.protocol.stream import order_hash
+    from study.sealed import write_sealed
 
     sessions, names = [[2, 0], [1, 3]], {"suite": "toy", "dataset": "mine", "order": 7}
     write_sealed(
@@ -396,7 +396,7 @@ def write_orders(folder: Path) -> list[str]:
 
 def read_orders(folder: Path) -> object:
     from sparcl.app.arguments import sessions
-    from sparcl.base.sealed import ORDER, RUN, read_sealed
+    from study.sealed import ORDER, RUN, read_sealed
 
     names = "toy/mine/7.json", "toy/mine/net/acil/7-0.json"
     order, selection = (resealed(folder / name) for name in names)
@@ -515,7 +515,7 @@ def write_pickle(folder: Path) -> list[str]:
 
 def read_pickle(folder: Path) -> object:
     from sparcl.base.errors import DatasetError
-    from sparcl.extraction.readers.cifar import load_pickle
+    from study.images.readers.cifar import load_pickle
 
     try:
         return load_pickle((folder / "train").read_bytes())

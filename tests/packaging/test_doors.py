@@ -29,13 +29,13 @@ OF = {
 NPZ = "npz: models, sums, classifiers, checkpoints of trained methods"
 DOORS = {
     "archive": {
-        "sparcl/extraction/storage/archive.py:TarStorage.__init__",
+        "workflow/study/images/archive.py:TarStorage.__init__",
         "sparcl/extraction/storage/download.py:md5_of",  # before it is opened as one
-        "sparcl/extraction/storage/archive.py:_blocks",
+        "workflow/study/images/archive.py:_blocks",
         "sparcl/extraction/weights.py:read_member",
     },
     "pickle": {
-        "sparcl/extraction/readers/cifar.py:load_pickle",
+        "workflow/study/images/readers/cifar.py:load_pickle",
         "sparcl/extraction/checkpoints.py:_read_torch",
     },
     "HDF5": {
@@ -69,7 +69,7 @@ DOORS = {
         "workflow/study/exchange/import_log.py:run",
         "workflow/study/exchange/elsewhere.py:read",
         "workflow/study/exchange/mammoth.py:_value",
-        "sparcl/extraction/readers/published.py:read_grocery",
+        "workflow/study/images/readers/published.py:read_grocery",
         "sparcl/extraction/splits.py:read",
         "sparcl/features/shards.py:_list_skipped",
         "sparcl/protocol/order_file.py:_columns",
@@ -89,7 +89,7 @@ DOORS = {
     "package": {"sparcl/extraction/weights.py:_download_wheel"},
     "environment": {
         "sparcl/extraction/storage/download.py:cache_folder",
-        "sparcl/extraction/storage/locate.py:local_place",
+        "workflow/study/images/locate.py:local_place",
         "workflow/study/report/memory.py:apart",
         "workflow/study/report/memory.py:peak",
         "workflow/study/report/timing.py:machine",
@@ -101,8 +101,14 @@ BEYOND = {"file in `results/`", "features as numbers", "path", "output", "page"}
 OWN = {
     "figures/readme.py:the module",
     "sparcl/base/files.py:_sync",
-    "sparcl/extraction/extract.py:_fingerprint",
+    "workflow/study/images/extract.py:_fingerprint",
+    "workflow/snakemake_logger_plugin_oneline/__init__.py:explained",
+    "workflow/study/pipeline/adapter.py:_first",
+    "workflow/study/pipeline/adapter.py:seal",
     "workflow/study/pipeline/captions.py:main",
+    "workflow/study/pipeline/outside.py:_seals",
+    "workflow/study/pipeline/outside.py:edited",
+    "workflow/study/pipeline/outside.py:renew_features",
     "workflow/study/places.py:_line",
     "workflow/study/pipeline/page.py:claims",
     "workflow/study/pipeline/page.py:page",

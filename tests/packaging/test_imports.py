@@ -103,4 +103,4 @@ for package in (sparcl, study, figures):
         print(module.name)
 """
     names = python(code).split()
-    assert "sparcl.extraction.extract" in names and "sparcl.methods.loranpac" in names
+    assert "study.images.extract" in names and "sparcl.methods.loranpac" in names

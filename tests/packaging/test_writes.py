@@ -25,6 +25,7 @@ ALONE = {
     "sparcl/extraction/storage/download.py:_resume",  # the part, which the next call goes on with
     "sparcl/extraction/weights.py:_download_wheel",  # in a temporary folder
     "sparcl/extraction/checkpoints.py:_load_jax",  # in a temporary folder
+    "workflow/study/pipeline/adapter.py:_first",  # a note that a text was said, locked while it grows
     "workflow/study/pipeline/adapter.py:logged",  # a log, which nothing reads
 }
 

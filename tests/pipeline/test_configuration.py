@@ -14,8 +14,8 @@ from copies import ROOT, edit_yaml
 from sparcl.base.errors import ConfigError
 from sparcl.extraction.backbones import PRECISIONS
 from sparcl.extraction.keymaps import KEYMAPS
-from sparcl.extraction.readers import READERS
 from sparcl.features.layout import KINDS
+from study.images.readers import READERS
 from study.pipeline import settings
 from study.pipeline.checks import malformed
 from study.pipeline.configuration import load, merged, read, read_yaml

@@ -10,11 +10,11 @@ from reference.streams import synthetic_stream
 import figures
 from figures import frames, main_table
 from sparcl.base.errors import ConfigError, InputError
-from sparcl.base.sealed import write_sealed
 from sparcl.protocol import experiment
 from study.pipeline import configuration
 from study.report import summary
 from study.report.reading import read_csv
+from study.sealed import write_sealed
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE, BACKBONE = "007", "1e2"

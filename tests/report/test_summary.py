@@ -9,10 +9,10 @@ import pytest
 from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
-from sparcl.base.sealed import write_sealed
 from sparcl.protocol import diagnostics, experiment
 from sparcl.protocol.metrics import unpack_hits as from_text
 from study.report import summary
+from study.sealed import write_sealed
 
 METHODS = {"acil": {}, "sparcl": {"tau": 0.7}, "ncm": {}}
 

@@ -6,10 +6,10 @@ from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
-from sparcl.learners.few_rows import FewRows, in_span
 from sparcl.methods import build
 from sparcl.protocol import experiment, stream
 from study import selection
+from study.few_rows import FewRows, in_span
 
 OPTIONS = {"sub_sessions": 3, "fit_share": 0.6, "prefer_ridge": 1.0, "seed": 4}
 RIDGES = [0.01, 0.3, 10.0]

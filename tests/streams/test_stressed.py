@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sparcl.base.errors import InputError
-from sparcl.base.sealed import write_sealed
 from sparcl.protocol import experiment
 from sparcl.protocol.experiment import Split
 from study.report import stressed as report
+from study.sealed import write_sealed
 from study.streams import run as stressed
 
 SESSIONS = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]

@@ -25,7 +25,7 @@ CHANGES = {
         [
             ("sparcl/methods/loranpac.py", "", "# changed\n"),
             ("sparcl/methods/table.py", '"width": 10000', '"width": 9999'),
-            ("sparcl/extraction/extract.py", "", "# changed\n"),
+            ("workflow/study/images/extract.py", "", "# changed\n"),
             ("workflow/study/pipeline/plan.py", "", "# changed\n"),
             ("sparcl/app/classifier.py", "", "# changed\n"),
             ("params.yaml", "selection:", "# changed\nselection:"),

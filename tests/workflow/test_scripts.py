@@ -18,11 +18,11 @@ from tiny_suite import write_split
 from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import FeatureFileError, InputError, OutputError
 from sparcl.base.rows import unit
-from sparcl.base.sealed import write_sealed
 from sparcl.features import layout, shards, store
 from sparcl.protocol import stream
 from sparcl.protocol.experiment import Split, run
 from study.report import memory, timing
+from study.sealed import write_sealed
 from study.selection import select
 from study.streams import run as stressed
 

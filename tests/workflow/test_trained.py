@@ -17,10 +17,10 @@ from trained.toys import CLASSES, SESSIONS, SIDE, convolutional, images, transfo
 
 from figures import render
 from sparcl.base.errors import DatasetError, InputError
-from sparcl.base.sealed import RUN, read_sealed, write_sealed
-from sparcl.extraction.extract import extract_split
 from sparcl.protocol import stream
+from study.images.extract import extract_split
 from study.pipeline import displays, specs
+from study.sealed import RUN, read_sealed, write_sealed
 from study.trained.learner import Trained
 
 IDS = {"joint-finetune": "joint"}  # where a method's id is not its learner's

@@ -5,7 +5,7 @@ import sys
 import sparcl
 from figures import module_name
 from sparcl.base.errors import SparclError
-from sparcl.extraction.datasets import folder_stamp
+from study.images.datasets import folder_stamp
 from study.pipeline import (
     configuration,
     displays,

@@ -1,8 +1,8 @@
 """Set one method of a suite against others, pair by pair."""
 
-from sparcl.base.sealed import RUN, read_sealed
 from study.pipeline import adapter
 from study.report import comparison, summary
+from study.sealed import RUN, read_sealed
 
 
 def main(snakemake) -> None:

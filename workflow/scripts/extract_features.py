@@ -1,6 +1,6 @@
 """Extract the features of one split of one data set, or of a shard of it, from its images."""
 
-from sparcl.extraction.extract import extract_split
+from study.images.extract import extract_split
 from study.pipeline import adapter
 from study.places import named_files
 

@@ -1,6 +1,7 @@
 """Write which image of a data set is for training and which for testing."""
 
-from sparcl.extraction import datasets, splits
+from sparcl.extraction import splits
+from study.images import datasets
 from study.pipeline import adapter
 from study.places import named_files
 

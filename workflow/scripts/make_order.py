@@ -4,10 +4,10 @@ import numpy as np
 
 from sparcl.base.files import read_json
 from sparcl.base.rows import prepared
-from sparcl.base.sealed import write_sealed
 from sparcl.features import matching, store
 from sparcl.protocol import order_file, stream
 from study.pipeline import adapter
+from study.sealed import write_sealed
 from study.streams import orders
 
 

@@ -1,10 +1,10 @@
 """Choose one method's hyper-parameters on the base session's training samples."""
 
-from sparcl.base.sealed import write_sealed
 from sparcl.protocol import experiment
 from study import selection
 from study.jobs import Job
 from study.pipeline import adapter
+from study.sealed import write_sealed
 
 
 def main(snakemake) -> None:

@@ -1,9 +1,9 @@
 """Sum one shard of the training features, class by class or by the sessions of a class order."""
 
 from sparcl.app.sums_file import SumsFile
-from sparcl.base.sealed import ORDER, read_sealed
 from sparcl.features import matching, store
 from study.pipeline import adapter
+from study.sealed import ORDER, read_sealed
 
 
 def main(snakemake) -> None:

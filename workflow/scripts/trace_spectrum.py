@@ -1,9 +1,9 @@
 """Measure, over one class order, what depends on the sums R and C only."""
 
-from sparcl.base.sealed import write_sealed
 from sparcl.protocol import diagnostics, experiment
 from study.jobs import Job
 from study.pipeline import adapter
+from study.sealed import write_sealed
 
 
 def main(snakemake) -> None:

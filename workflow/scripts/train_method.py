@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from sparcl.base.sealed import ORDER, read_sealed, write_sealed
 from study.pipeline import adapter
 from study.places import named_files
+from study.sealed import ORDER, read_sealed, write_sealed
 from study.trained import job
 
 

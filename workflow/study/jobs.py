@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from sparcl import methods
-from sparcl.base.sealed import ORDER, RUN, read_sealed, write_sealed
 from sparcl.features import matching, store
 from sparcl.features.layout import FeatureSet
 from sparcl.protocol.experiment import Split
+from study.sealed import ORDER, RUN, read_sealed, write_sealed
 from study.streams import splits
 
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from sparcl import methods
 from sparcl.base.errors import InputError
-from sparcl.learners import few_rows
 from sparcl.learners.composed import Composed
 from sparcl.parts.rules import Given
 from sparcl.protocol.experiment import Split
 from sparcl.protocol.stream import pseudo_stream
+from study import few_rows
 
 Setting = dict[str, Any]
 Totals = dict[tuple[int, int], Fraction]

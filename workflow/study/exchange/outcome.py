@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from sparcl.base.errors import InputError
-from sparcl.base.sealed import RUN, read_sealed
 from sparcl.base.types import Array
 from sparcl.protocol import metrics
+from study.sealed import RUN, read_sealed
 
 NAMES = ("suite", "dataset", "backbone", "method", "order", "seed", "hyper")
 

@@ -74,7 +74,7 @@ def of_one_backbone(config: Settings, file: str, suite: Settings) -> Iterator[st
             if "backbone" not in config[kind].get(name, {"backbone": ""}):
                 yield (
                     f"{file}: {kind}: {name} shows one backbone, and the suite has {len(suite['backbones'])}: "
-                    f"{', '.join(suite['backbones'])}. Write a suite for each, or a block in config/{kind}.yaml for "
+                    f"{', '.join(suite['backbones'])}. Write a suite for each, or a block in {where(kind)} for "
                     f"each (`module: {config[kind][name].get('module', name)}`) that names its `backbone`."
                 )
 

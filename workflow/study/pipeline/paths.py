@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sparcl.base.errors import ConfigError
-from sparcl.extraction.datasets import how_split
+from study.images.datasets import how_split
 from study.pipeline.provenance import LOOKING
 from study.places import where
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparcl.base.sealed import RUN, read_sealed
 from sparcl.protocol import metrics
 from study.report.summary import KEYS, SHA, frame, naming
+from study.sealed import RUN, read_sealed
 
 if TYPE_CHECKING:
     import pandas as pd

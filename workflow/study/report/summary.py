@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
 from sparcl.base.files import write_text
-from sparcl.base.sealed import RUN, TRACE, read_sealed
 from sparcl.protocol import metrics
+from study.sealed import RUN, TRACE, read_sealed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparcl.base.sealed import RUN, read_sealed
 from study.report.summary import KEYS, frame, naming
+from study.sealed import RUN, read_sealed
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from sparcl.extraction import backbones, datasets
+from sparcl.extraction import backbones
 from sparcl.extraction.preprocessing import preprocessing_of
+from study.images import datasets
 from study.trained import methods
 from study.trained.images import Images, View, decode
 from study.trained.run import run
@@ -42,7 +43,7 @@ def train(
     places : ``image_root`` and ``cache``
     sessions : classes of each session
     seed : of all that the method draws
-    split_list : see :func:`sparcl.extraction.datasets.open_split`
+    split_list : see :func:`study.images.datasets.open_split`
     checkpoint : see :func:`study.trained.run.run`
     threads : of torch on a CPU, on which sums depend
 

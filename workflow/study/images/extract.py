@@ -20,11 +20,12 @@ from sparcl.base.checks import unusable
 from sparcl.base.errors import ConfigError, DatasetError
 from sparcl.base.files import write_text
 from sparcl.base.terminal import printable
-from sparcl.extraction import backbones, datasets, passes
+from sparcl.extraction import backbones, passes
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.preprocessing import preprocessing_of
-from sparcl.extraction.work_file import WorkFile
 from sparcl.features import layout, shards, store
+from study.images import datasets
+from study.images.work_file import WorkFile
 
 logger = logging.getLogger(__name__)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sparcl.extraction.readers.cifar import read_cifar100
-from sparcl.extraction.readers.folders import read_classes, read_folder
-from sparcl.extraction.readers.listing import Listing
-from sparcl.extraction.readers.published import read_cub, read_digits, read_grocery, read_sketchy
 from sparcl.extraction.storage.protocol import Storage
+from study.images.readers.cifar import read_cifar100
+from study.images.readers.folders import read_classes, read_folder
+from study.images.readers.listing import Listing
+from study.images.readers.published import read_cub, read_digits, read_grocery, read_sketchy
 
 READERS: dict[str, Callable[[Storage, dict[str, Any]], Listing]] = {
     "folders": read_folder,

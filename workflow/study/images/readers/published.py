@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sparcl.extraction.readers.folders import read_classes, split_folders
-from sparcl.extraction.readers.listing import Listing, Sample, images, own
 from sparcl.extraction.storage.protocol import ArrayStorage, Storage
+from study.images.readers.folders import read_classes, split_folders
+from study.images.readers.listing import Listing, Sample, images, own
 
 TRAIN_SHARE = 0.7  # of Sketchy and the digits, whose publishers split nothing
 
