@@ -246,16 +246,6 @@ def test_one_block_of_own_images_down_to_a_table(clone, settings, tmp_path):
     assert "Nothing to be done" in run(clone, settings, "mybirds").stdout
     miniatures.unpack(tmp_path / "birds" / "bird 0", {"new.jpg": miniatures.jpeg(999)})
     (clone / "more.yaml").write_text(yaml.safe_dump(settings))
-    plan = snakemake(
-        clone,
-        "-n",
-        "--cores",
-        "1",
-        "--configfile",
-        "config",
-        "params.yaml",
-        "more.yaml",
-        "--config",
-        "suite=mybirds",
-    )
+    more = ("--configfile", "params.yaml", "more.yaml")
+    plan = snakemake(clone, "-n", "--cores", "1", *more, "--config", "suite=mybirds")
     assert re.search(r"extract_features +2", plan.stdout), plan.stdout[-3000:]

