@@ -12,6 +12,7 @@ from sparcl.algebra.capacity import check_free
 from sparcl.algebra.host import HOST
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
+from sparcl.base.state import InPlace
 from sparcl.base.types import Array
 
 
@@ -25,7 +26,7 @@ def form(n: int, d: int) -> str:
     return "rows" if n <= most_rows(d) else "triangle"
 
 
-class Moments:
+class Moments(InPlace):
     """``Phi^T Phi`` (d, d) of the n rows of one group, in float64.
 
     Attributes
@@ -124,7 +125,7 @@ def add_moments(sums: Sums, groups: Sequence[Moments]) -> None:
         sums.add(on.xp.concat(rows))
 
 
-class ClassSums:
+class ClassSums(InPlace):
     """Count and sum of each of ``classes`` classes, second moments of each group, d features, in float64.
 
     By default each class is a group of its own, and any class order follows; grouped by the sessions
@@ -187,6 +188,7 @@ class ClassSums:
         """
         Phi, y = np.asarray(Phi), np.asarray(y)
         _check_samples(Phi, y, self)
+        self.make_writeable()
         self.counts += np.bincount(y, minlength=self.classes)
         of_group = self.groups[y]
         for group in np.unique(of_group):
@@ -209,6 +211,7 @@ class ClassSums:
             When features, classes or groups differ; nothing is added.
         """
         _check_alike(self, other)
+        self.make_writeable()
         self.counts += other.counts
         self.sums += other.sums
         for own, others in zip(self._moments, other._moments, strict=True):

@@ -73,8 +73,9 @@ class Paired:
 def spread(R: Array, C: Array, counts: NDArray[np.integer]) -> float:
     """Return the deviation of a difference between two scores inside the classes, over all pairs.
 
-    The root of the mean over pairs i, j of ``S_ii + S_jj - 2 S_ij``, with S the covariance inside the classes; 1
-    for one class, whose score differs from no other.
+    The root of the mean over pairs i, j of ``S_ii + S_jj - 2 S_ij``, with S the covariance inside the classes, but
+    no less than rounding leaves where all rows of a class are copies; 1 for one class, whose score differs from
+    no other.
 
     Parameters
     ----------
@@ -86,4 +87,5 @@ def spread(R: Array, C: Array, counts: NDArray[np.integer]) -> float:
         return 1.0
     S = (R - (C[:, live] / n) @ C[:, live].T) / max(int(n.sum()) - len(live), 1)
     mean = 2 * (np.trace(S) - S.sum() / c) / (c - 1)
-    return float(np.sqrt(max(mean, np.finfo(np.float64).tiny)))
+    limits = np.finfo(np.float64)
+    return float(np.sqrt(max(mean, limits.eps * np.trace(R) / n.sum(), limits.tiny)))

@@ -63,7 +63,7 @@ class ResidualInverse(Stateful):
         "M": ("D", "k"),
         "probe": ("D",),
         "image": ("D",),
-        "refactored": None,
+        "refactored": list[str],
     }
 
     def __post_init__(self) -> None:

@@ -11,13 +11,13 @@ from numpy.typing import DTypeLike, NDArray
 from sparcl.algebra.backend import Backend, Factor, host, of, product
 from sparcl.algebra.host import HOST
 from sparcl.base.errors import InputError, NumericalError
-from sparcl.base.state import Shape, Stateful
+from sparcl.base.state import InPlace, Shape, Stateful
 from sparcl.base.types import Array
 
 ROUNDING = 4  # a pivot below so many units in the last place of its diagonal entry is no number
 
 
-class Gram:
+class Gram(InPlace):
     """A symmetric matrix (d, d) of which the lower triangle counts and the upper one is workspace.
 
     Sums and factorisations touch one triangle each, so neither copies the matrix; the upper one is
@@ -69,6 +69,7 @@ class Gram:
     def R(self) -> Array:
         """The whole matrix (d, d); do not write into it."""
         if not self._whole:
+            self.make_writeable()
             self.on.mirror(self._array)
             self._whole = True
         return self._array

@@ -3,7 +3,7 @@
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -23,6 +23,13 @@ def check_positive(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_positives(name: str, values: Sequence[Any]) -> tuple[float, ...]:
+    """Return ``values`` if they are finite numbers above zero, one at least, else raise InputError."""
+    if not len(values):
+        raise InputError(f"{name} = []: give at least one number above 0.")
+    return tuple(check_positive(name, value) for value in values)
+
+
 def check_fraction(name: str, value: Any, hint: str = "") -> float:
     """Return ``value`` if it is a number in (0, 1), else raise InputError, which ends with ``hint``."""
     if not _is_real(value) or not 0 < value < 1:
@@ -30,12 +37,13 @@ def check_fraction(name: str, value: Any, hint: str = "") -> float:
     return float(value)
 
 
-def check_int(name: str, value: Any, *, least: int) -> int:
-    """Return ``value`` if it is an integer of at least ``least``, else raise InputError."""
+def check_int(name: str, value: Any, *, least: int, most: int = LARGEST) -> int:
+    """Return ``value`` if it is an integer from ``least`` to ``most``, else raise InputError."""
     number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not number or not least <= value <= LARGEST:
+    if not number or not least <= value <= most:
+        bound = "below 2^63" if most == LARGEST else f"at most {most}"
         raise InputError(
-            f"{name} = {value!r}: it must be an integer of at least {least} and below 2^63."
+            f"{name} = {value!r}: it must be an integer of at least {least} and {bound}."
         )
     return int(value)
 

@@ -3,27 +3,64 @@
 import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, TypeVar
+from functools import cache
+from types import UnionType
+from typing import Any, ClassVar, TypeVar, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.base import typed
 from sparcl.base.errors import InputError
 from sparcl.base.types import host, is_array
 
 HEADER = "header"
 SHARED = ("d", "D")
 Kind = TypeVar("Kind", bound="Stateful")
-Shape = tuple[str | int | None, ...]
+Shape = (
+    tuple[str | int | None, ...] | type | UnionType
+)  # of an array; else what kind of value it is
+
+NOTHING = np.zeros(0)  # what a new object keeps where it sets nothing
+
+# What a header says of an object; each claim must have its member, and each member its claim.
+CLAIMS = {
+    "kind": str,
+    "settings": dict[str, Any],
+    "plain": dict[str, Any],
+    "lists": dict[str, int],
+    "nodes": list[str],
+    "arrays": list[str],
+}
 
 
-class Stateful:
+class InPlace:
+    """Base of what changes its arrays in place."""
+
+    def make_writeable(self) -> None:
+        """Replace each array that is not writeable by a copy; joblib maps large ones read-only into its processes."""
+        for name, value in vars(self).items():
+            if isinstance(value, list):
+                value[:] = map(_writeable, value)
+            else:
+                vars(self)[name] = _writeable(value)
+
+
+def _writeable(value: Any) -> Any:
+    if isinstance(value, InPlace):
+        value.make_writeable()
+    if isinstance(value, np.ndarray) and not value.flags.writeable:
+        return np.array(value, order="K")  # another layout would round in another order
+    return value
+
+
+class Stateful(InPlace):
     """Base of every dataclass whose state is saved.
 
     Fields of the dataclass are settings: numbers, texts, None, tuples of those, arrays, or other
-    Stateful objects.  ``kept`` declares what fitting changes: arrays with their shapes, or, with None for a
-    shape, plain values (numbers, texts, lists and mappings of those), Stateful objects, and lists of
-    arrays or Stateful objects.  A dimension that is a text means the same number throughout one
+    Stateful objects.  ``kept`` declares what fitting changes: arrays and lists of arrays with their shapes, and
+    with their types plain values (numbers, texts, lists and mappings of those), Stateful objects and lists of
+    these.  A dimension that is a text means the same number throughout one
     object, and throughout one state for ``d`` (features) and ``D`` (mapped coordinates); None stands for
     any number.
     """
@@ -35,6 +72,9 @@ class Stateful:
         """Make the class known by its name, under which states are saved."""
         super().__init_subclass__(**options)
         Stateful._kinds[cls.__name__] = cls
+
+    def check_state(self) -> None:
+        """Raise ValueError where parts of a state that was read contradict each other."""
 
     def settings(self) -> dict[str, Any]:
         """Return the settings, nested ones by name with a dot."""
@@ -90,10 +130,18 @@ def unpack(state: Mapping[str, Any]) -> Stateful:
     InputError
         When something is missing, left over, not finite, or of a shape that does not fit the rest.
     """
-    left = dict(state)
+    left, bound = dict(state), dict[str, int]()
     try:
-        node = _unpack(left, "", {})
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        node = _unpack(left, "", bound)
+        for inner in [*nodes(node)][::-1]:
+            for name, size in bound.items():
+                if getattr(inner, name, size) != size and not getattr(inner, "failure", ""):
+                    raise InputError(f"{type(inner).__name__}: {name} = 0, and the rest has {size}")
+            inner.check_state()
+    except (
+        *(KeyError, IndexError, TypeError, ValueError, AttributeError),
+        *(OverflowError, RecursionError),
+    ) as error:
         raise InputError(f"no state of a learner, or a damaged one ({error!r})") from error
     if left:
         raise InputError(f"the state has {len(left)} members too many (first: {min(left)!r})")
@@ -101,55 +149,86 @@ def unpack(state: Mapping[str, Any]) -> Stateful:
 
 
 def _unpack(left: dict[str, Any], prefix: str, bound: dict[str, int]) -> Stateful:
-    """Build one object and take its members out of ``left``."""
-    header = json.loads(str(left.pop(prefix + HEADER)))
+    """Build one object and take its members out of ``left``; what its header claims must be there, and no more."""
+    header = typed.read(left.pop(prefix + HEADER), CLAIMS, prefix + HEADER)
     kind = Stateful._kinds[header["kind"]]
-    for name, size in (header["settings"] | header["plain"]).items():
-        if name in SHARED and size:  # 0 before the first session
-            bound.setdefault(name, size)
+    plain, lists = header["settings"] | header["plain"], header["lists"]
+    sizes = {name: plain[name] for name in SHARED if name in plain}
+    typed.check(sizes, dict[str, int], prefix + HEADER)
+    if plain.get("failure"):  # after the first session: 0, beside what it left
+        sizes = {name: size for name, size in sizes.items() if size}
+    if any(size and bound.setdefault(name, size) != size for name, size in sizes.items()):
+        raise InputError(f"{prefix}{HEADER} claims {sizes}, and the rest {bound}")
     nodes = {name: _unpack(left, f"{prefix}{name}/", bound) for name in header["nodes"]}
-    fields = {f.name: f for f in dataclasses.fields(kind) if f.init}  # type: ignore[arg-type]
-    settings = header["settings"] | {name: nodes[name] for name in nodes if name in fields}
-    own, shapes = _Scope(bound), _kept(kind)
-    settings |= {n: _array(left, prefix + n, shapes.get(n), own) for n in header["arrays"]}
-    node = kind(**{name: _tupled(value) for name, value in settings.items()})
-    for name, shape in shapes.items():
-        if name in fields:
-            continue
-        if name in header["lists"]:
-            keys = [f"{name}.{i}" for i in range(header["lists"][name])]
-            items = [nodes[k] if k in nodes else _array(left, prefix + k, shape, own) for k in keys]
-            setattr(node, name, items)
+    hints, shapes, own = _hints(kind), _kept(kind), _Scope(bound, sizes)  # type: ignore[arg-type]
+    fields = [f.name for f in dataclasses.fields(kind) if f.init]  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
+    for name in dict.fromkeys([*fields, *shapes]):
+        if name in lists:
+            keys = (f"{name}.{i}" for i in range(lists.pop(name)))  # a gap ends it
+            values[name] = [
+                nodes.pop(k) if k in nodes else _array(left, prefix + k, shapes[name], own)
+                for k in keys
+            ]
         elif name in nodes:
-            setattr(node, name, nodes[name])
-        elif name in header["plain"]:
-            setattr(node, name, header["plain"][name])
+            values[name] = nodes.pop(name)
+        elif name in plain:
+            values[name] = plain.pop(name)
         else:
-            setattr(node, name, _array(left, prefix + name, shape, own))
+            values[name] = _array(left, prefix + name, shapes.get(name), own)
+    if extra := [*nodes, *plain, *lists]:
+        raise InputError(
+            f"{prefix}{HEADER} claims {extra[0]!r}, which {header['kind']} does not have"
+        )
+    if {name for name in fields if is_array(values[name])} != {*header["arrays"]}:
+        raise InputError(f"{prefix}{HEADER} claims the arrays {header['arrays']}")
+    for name in fields:
+        typed.check(values[name], hints[name], prefix + name)
+    node = kind(**{name: _tupled(values[name]) for name in fields})
+    for name in shapes.keys() - {*fields}:
+        _check_kept(values[name], shapes[name], getattr(node, name, NOTHING), prefix + name)
+    for name in shapes:
+        if name not in fields:
+            setattr(node, name, values[name])
     return node
+
+
+def _check_kept(value: Any, hint: Shape | None, new: Any, where: str) -> None:
+    """Raise ValueError unless a value is what may be kept in place of that of a new object."""
+    if isinstance(hint, tuple):
+        if isinstance(value, list) != isinstance(new, list) or (value is None and new is not None):
+            raise ValueError(f"{where} is no {type(new).__name__}")
+        hint = list[np.ndarray] if isinstance(value, list) else np.ndarray | None
+    typed.check(value, hint, where)
+    several = isinstance(new, list) and bool(new)
+    for inner, fresh in zip(value, new, strict=True) if several else [(value, new)]:
+        found = same(fresh, inner) if isinstance(fresh, Stateful) else []
+        if found := [text for text in found if text.split()[0] not in SHARED]:
+            raise ValueError(f"{where} differs from what its owner makes in {', '.join(found)}")
 
 
 class _Scope:
     """Sizes of named dimensions: those of one object, and those that the whole state shares."""
 
-    def __init__(self, shared: dict[str, int]) -> None:
-        self.shared, self.own = shared, dict[str, int]()
+    def __init__(self, shared: dict[str, int], own: dict[str, int]) -> None:
+        self.shared, self.own = shared, own
 
     def size(self, name: str | int | None, found: int) -> int | None:
         """Return the size that a dimension must have; a name that is new takes what was found."""
         if not isinstance(name, str):
             return name
-        return (self.shared if name in SHARED else self.own).setdefault(name, found)
+        scope = self.shared if name in SHARED and name not in self.own else self.own
+        return scope.setdefault(name, found)
 
 
 def _array(left: dict[str, Any], key: str, shape: Shape | None, scope: _Scope) -> NDArray[Any]:
-    """Take one array, after a look at its shape and at its values."""
+    """Take one array, after a look at its shape, where one is declared, and at its values."""
     array = np.array(left.pop(key), order="K")
     if array.dtype.kind not in "biufS":
         raise InputError(f"{key} holds {array.dtype}, no numbers")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InputError(f"{key} holds values that are not finite")
-    if shape is not None:
+    if isinstance(shape, tuple):
         wanted = [scope.size(n, size) for n, size in zip(shape, array.shape, strict=False)]
         fits = all(n in (None, size) for n, size in zip(wanted, array.shape, strict=False))
         if len(shape) != array.ndim or not fits:
@@ -230,6 +309,11 @@ def _kept(kind: type[Stateful]) -> dict[str, Shape | None]:
     for cls in reversed(kind.__mro__):
         result |= cls.__dict__.get("kept", {})
     return result
+
+
+@cache
+def _hints(kind: type[Stateful]) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _tupled(value: Any) -> Any:

@@ -71,11 +71,17 @@ class Mapped(Learner):
     transform: Transform = field(default_factory=Identity)
     map: Map = field(default_factory=Features)
     host_only: ClassVar[str] = ""
-    kept: ClassVar[dict[str, Shape | None]] = {"sums": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"sums": Sums | None}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sums: Sums | None = None
+
+    def check_state(self) -> None:
+        """Raise ValueError unless the map's outputs are those that were summed, and as for every learner."""
+        if self.sums is not None and self.map.output != self.sums.D:
+            raise ValueError(f"a map to {self.map.output} coordinates, and sums of {self.sums.D}")
+        super().check_state()
 
     @property
     def total(self) -> Sums:
@@ -164,7 +170,7 @@ class Composed(Mapped, Summed):
     dtype: str = "float64"
     row_weights: AllRows = field(default_factory=AllRows)
     host_only: ClassVar[str] = ""  # but for what CPU_PARTS names
-    kept: ClassVar[dict[str, Shape | None]] = {"solutions": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"solutions": Solutions}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -172,6 +178,13 @@ class Composed(Mapped, Summed):
         self.solutions = Solutions()
         check_parts(self.head, self.core, self.rule, self.row_weights)
         self.rule.cores = self.core.candidates
+
+    def check_state(self) -> None:
+        """Raise ValueError unless the points are those that the rule keeps, and as for every mapped learner."""
+        kept = len(self.rule.points()) if isinstance(self.rule, Given) else 1
+        if len(self.solutions.points) not in (0, kept):
+            raise ValueError(f"{len(self.solutions.points)} points, and a rule for {kept}")
+        super().check_state()
 
     def flops(self, n: int, d: int, c: int) -> float:
         """Return 2 n d M + n D^2 for map and sums, D^3 / 3 + 2 D^2 c for the weights, and a rule's candidates.
@@ -231,7 +244,7 @@ class Composed(Mapped, Summed):
         """Return a new learner of d features, of the same parts and map, that is solved at every candidate."""
         given = Given(self.rule.absolute, drop=True)
         fork = renewed(self, rule=given, map=self.map)
-        fork.on = self.on
+        fork.on, fork.d = self.on, d
         fork._begin_sums(d)
         return fork
 

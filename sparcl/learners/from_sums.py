@@ -30,7 +30,7 @@ def learn_sums(
     NumericalError
         When the ridge system is not positive definite, or scores are not finite or all the same.
     """
-    learner.check_usable()
+    learner.begin_update()
     needed = needs_rows(learner)
     if needed:
         raise InputError(f"Sums of classes do not hold what this method needs: {needed}.")

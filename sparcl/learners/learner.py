@@ -59,9 +59,9 @@ class Learner(Stateful, ABC):
     dtype = "float64"  # a setting of some learners
     kept: ClassVar[dict[str, Shape | None]] = {
         "classes": ("seen",),
-        "session": None,
-        "d": None,
-        "failure": None,
+        "session": int,
+        "d": int,
+        "failure": str,
         "open": (None,),
     }
 
@@ -74,6 +74,17 @@ class Learner(Stateful, ABC):
         self.open: NDArray[np.int64] | None = None
         self.on: Backend = HOST
         self.announced = False
+
+    def check_state(self) -> None:
+        """Raise ValueError unless each class is there once and has a column of scores."""
+        classes = self.all_classes
+        if len(np.unique(classes)) < len(classes):
+            raise ValueError("a class is there twice")
+        if (self.session or len(classes)) and self.open is None and not self.failure:
+            with np.errstate(all="ignore"):
+                scores = self._logits(np.eye(1, self.d))
+            if scores.shape != (1, len(classes)):
+                raise ValueError("scores of another number of classes")
 
     def flops(self, n: int, d: int, c: int) -> float:
         """Return about how many operations a session of n rows of d features takes with c classes; 0: few."""
@@ -110,8 +121,8 @@ class Learner(Stateful, ABC):
             When the ridge system is not positive definite, features are too large or too small for the
             working precision, or the session's scores are not finite or all the same.
         """
-        if self.failure or self.open is not None:
-            self.check_usable()
+        self.begin_update()
+        if self.open is not None:
             raise InputError(
                 f"session {self.session + 1} was begun in parts: end it with solve() before the next."
             )
@@ -124,7 +135,7 @@ class Learner(Stateful, ABC):
             few = Phi[np.unique(np.linspace(0, len(Phi) - 1, PROBED).astype(np.intp))]
             check_learned(self._logits(few), few)
         except InputError as error:
-            raise InputError(f"session {self.session + 1}: {error}") from error
+            raise InputError(self.in_session(error)) from error
         except NumericalError as error:
             # The sums hold the session already: predictions stay, but a second try would add twice.
             raise self.failed(error) from error
@@ -213,12 +224,18 @@ class Learner(Stateful, ABC):
     def failed(self, error: NumericalError) -> NumericalError:
         """Make the learner unusable; return the error with the number of the session that failed."""
         self.failure = str(error)
-        return NumericalError(f"session {self.session + 1}: {error}")
+        return NumericalError(self.in_session(error))
 
-    def check_usable(self) -> None:
-        """Raise NumericalError after a session that could not be learned to its end."""
+    def in_session(self, error: Exception) -> str:
+        """Return what an error says, with the number of the session; a member of an ensemble has said it before."""
+        where = f"session {self.session + 1}: "
+        return where + str(error).removeprefix(where)
+
+    def begin_update(self) -> None:
+        """Make the state writeable; NumericalError after a session that could not be learned to its end."""
         if self.failure:
             raise NumericalError(f"An earlier session failed, build a new learner: {self.failure}")
+        self.make_writeable()
 
     # --- saved -------------------------------------------------------------------------------------
 
@@ -251,7 +268,12 @@ class Learner(Stateful, ABC):
 
     def save(self, path: str | Path, **beside: str | Array) -> None:
         """Write the state, and texts and arrays beside it, as :func:`sparcl.base.npz.write_npz` does."""
-        write_npz(path, pack(self) | beside)
+        state = pack(self)
+        if both := state.keys() & beside.keys():
+            raise InputError(
+                f"{path}: {min(both)!r} is a name in the learner's own state. Take another name."
+            )
+        write_npz(path, state | beside)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -296,6 +318,11 @@ def checked_session(
         )
     if not np.issubdtype(y.dtype, np.integer):
         raise InputError(f"{where}: labels must be integers, got dtype {y.dtype}.")
+    if int(y.max()) > np.iinfo(np.int64).max:
+        raise InputError(
+            f"{where}: label {y.max()} is above {np.iinfo(np.int64).max}, the largest that is kept. Usual cause: "
+            "hashes or ids as labels; number the classes."
+        )
     if not np.issubdtype(Phi.dtype, np.floating):
         raise InputError(f"{where}: features must be floating point, got dtype {Phi.dtype}.")
     if d and Phi.shape[1] != d:
@@ -353,12 +380,17 @@ def check_scores(scores: Array) -> Array:
 def check_learned(scores: Array, Phi: Array) -> None:
     """Raise NumericalError unless scores (n, c) of rows Phi (n, d) are finite and tell the rows apart.
 
-    A weight that is not finite makes each score of its class so: a few rows show it.
+    The scores of a single class need not: its probability is always 1.  A weight that is not finite makes each
+    score of its class so: a few rows show it.
     """
     if not np.isfinite(scores).all():
         check_scores(scores)
     spread = np.ptp(scores, axis=0).max()
-    if np.ptp(Phi, axis=0).any() and spread <= np.finfo(scores.dtype).eps * np.abs(scores).max():
+    if (
+        scores.shape[1] > 1
+        and np.ptp(Phi, axis=0).any()
+        and spread <= np.finfo(scores.dtype).eps * np.abs(scores).max()
+    ):
         raise NumericalError(
             "different features get the same scores. Usual cause: features so small beside the settings "
             "that they vanish in rounding, or so large that the map has no slope there; divide each row by "

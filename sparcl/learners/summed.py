@@ -28,7 +28,7 @@ class Summed(Learner):
         InputError
             As :meth:`fit_session`, and where the method must see a session whole.
         """
-        self._check_divisible()
+        self._begin_part()
         Phi, y = checked_session(Phi, y, self)
         known, columns = self.columns_of(y)
         self._add_samples(Phi, columns, len(known))
@@ -45,7 +45,7 @@ class Summed(Learner):
             Where the method must see a session whole, and when the two learners differ in method,
             settings or features, or ``other`` has seen nothing; neither is changed.
         """
-        self._check_divisible()
+        self._begin_part()
         if type(other) is not type(self):
             raise InputError(
                 f"Cannot merge a {type(other).__name__} into a {type(self).__name__}: both must be "
@@ -78,7 +78,7 @@ class Summed(Learner):
             When the ridge system is not positive definite; the session stays in progress.  When scores
             are not finite or all the same; the learner is then unusable.
         """
-        self._check_divisible()
+        self._begin_part()
         where = f"session {self.session + 1}"
         if self.open is None:
             raise InputError(f"{where}: no samples were accumulated or merged, nothing to solve.")
@@ -107,8 +107,8 @@ class Summed(Learner):
     def _solve_sums(self, order: NDArray[np.integer]) -> None:
         """Fit the weights and bring class columns into ``order`` (c,); all or, if it fails, nothing."""
 
-    def _check_divisible(self) -> None:
-        self.check_usable()
+    def _begin_part(self) -> None:
+        self.begin_update()
         if self.undivided:
             raise InputError(
                 f"{type(self).__name__} must see a session whole, in fit_session: {self.undivided}."

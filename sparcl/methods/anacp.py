@@ -81,8 +81,8 @@ class AnaCp(Learner):
     official: bool = False
     seed: int = 0
     kept: ClassVar[dict[str, Shape | None]] = {
-        "heads": None,
-        "last": None,
+        "heads": list[Composed],
+        "last": RandomMap,
         "R": ("d", "d"),
         "C": ("d", "c"),
         "counts": ("c",),
@@ -94,7 +94,7 @@ class AnaCp(Learner):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.grid = tuple(self.grid)
-        check_int("members", self.members, least=1)
+        check_int("members", self.members, least=1, most=1000)
         check_int("draws", self.draws, least=1)
         check_int("seed", self.seed, least=0)
         check_positive("second", self.second)

@@ -58,9 +58,9 @@ class DerppHead(Learner):
     kept: ClassVar[dict[str, Shape | None]] = {
         "weights": ("d", "c"),
         "bias": ("c",),
-        "seen": None,
+        "seen": int,
         "features": ("b", "d"),
-        "labels": ("b",),
+        "columns": ("b",),
         "known": ("b",),
         "stored": ("b", "c"),
     }
@@ -78,7 +78,7 @@ class DerppHead(Learner):
         self.bias: Array = np.zeros(0)
         self.seen = 0
         self.features: Array = np.zeros((0, 0))
-        self.labels = np.zeros(0, dtype=np.int64)
+        self.columns = np.zeros(0, dtype=np.int64)
         self.known = np.zeros(0, dtype=np.int64)  # columns there were when the logits were stored
         self.stored: Array = np.zeros((0, 0))
 
@@ -95,7 +95,7 @@ class DerppHead(Learner):
         b = np.concatenate([self.bias, drawn[d]])
         if self.session == 0:
             self.features = np.zeros((self.buffer, d))
-            self.labels = np.zeros(self.buffer, dtype=np.int64)
+            self.columns = np.zeros(self.buffer, dtype=np.int64)
             self.known = np.zeros(self.buffer, dtype=np.int64)
         self.stored = np.hstack(
             [self.stored.reshape(self.buffer, old), np.zeros((self.buffer, extra))]
@@ -124,7 +124,7 @@ class DerppHead(Learner):
         )
         gap = self.features[first] @ W + b - self.stored[first]
         gap[np.arange(len(b)) >= self.known[first][:, None]] = 0
-        again = softmax.cross_entropy_gradient(self.features[second] @ W + b, self.labels[second])
+        again = softmax.cross_entropy_gradient(self.features[second] @ W + b, self.columns[second])
         return [
             (self.features[first], self.alpha * 2 / (len(gap) * COLUMNS) * gap),
             (self.features[second], self.beta * again),
@@ -137,7 +137,7 @@ class DerppHead(Learner):
         place = self.seen + np.arange(len(X))
         slot = np.where(place < self.buffer, place, rng.integers(0, place + 1))
         for row in np.flatnonzero(slot < self.buffer):
-            self.features[slot[row]], self.labels[slot[row]] = X[row], labels[row]
+            self.features[slot[row]], self.columns[slot[row]] = X[row], labels[row]
             self.stored[slot[row]], self.known[slot[row]] = logits[row], logits.shape[1]
         self.seen += len(X)
 

@@ -26,7 +26,13 @@ from numpy.typing import NDArray
 
 from sparcl.algebra import ridge
 from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
-from sparcl.base.checks import check_choice, check_dtype, check_flag, check_positive
+from sparcl.base.checks import (
+    check_choice,
+    check_dtype,
+    check_flag,
+    check_positive,
+    check_positives,
+)
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.learners.learner import Learner
@@ -62,13 +68,13 @@ class DualStream(Learner):
     seed: int = 0
     dtype: str = "float64"
     kept: ClassVar[dict[str, Shape | None]] = {
-        "map": None,
-        "sums": None,
-        "second": None,
+        "map": RandomMap,
+        "sums": Sums,
+        "second": Sums,
         "weights": ("D", "c"),
         "weights_b": ("D", "c"),
-        "ridges": None,
-        "units": None,
+        "ridges": list[float | None],
+        "units": list[float],
     }
 
     def __post_init__(self) -> None:
@@ -83,8 +89,7 @@ class DualStream(Learner):
             else:
                 check_positive(name, value)
         check_flag("relative", self.relative)
-        for value in self.grid:
-            check_positive("grid", value)
+        check_positives("grid", self.grid)
         if self.ratio != 0:
             check_positive("ratio", self.ratio)
         check_dtype(self.dtype)

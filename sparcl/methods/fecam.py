@@ -40,7 +40,7 @@ class FeCam(Learner):
     """
 
     alpha: float = 1.0
-    kept: ClassVar[dict[str, Shape | None]] = {"gaussians": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"gaussians": Gaussians}
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -53,12 +53,12 @@ class KldaEnsemble(Learner):
     grid: Sequence[float] = NARROW
     validation_share: float = 0.2
     seed: int = 0
-    kept: ClassVar[dict[str, Shape | None]] = {"discriminants": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"discriminants": list[Composed]}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.grid = tuple(self.grid)
-        check_int("members", self.members, least=1)
+        check_int("members", self.members, least=1, most=1000)
         holdout = HoldOut(self.validation_share, True, self.seed)
         self.discriminants = [
             Composed(

@@ -39,12 +39,12 @@ class TruncatedLeastSquares(Learner):
     seed: int
     dtype: str
     kept: ClassVar[dict[str, Shape | None]] = {
-        "map": None,
-        "n": None,
+        "map": RandomMap,
+        "n": int,
         "U": ("D", "r"),
         "s": ("r",),
         "C": ("D", "c"),
-        "sums": None,
+        "sums": Sums | None,
         "weights": ("D", "c"),
     }
 

@@ -47,7 +47,7 @@ class LrRgda(Learner):
     alpha: float = 0.36
     a3: float | None = None
     rank: int = 64
-    kept: ClassVar[dict[str, Shape | None]] = {"gaussians": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"gaussians": Gaussians}
 
     def __post_init__(self) -> None:
         super().__post_init__()

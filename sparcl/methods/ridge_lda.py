@@ -28,7 +28,7 @@ from sparcl.algebra.capacity import Session, check_fit
 from sparcl.algebra.paired import Paired, spread
 from sparcl.algebra.ridge import predicted_accuracy
 from sparcl.algebra.sums import Sums
-from sparcl.base.checks import check_positive
+from sparcl.base.checks import check_positives
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
@@ -76,22 +76,20 @@ class RidgeLda(Mapped):
     mixtures: tuple[float, ...]
     holdout: HoldOut
     kept: ClassVar[dict[str, Shape | None]] = {
-        "power": None,
-        "unit": None,
-        "fitted": None,
-        "held": None,
+        "power": float,
+        "unit": float,
+        "fitted": Sums,
+        "held": Sums,
         "weights": ("D", "c"),
         "bias": ("c",),
-        "chosen": None,
+        "chosen": dict[str, Any],
     }
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, values in (("grid", self.grid), ("exponents", self.exponents)):
-            for value in values:
-                check_positive(name, value)
-        if not self.grid:
-            raise InputError("grid = []: give at least one number above 0.")
+        check_positives("grid", self.grid)
+        if self.exponents:
+            check_positives("exponents", self.exponents)
         if not self.mixtures or not all(0 <= value <= 1 for value in self.mixtures):
             raise InputError(f"mixtures = {list(self.mixtures)}: give numbers in [0, 1].")
         self.power = self.exponents[0] if len(self.exponents) == 1 else 0.0

@@ -67,7 +67,7 @@ class SlcaFrozen(Learner):
         "bias": ("c",),
         "trained": (None, "c"),
         "born": ("c",),
-        "gaussians": None,
+        "gaussians": Gaussians,
     }
 
     def __post_init__(self) -> None:

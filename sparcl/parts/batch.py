@@ -133,13 +133,19 @@ class Solutions(Stateful):
     kept: ClassVar[dict[str, Shape | None]] = {
         "weights": ("D", None),
         "biases": (None,),
-        "points": None,
+        "points": list[tuple[int, int, float]],
     }
 
     def __post_init__(self) -> None:
         self.weights: list[Array] = []
         self.biases: list[Array] = []
         self.points: list[list[float]] = []
+
+    def check_state(self) -> None:
+        """Raise ValueError unless each point has its weights, and each or none a bias."""
+        several = len(self.weights)
+        if len(self.points) != several or len(self.biases) not in (0, several):
+            raise ValueError("points, weights and biases differ in number")
 
     def __iter__(self) -> Iterator[Solution]:
         """Yield W and b of each point; None for b where the head has none."""

@@ -184,11 +184,11 @@ class Core(NoCore):
     update: str = "auto"
     seed: int = 0
     kept: ClassVar[dict[str, Shape | None]] = {
-        "partitions": None,
-        "chosen": None,
+        "partitions": list[Partition],
+        "chosen": int,
         "Qs": (None, None),
-        "measured": None,
-        "inverse": None,
+        "measured": dict[str, Any],
+        "inverse": ResidualInverse | None,
     }
 
     def __post_init__(self) -> None:
@@ -217,6 +217,12 @@ class Core(NoCore):
         self.Qs: list[Array] = []
         self.measured: dict[str, Any] = {"renewed": False}
         self.inverse: ResidualInverse | None = None
+
+    def check_state(self) -> None:
+        """Raise ValueError unless the chosen partition is among those that are there, one a threshold."""
+        several = len(self.taus)
+        if len(self.partitions) not in (0, several) or not self.chosen < several:
+            raise ValueError("partitions, thresholds and the chosen one do not belong together")
 
     def _check_refresh(self) -> None:
         check_int("refresh", self.refresh, least=0)

@@ -259,7 +259,7 @@ class ContaminationFilter(Weighing):
     limit: float = 0.1
     errors: float = 1.0
     ridge: float = 1.0
-    kept: ClassVar[dict[str, Shape | None]] = {"noticed": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"noticed": float}
 
     def __post_init__(self) -> None:
         check_fraction("limit", self.limit)
@@ -356,7 +356,7 @@ class Clusters(AllRows):
         from scipy.cluster.hierarchy import fcluster, linkage  # for this part alone: slow to load
 
         labels, place = np.unique(batch.columns, return_inverse=True)
-        wanted = max(round(self.share * len(labels)), 1)
+        wanted = int(np.clip(self.share * len(labels), 1, len(place)).round())
         if len(batch.columns) < 2 or len(labels) < 2:
             return batch
         cluster = fcluster(linkage(batch.H, method="ward"), wanted, criterion="maxclust") - 1

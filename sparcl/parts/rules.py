@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sparcl.algebra import ridge
 from sparcl.algebra.backend import HOST, host, like
 from sparcl.algebra.sums import Sums
-from sparcl.base.checks import check_choice, check_flag, check_fraction, check_int, check_positive
+from sparcl.base.checks import check_choice, check_flag, check_fraction, check_int, check_positives
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape, Stateful
@@ -57,10 +57,12 @@ class Rule(Stateful):
     needs_targets: bool = False
     matrices: ClassVar[int] = 1
     squares: ClassVar[int] = 0
-    kept: ClassVar[dict[str, Shape | None]] = {"unit": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"unit": float}
 
     def __post_init__(self) -> None:
         check_flag("relative", self.relative)
+        if not self.ridges:
+            raise InputError("grid = []: give at least one number above 0.")
         self.unit, self.cores = 0.0, 1
 
     def fix(self, unit: float) -> None:
@@ -128,12 +130,11 @@ class Judging(Rule):
     losses : of each candidate in the last session
     """
 
-    kept: ClassVar[dict[str, Shape | None]] = {"losses": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"losses": list[float]}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for value in self.ridges:
-            check_positive("grid", value)
+        check_positives("grid", self.ridges)
         self.losses: list[float] = []
 
     def best(self, points: list[Point], losses: list[float], where: str) -> list[Point]:
@@ -314,7 +315,10 @@ class AllSessions(Judging):
     holdout: HoldOut = field(default_factory=HoldOut)
     matrices: ClassVar[int] = 3  # those of the other learner and of the rows held out besides
     whole_session: ClassVar[str] = "its rule holds rows of each session out (a number does not)"
-    kept: ClassVar[dict[str, Shape | None]] = {"fitted": None, "validation": None}
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "fitted": Stateful | None,
+        "validation": Sums | None,
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -322,6 +326,12 @@ class AllSessions(Judging):
         self.needs_targets = self.loss == "squared_error"
         self.fitted: Fitting | None = None
         self.validation: Sums | None = None
+
+    def check_state(self) -> None:
+        """Raise ValueError unless the second learner has as many candidates."""
+        many = len(self.ridges) * self.cores
+        if self.fitted is not None and len(self.fitted.solutions.points) not in (0, many):
+            raise ValueError(f"{many} candidates, and a second learner of others")
 
     def arrange(
         self, columns: NDArray[np.integer], session: int
@@ -483,5 +493,4 @@ def named(
     if isinstance(ridge, str):
         raise InputError(f"ridge = {ridge!r}: it must be a number above 0, or {', '.join(NAMES)}.")
     values = tuple(ridge) if isinstance(ridge, (list, tuple)) else (ridge,)
-    given = tuple(check_positive("ridge", value) for value in values)
-    return Given(given, relative)
+    return Given(check_positives("ridge", values), relative)

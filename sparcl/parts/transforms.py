@@ -78,7 +78,7 @@ class Rooted(Transform):
     """
 
     whole_session: ClassVar[str] = "its first session decides whether the root is taken"
-    kept: ClassVar[dict[str, Shape | None]] = {"exponent": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"exponent": float}
 
     def __post_init__(self) -> None:
         self.exponent = 1.0
@@ -108,7 +108,7 @@ class EqualBlocks(Transform):
 
     blocks: int
     whole_session: ClassVar[str] = "its first session decides the scale of each block"
-    kept: ClassVar[dict[str, Shape | None]] = {"scales": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"scales": list[float]}
 
     def __post_init__(self) -> None:
         check_int("blocks", self.blocks, least=1)

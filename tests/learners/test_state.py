@@ -1,12 +1,15 @@
 """What a learner keeps: a plain mapping, enough to go on to the bit, and no sample in it."""
 
+import contextlib
 import inspect
 import json
+import pickle
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import headers
 import numpy as np
 import pytest
 from reference.streams import Session, fit, synthetic_stream
@@ -16,6 +19,7 @@ from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.npz import write_npz
 from sparcl.base.state import Stateful
 from sparcl.learners.composed import Composed
+from sparcl.learners.summed import Summed
 from sparcl.methods import build
 from sparcl.methods.ncm import NearestClassMean
 from sparcl.parts.catalogue import PARTS
@@ -136,6 +140,31 @@ def test_a_state_is_a_snapshot(case: str, sessions: list[Session]) -> None:
     assert np.array_equal(second.logits(probe), learner.logits(probe))
 
 
+def test_a_state_that_is_not_writeable_is_copied_before_it_is_updated(
+    sessions: list[Session],
+) -> None:
+    """As joblib maps large arrays; an update in place wrote into them, or died."""
+    for case in CASES:
+        learner = fit(made(case), sessions[:3])
+        buffers: list[pickle.PickleBuffer] = []
+        packed = pickle.dumps(learner, protocol=5, buffer_callback=buffers.append)
+        fixed = [buffer.raw().tobytes() for buffer in buffers]  # bytes are read-only
+        before = learner.state()
+        learner.fit_session(*sessions[3])
+        for _ in range(2):  # the second finds what the first left
+            again = pickle.loads(packed, buffers=fixed)
+            assert all(np.array_equal(before[key], value) for key, value in again.state().items())
+            again.fit_session(*sessions[3])
+            assert np.array_equal(again.logits(sessions[4][0]), learner.logits(sessions[4][0]))
+        if isinstance(again, Summed) and not again.undivided:
+            summed, other = (pickle.loads(packed, buffers=fixed) for _ in range(2))
+            summed.accumulate(*sessions[3])
+            summed.merge(other)
+            summed.solve()
+            again = pickle.loads(packed, buffers=fixed)
+            assert all(np.array_equal(before[key], value) for key, value in again.state().items())
+
+
 def test_two_saves_are_the_same_bytes(sessions: list[Session], tmp_path: Path) -> None:
     for name in ("a.npz", "b.npz"):
         fit(made("all sessions"), sessions[:3]).save(tmp_path / name)
@@ -244,8 +273,38 @@ def test_an_unknown_or_another_kind_is_refused(key: str, state: dict) -> None:
 def test_a_setting_out_of_range_is_refused(state: dict) -> None:
     header = json.loads(state["map/header"])
     header["settings"]["width"] = -1
-    with pytest.raises(InputError, match="width = -1"):
+    with pytest.raises(InputError, match="map/width is -1, and an integer from 0 belongs there"):
         Composed.from_state(state | {"map/header": json.dumps(header)})
+
+
+def test_no_claim_of_a_header_is_believed(sessions: list[Session]) -> None:
+    """Each place of each header with a wrong value: refused, or a learner that works with another setting."""
+    seen: set[tuple] = set()
+    refused = 0
+    for case in ("several points", "balanced", "anacp"):
+        small = [(Phi[::3, :16], y[::3]) for Phi, y in sessions]
+        learner = fit(made(case), small[:3])
+        state = learner.state()
+        for key in [key for key in state if key.split("/")[-1] == "header"]:
+            kind = json.loads(state[key])["kind"]
+            for path, value, text in headers.changed(state[key]):
+                place = (kind, *map(str, path), repr(value))
+                if place in seen:
+                    continue
+                seen.add(place)
+                try:
+                    again = type(learner).from_state(state | {key: text})
+                except InputError:
+                    refused += 1
+                    continue
+                assert path[0] in ("settings", "plain"), place
+                again.report()
+                assert again.logits(small[4][0]).shape == (len(small[4][0]), len(again.classes))
+                if value == headers.MANY:  # a setting that no machine holds
+                    continue
+                with contextlib.suppress(InputError, NumericalError):
+                    again.fit_session(*small[3])
+    assert refused > 0.8 * len(seen) > 1000
 
 
 # --- files ------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Bad input raises `InputError` that says what and where, and leaves the learner as it was."""
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -54,6 +55,10 @@ BAD: dict[str, tuple[Callable[[np.ndarray, np.ndarray], Session], str]] = {
         lambda Phi, y: (Phi, np.where(np.arange(len(y)) == 3, np.nan, y)),
         r"(?i)integer|finite|nan",
     ),
+    "labels beyond int64": (
+        lambda Phi, y: (Phi, y.astype(np.uint64) + np.uint64(2**63)),
+        r"label 92\d+ is above 9223372036854775807",
+    ),
     "no samples": (lambda Phi, y: (Phi[:0], y[:0]), r"(?i)empty|no sample|0 sample"),
     "fewer features": (lambda Phi, y: (Phi[:, :-1], y), r"(?s)(?=.*\b15\b)(?=.*\b16\b)"),
     "features as text": (lambda Phi, y: (Phi.astype(str), y), r"(?i)number|numeric|dtype|float"),
@@ -96,6 +101,31 @@ def test_a_refused_first_session_leaves_a_fresh_learner(
     fit(learner, narrow)
     untouched = fit(build(name, **METHODS[name]), narrow)
     assert np.array_equal(learner.logits(probe[:, :9]), untouched.logits(probe[:, :9]))
+
+
+def test_a_first_session_of_one_class_or_of_copies(stream: list[Session]) -> None:
+    """One class is learned by every method; copies are, or there is no spread, and numpy warns of nothing."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(rng.standard_normal((4, 16)), 6, axis=0)
+    labels = np.repeat(np.arange(4), 6)
+    for name, hyper in METHODS.items():
+        learner = build(name, **hyper)
+        first = stream[0][1] == stream[0][1][0]
+        learner.fit_session(stream[0][0][first], stream[0][1][first])
+        learner.fit_session(*stream[1])
+        assert {*learner.predict(stream[1][0])} <= {*learner.classes.tolist()}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            learner = build(name, **hyper)
+            if name in ("klda", "klda-e", "randumb", "fecam"):
+                with pytest.raises(
+                    (InputError, NumericalError), match=r"^session 1: (?!session).*spread"
+                ):
+                    learner.fit_session(rows, labels)
+                continue
+            learner.fit_session(rows, labels)
+            if name not in ("slca-frozen", "ft-head", "derpp-head"):  # trained for two epochs
+                assert np.array_equal(learner.predict(rows), labels)
 
 
 @pytest.mark.parametrize("call", ["logits", "predict"])
@@ -174,6 +204,8 @@ WRONG = [
     ("ranpac", {"validation_share": 1.0}, r"validation_share = 1\.0.*in \(0, 1\)"),
     ("sparcl", {"refresh": -1}, "refresh = -1: it must be an integer of at least 0"),
     ("sparcl", {"k": 2.5}, r"k = 2\.5"),
+    ("klda-e", {"members": 10**12}, "members = 1000000000000: .*at most 1000"),
+    ("acil", {"ridge": 10**400}, "ridge = 10+: it must be a finite number above 0"),
     ("sparcl-plus-1", {"width": -1}, "width = -1"),
     ("ranpac", {"width": 2.5}, r"width = 2\.5"),
     ("sparcl-alg1", {"m": -1}, "m = -1"),

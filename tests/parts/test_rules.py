@@ -8,6 +8,7 @@ from reference.partitioned import core_basis
 from reference.peers import primal_ridge
 from reference.streams import Session, fit, synthetic_stream
 
+from sparcl import methods
 from sparcl.algebra import ridge
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.randomness import generator
@@ -213,6 +214,33 @@ def test_the_seed_decides_what_is_held_out(stream: list[Session]) -> None:
         for seed in (0, 0, 1)
     )
     assert a == b != c
+
+
+def test_every_method_takes_the_rules_that_it_offers(stream: list[Session]) -> None:
+    every, of_scores = ("newest", "gcv", "all", "gaussian"), ("gaussian",)
+    offered = dict.fromkeys(("klda-e", "sparcl-plus", "slda"), of_scores)
+    offered |= {"dsal": ("newest",), "klda": of_scores}
+    fixed = {"klda": ["ridge"]}  # numbers alone
+    fitted = 0
+    for name in methods.names():
+        known = methods.hyperparameters(name)
+        few = {"width": 30, "members": 2, "draws": 5, "nonzeros": 5, "blocks": 2}
+        small = {key: value for key, value in few.items() if key in known}
+        for key in {*known} & {"ridge", "ridge_relative", "ridge_compensation"}:
+            for rule in every:
+                if key in fixed.get(name, []) or rule not in offered.get(name, every):
+                    with pytest.raises(InputError, match=r"number|newest"):
+                        build(name, **small, **{key: rule})
+                    continue
+                learner = fit(build(name, **small, **{key: rule}), stream[:2])
+                assert len(learner.classes) == len(np.unique(stream[0][1])) + len(
+                    np.unique(stream[1][1])
+                )
+                fitted += 1
+    assert fitted > 50
+    for hyper in ({"grid": []}, {"ridge": []}):
+        with pytest.raises(InputError, match=r"(grid|ridge) = \[\]: give at least one number"):
+            build("ranpac", **hyper)
 
 
 def test_a_rule_that_looks_at_one_session_goes_with_one_threshold() -> None:

@@ -73,7 +73,7 @@ class ShrunkCovariance(Discriminant):
     posterior: ClassVar[bool] = (
         True  # of Gaussians with this covariance, classes being equally likely
     )
-    kept: ClassVar[dict[str, Shape | None]] = {"base": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"base": Sums | None}
 
     def __post_init__(self) -> None:
         check_choice("covariance", self.covariance, ("streamed", "frozen"))
@@ -104,7 +104,7 @@ class RidgedScatter(Discriminant):
 
     per: str = "direction"
     solves_from_rows: ClassVar[bool] = True
-    kept: ClassVar[dict[str, Shape | None]] = {"rank": None, "shrinkage": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"rank": int | None, "shrinkage": float | None}
 
     def __post_init__(self) -> None:
         check_choice("per", self.per, ("direction", "sample"))
@@ -167,7 +167,7 @@ class Shrunk(Discriminant):
 
     prior: bool
     posterior: ClassVar[bool] = True  # of Gaussians with this covariance
-    kept: ClassVar[dict[str, Shape | None]] = {"shrinkage": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"shrinkage": float | None}
 
     def __post_init__(self) -> None:
         check_flag("prior", self.prior)
@@ -218,7 +218,7 @@ class LedoitWolf(Shrunk):
     """
 
     prior: bool = True
-    kept: ClassVar[dict[str, Shape | None]] = {"fourth": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"fourth": float}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -271,7 +271,7 @@ class RidgeDiscriminant(Head):
     whole_session: ClassVar[str] = "its covariance is fitted to whole sessions"
     fits_targets: ClassVar[bool] = False
     solves_from_rows: ClassVar[bool] = True
-    kept: ClassVar[dict[str, Shape | None]] = {"noise": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"noise": list[float]}
 
     def __post_init__(self) -> None:
         check_fraction("weight", self.weight)

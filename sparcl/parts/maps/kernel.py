@@ -40,7 +40,7 @@ class KernelMap(Map):
     kappa: float = 1.0
     whole_session: ClassVar[str] = "its centres are drawn from the first session"
     keeps_samples: ClassVar[bool] = True
-    kept: ClassVar[dict[str, Shape | None]] = {"points": (None, "d"), "bandwidth": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"points": (None, "d"), "bandwidth": float}
 
     def __post_init__(self) -> None:
         check_int("width", self.width, least=1)
@@ -110,7 +110,7 @@ class FourierMap(Map):
     seed: int = 0
     gamma: float | str = "median"
     kappa: float = 1.0
-    kept: ClassVar[dict[str, Shape | None]] = {"d": None, "used_gamma": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"d": int, "used_gamma": float}
     whole_session: ClassVar[str] = "its kernel's width is measured on the first session"
 
     def __post_init__(self) -> None:

@@ -52,7 +52,7 @@ class Features(Map):
     """No map: the features themselves."""
 
     keeps_features: ClassVar[bool] = True
-    kept: ClassVar[dict[str, Shape | None]] = {"d": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"d": int}
 
     def __post_init__(self) -> None:
         self.d = 0
@@ -149,7 +149,7 @@ class RandomMap(Map):
     activation: str = "relu"
     nonzeros: int = 300
     level: float = 0.3
-    kept: ClassVar[dict[str, Shape | None]] = {"d": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"d": int}
 
     def __post_init__(self) -> None:
         check_int("width", self.width, least=1)

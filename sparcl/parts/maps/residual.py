@@ -48,7 +48,7 @@ class ResidualMap(Map):
     tau_map: float = 0.5
     seed: int = 0
     keeps_features: ClassVar[bool] = True
-    kept: ClassVar[dict[str, Shape | None]] = {"basis": ("d", None), "bandwidth": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"basis": ("d", None), "bandwidth": float}
 
     def __post_init__(self) -> None:
         check_int("width", self.width, least=1)
