@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Union
 from sparcl import methods
 from sparcl.app.kinds import CLASSIFIER, LEARNER, MODEL, check_kind
 from sparcl.base.checks import check_flag
+from sparcl.base.state import same
 from sparcl.learners.learner import Learner
 
 if TYPE_CHECKING:
@@ -60,3 +61,14 @@ def load(path: str | Path) -> Union[Learner, "Model", "Classifier"]:
     from sparcl.app.classifier import Classifier
 
     return Classifier.load(path)
+
+
+def check_built(made: Learner, learner: Learner) -> None:
+    """Raise ValueError unless a saved learner has the settings of the one that its file's parameters make."""
+    differing = (
+        [f"method ({type(made).__name__})"]
+        if type(made) is not type(learner)
+        else same(made, learner)
+    )
+    if differing:
+        raise ValueError(f"the parameters and the learner differ in {', '.join(differing)}")

@@ -21,13 +21,17 @@ except ModuleNotFoundError as error:
     ) from error
 
 from sparcl import methods
-from sparcl.app.building import build
-from sparcl.app.kinds import CLASSIFIER, check_kind
+from sparcl.app.building import build, check_built
+from sparcl.app.kinds import CLASSIFIER, opened
 from sparcl.base.errors import ArgumentError, InputError, SparclError
-from sparcl.base.npz import read_npz
 from sparcl.learners.learner import Learner
 
 DTYPES = [np.float64, np.float32, np.float16]  # kept as they are; other numbers become the first
+CARD = {
+    "params": dict[str, Any],
+    "feature_names": list[str] | None,
+    "classes": list[str | float | bool] | None,
+}
 TEXT = "OUT"  # kinds of arrays that hold text
 
 
@@ -71,6 +75,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         self.method = method
         self.normalize = normalize
         for name, value in hyper.items():
+            if not _is_parameter(name) or hasattr(type(self), name):
+                raise ArgumentError(
+                    f"{name} = {value!r}: no hyper-parameter has this name. Correct it; those of the method "
+                    f"{method!r} are in docs/methods.md."
+                )
             setattr(self, name, value)
 
     # --- parameters --------------------------------------------------------------------------
@@ -134,7 +143,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             learner: Learner = self.built() if first else self.learner_
             labels: NDArray[Any] = given[:0] if first else self.labels_
             declared = _declared(classes, None if first else self._declared)
-            _check_kind(given, labels)
+            given, labels = _joinable(given, labels)
             _check_known(given, declared)
             labels = np.concatenate([labels, np.setdiff1d(given, labels)])
             ascending = np.argsort(labels, kind="stable")
@@ -197,37 +206,34 @@ class Classifier(ClassifierMixin, BaseEstimator):
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote, no pickle; InputError when the file is not that."""
-        check_kind(path, CLASSIFIER)
-        state = read_npz(path)
-        try:
-            return cls._of_state(state)
-        except (
-            *(KeyError, TypeError, ValueError, AttributeError, RecursionError),
-            InputError,
-        ) as error:
-            raise InputError(
-                f"{path}: not a classifier as it was saved ({error}). It is damaged or was changed: fit it again."
-            ) from error
+        with opened(path, CLASSIFIER, CARD) as (card, state):
+            return cls._of_state(card, state)
 
     @classmethod
-    def _of_state(cls, state: dict[str, Any]) -> Self:
-        card, labels = json.loads(str(state.pop("card"))), state.pop("labels")
+    def _of_state(cls, card: dict[str, Any], state: dict[str, Any]) -> Self:
+        labels = state.pop("labels")
         params: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in card["params"].items()
         }
         classifier = cls(**params)
         learner = Learner.from_state(state)
-        if type(learner) is not type(classifier.built()):
-            raise ValueError(f"the learner is no {classifier.method}")
-        if not np.array_equal(learner.classes, np.arange(len(np.unique(labels)))):
+        check_built(classifier.built(), learner)
+        if (
+            labels.ndim != 1
+            or not np.array_equal(learner.classes, np.arange(len(np.unique(labels))))
+            or len(labels) != len(learner.classes)
+        ):
             raise ValueError("labels and classes differ in number")
+        names, classes = card["feature_names"], card["classes"]
+        if names is not None and len(names) != learner.d:
+            raise ValueError("names of other features")
         classifier.learner_, classifier.labels_ = learner, labels
         classifier.classes_ = np.sort(labels)
         classifier.n_features_in_ = learner.d
-        if card["feature_names"] is not None:
-            classifier.feature_names_in_ = np.array(card["feature_names"], dtype=object)
-        classes = card["classes"]
+        if names is not None:
+            classifier.feature_names_in_ = np.array(names, dtype=object)
         classifier._declared = None if classes is None else np.array(classes)
+        _check_known(labels, classifier._declared)
         return classifier
 
 
@@ -258,20 +264,39 @@ def _declared(classes: ArrayLike | None, before: NDArray[Any] | None) -> NDArray
 
 
 def _check_known(y: NDArray[Any], declared: NDArray[Any] | None) -> None:
-    unknown = y[:0] if declared is None else np.setdiff1d(y, declared)
-    if declared is not None and len(unknown):
+    if declared is None:
+        return
+    unknown = np.setdiff1d(*_joinable(y, declared))
+    if len(unknown):
         raise InputError(
             f"y: {len(unknown)} labels are not among the {len(declared)} of `classes` (first: {str(unknown[0])!r}). "
             "Name them there, or leave `classes` out."
         )
 
 
-def _check_kind(y: NDArray[Any], labels: NDArray[Any]) -> None:
-    if len(labels) and (y.dtype.kind in TEXT) != (labels.dtype.kind in TEXT):
+def _joinable(y: NDArray[Any], labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return labels and other labels in one dtype that holds all of them; InputError where none does."""
+    both = (y, labels)
+    text = [part.dtype.kind in TEXT for part in both]
+    if len(labels) and text[0] != text[1]:
         raise InputError(
-            f"y: labels are {y.dtype}, those of earlier sessions {labels.dtype}: numbers here, text there. Name "
-            "classes alike in all sessions."
+            f"y: labels are {y.dtype}, the others {labels.dtype}: numbers here, text there. Name classes alike in "
+            "all sessions."
         )
+    dtype = np.result_type(*both)
+    if all(part.dtype.kind in "iu" for part in both) and dtype.kind == "f":  # uint64 with int64
+        dtype = np.dtype(np.int64)
+    for part in both:
+        if len(part) and dtype.kind in "if" and part.dtype.kind in "iuf":
+            precise = part.dtype if part.dtype.kind == "f" else dtype
+            most = np.iinfo(dtype).max if dtype.kind == "i" else 2 ** (np.finfo(precise).nmant + 1)
+            largest = max(int(part.max()), -int(part.min()) - (dtype.kind == "i"))
+            if largest > most:
+                raise InputError(
+                    f"y: labels are {y.dtype}, the others {labels.dtype}, and {largest} is beyond {most}: as "
+                    f"{dtype} it would be one with its neighbours. Give labels of one integer dtype, or text."
+                )
+    return y.astype(dtype), labels.astype(dtype)
 
 
 @contextmanager

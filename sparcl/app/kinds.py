@@ -1,9 +1,13 @@
 """What an npz file of this project is, for whoever opens one, and for whoever was given another."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from sparcl.base.errors import InputError
-from sparcl.base.npz import names
+from sparcl.base import typed
+from sparcl.base.errors import InputError, SparclError
+from sparcl.base.npz import names, read_npz
 from sparcl.base.state import HEADER
 from sparcl.features.layout import is_hdf5
 
@@ -33,3 +37,27 @@ def check_kind(path: str | Path, *wanted: str) -> str:
         what = found or f"a file of {len(members)} arrays ({shown})"
         raise InputError(f"{path}: not {' or '.join(wanted)}, but {what}. Correct the path.")
     return found
+
+
+@contextmanager
+def opened(
+    path: str | Path, wanted: str, hints: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Give the card of a saved file, which is of these types, and its other arrays.
+
+    Raises
+    ------
+    InputError
+        When the file is of another kind or was changed, and for whatever the block finds wrong in it.
+    """
+    check_kind(path, wanted)
+    state: dict[str, Any] = read_npz(path)
+    try:
+        yield typed.read(state.pop("card"), hints, "card"), state
+    except (
+        *(KeyError, IndexError, TypeError, ValueError, AttributeError),
+        *(OverflowError, RecursionError, SparclError),
+    ) as error:
+        raise InputError(
+            f"{path}: not {wanted} as it was written ({error}). It is damaged or was changed: make it again."
+        ) from error

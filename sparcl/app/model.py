@@ -5,23 +5,26 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl import methods
 from sparcl.algebra import backend
-from sparcl.app.building import build
+from sparcl.app.building import build, check_built
 from sparcl.app.counted import Counted
-from sparcl.app.kinds import MODEL, check_kind
+from sparcl.app.kinds import MODEL, opened
+from sparcl.base import typed
 from sparcl.base.errors import InputError
-from sparcl.base.npz import read_npz
 from sparcl.base.rows import NORMALISATION
 from sparcl.base.types import Array
 from sparcl.features import layout, matching
 from sparcl.learners.learner import Learner
 from sparcl.learners.summed import Summed
+
+CARD = {"terms": dict[str, Any], "class_names": list[str], "fitted": dict[str, list[int]]}
+CHOSEN = {"method": str, "hyper": dict[str, Any], "normalisation": Literal[*NORMALISATION.values()]}
 
 
 @dataclass
@@ -53,30 +56,29 @@ class Model:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote; InputError when the file is no such model."""
-        check_kind(path, MODEL)
-        state = read_npz(path)
-        try:
-            card = json.loads(str(state.pop("card")))
-            counted = Counted(state.pop("samples"))
+        with opened(path, MODEL, CARD) as (card, state):
             own, names, fitted = (card[key] for key in ("terms", "class_names", "fitted"))
-            if own["hyper"].keys() != methods.hyperparameters(own["method"]).keys():
+            counted = Counted(state.pop("samples"))
+            typed.check(
+                own, CHOSEN if own.keys() == CHOSEN.keys() else CHOSEN | matching.MADE, "terms"
+            )
+            defaults = methods.hyperparameters(own["method"])
+            if own["hyper"].keys() != defaults.keys():
                 raise ValueError("hyper-parameters of another method")
-            learner = type(methods.build(own["method"])).from_state(state)
-            learner.normalize = own["normalisation"] == NORMALISATION[True]
-            if np.max(learner.classes, initial=-1) >= len(names):
+            learner = Learner.from_state(state)
+            # without defaults, of which some exclude each other
+            chosen = {k: v for k, v in own["hyper"].items() if v != defaults[k]}
+            normalize = own["normalisation"] == NORMALISATION[True]
+            check_built(build(own["method"], normalize=normalize, **chosen), learner)
+            labels = [
+                *learner.all_classes.tolist(),
+                *(label for part in fitted.values() for label in part),
+            ]
+            if labels and not 0 <= min(labels) <= max(labels) < len(names):
                 raise ValueError("a class without a name")
-            if learner.logits(np.eye(1, learner.d)).shape != (1, len(learner.classes)):
-                raise ValueError("scores of another number of classes")
-            if not all(isinstance(name, str) for name in names) or not isinstance(fitted, dict):
-                raise ValueError("a card of another kind")
+            if len({*names}) < len(names) or own.get("features", learner.d) != learner.d:
+                raise ValueError("names of classes or features that the learner does not have")
             return cls(learner, own, names, fitted, counted)
-        except (
-            *(KeyError, TypeError, ValueError, AttributeError, RecursionError),
-            InputError,
-        ) as error:
-            raise InputError(
-                f"{path}: not a model as `sparcl fit` wrote it ({error}). It is damaged or was changed: fit it again."
-            ) from error
 
     def save(self, path: str | Path) -> None:
         """Write learner and card as an npz file, whole or not at all."""

@@ -1,6 +1,7 @@
 """A model and feature files: it learns them, its hits on them are counted, and its labels of them are written."""
 
 import csv
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from sparcl.base.types import Array
 from sparcl.extraction import arrays
 from sparcl.features import layout, matching, store
 
+logger = logging.getLogger(__name__)
 Files = Mapping[Path, layout.Header]
 # From the number of classes that the files name to the classes of each session.
 SessionPlan = Callable[[int], Sequence[NDArray[np.integer]]]
@@ -143,6 +145,14 @@ def evaluate(model: Model, paths: Sequence[str | Path]) -> dict[str, Any]:
         raise InputError(
             f"{', '.join(map(str, files))}: no sample of a class that the model has learned."
         )
+    for path, header in files.items():
+        again = header.meta["features_sha256"] in model.fitted
+        if again or len(np.intersect1d(names_of(path, header), model.counted.names)):
+            logger.warning(
+                "%s: the model was fitted on samples of this file. Their accuracy says nothing about new images: give "
+                "the test split.",
+                path,
+            )
     counts = zip(samples[tested].tolist(), correct[tested].tolist(), strict=True)
     return {
         "accuracy": float(correct.sum() / samples.sum()),

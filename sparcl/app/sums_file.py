@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,19 @@ from numpy.typing import NDArray
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.app.bars import shown
 from sparcl.app.counted import Counted, check_once, names_of
-from sparcl.app.kinds import SUMS, check_kind
+from sparcl.app.kinds import SUMS, opened
 from sparcl.base.errors import InputError
-from sparcl.base.npz import read_npz, write_npz
+from sparcl.base.npz import write_npz
 from sparcl.base.rows import NORMALISATION, prepared
 from sparcl.features import layout, matching, store
 
 KIND = "sums of classes, 1"
+CARD = {
+    "kind": Literal[KIND],
+    "terms": matching.ORIGIN | {"split": str, "normalisation": Literal[*NORMALISATION.values()]},
+    "class_names": list[str],
+    "parts": list[tuple[str, str, str]],
+}
 
 
 @dataclass
@@ -97,28 +103,20 @@ class SumsFile:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote, no pickle; InputError when the file is not that."""
-        check_kind(path, SUMS)
-        state = read_npz(path)
-        try:
-            card = json.loads(str(state["card"]))
-            if card["kind"] != KIND:
-                raise ValueError(f"kind {card['kind']!r}")
-            sums, ids = ClassSums.from_state(state), state["ids"]
-            if len(ids) != sums.counts.sum() or len(card["class_names"]) != sums.classes:
+        with opened(path, SUMS, CARD) as (card, state):
+            sums, ids, own = ClassSums.from_state(state), state.pop("ids"), card["terms"]
+            if len(ids) != sums.counts.sum() or len({*card["class_names"]}) != sums.classes:
                 raise ValueError("samples, ids and class names differ in number")
-            if extra := state.keys() - sums.state().keys() - {"card", "ids"}:
+            if own["features"] != sums.d:
+                raise ValueError(f"features {own['features']}, and sums of {sums.d}")
+            if extra := state.keys() - sums.state().keys():
                 raise ValueError(f"{len(extra)} members too many (first: {min(extra)!r})")
             numbers = [array for array in state.values() if array.dtype.kind == "f"]
             if not all(np.isfinite(array).all() for array in numbers):
                 raise ValueError("values that are not finite")
-            if np.min(sums.counts, initial=0) < 0 or not np.all(ids[1:] > ids[:-1]):
-                raise ValueError("counts below zero, or ids out of order")
-            return cls(sums, card["terms"], card["class_names"], ids, card["parts"])
-        except (
-            *(KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError),
-            InputError,
-        ) as error:
-            raise foreign(path, error) from error
+            if np.min(sums.counts, initial=0) < 0:
+                raise ValueError("counts below zero")
+            return cls(sums, own, card["class_names"], Counted(ids).names, card["parts"])
 
     def rows(self, paths: Sequence[str | Path]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return features (n, d), prepared as those summed were, and labels (n,) of feature files.
@@ -205,11 +203,6 @@ def terms(header: layout.Header, normalize: bool) -> dict[str, Any]:
     """Return what sums of a feature file must have in common with others, as JSON gives it back."""
     own = {"split": header.meta["split"], "normalisation": NORMALISATION[normalize]}
     return json.loads(json.dumps(matching.origin(header) | own))
-
-
-def foreign(path: str | Path, error: Exception) -> InputError:
-    """Return the error for a file that holds no sums."""
-    return InputError(f"{path}: no sums that `sparcl sums` wrote ({error}).")
 
 
 def _groups(

@@ -20,6 +20,20 @@ logger = logging.getLogger(__name__)
 # Published test sets hold a few copies of training images; a larger share of the test samples is no such slip.
 TOLERATED = 0.01
 
+# What is said of the network behind features, and of the data set that they are of, with its type.
+MADE: dict[str, Any] = dict.fromkeys(SOURCE, str) | {
+    "preprocessing": dict[str, Any],
+    "features": int,
+    "precision": str | None,
+}
+ORIGIN = MADE | {
+    "dataset": str,
+    "split_sha256": str | None,
+    "dtype": str,
+    "arrays": list[str],
+    "block_indices": list[Any] | None,
+}
+
 Difference = tuple[str, Any, Any]  # the attribute and its two values
 
 

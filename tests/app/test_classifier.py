@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import headers
 import joblib
 import numpy as np
 import pandas as pd
@@ -203,7 +204,34 @@ def test_sessions_that_do_not_fit_leave_what_was_learned() -> None:
         classifier.set_params(tau=0.5)
     with pytest.raises(ArgumentError, match="Unknown method 'best'"):
         sparcl.Classifier("best").fit(X, y)
+    for wrong in ("ridge_", "_ridge", "fit"):  # not a parameter in scikit-learn's eyes
+        with pytest.raises(ArgumentError, match=f"{wrong} = 1e-06: no hyper-parameter"):
+            sparcl.Classifier("acil", **{wrong: 1e-6})
     assert issubclass(ArgumentError, InputError)
+
+
+def test_labels_that_numpy_would_join_inexactly() -> None:
+    """uint64 with int64, and integers with floats beyond 2^53, become floats in which neighbours are one."""
+    X, rows = drawn(n=60)[0], np.arange(60)
+    large, small = np.array([2**63, 2**63 + 1], dtype=np.uint64), np.array([-1, 5])
+    classifier = sparcl.Classifier("ncm").fit(X, large[rows % 2])
+    assert classifier.classes_.tolist() == large.tolist()  # Python's integers, exact
+    for y, classes in (
+        (small[rows % 2], None),
+        (np.array([2.0**60, 0.0])[rows % 2], None),
+        (large[rows % 2], small),
+    ):
+        other = sparcl.Classifier("ncm")
+        with pytest.raises(ArgumentError, match=r"beyond .* would be one with its neighbours"):
+            (classifier if classes is None else other).partial_fit(X, y, classes)
+        assert classifier.classes_.tolist() == large.tolist()
+    precise = np.array([2**53, 2**53 + 1])
+    with pytest.raises(ArgumentError, match="beyond 9007199254740992"):
+        sparcl.Classifier("ncm").fit(X, precise[rows % 2]).partial_fit(X, rows % 2 + 0.0)
+    joined = sparcl.Classifier("ncm").fit(X, np.array([7, 8], dtype=np.uint64)[rows % 2])
+    joined.partial_fit(X, small[rows % 2])
+    assert joined.classes_.dtype == np.int64 and joined.classes_.tolist() == [-1, 5, 7, 8]
+    assert {*joined.predict(X).tolist()} <= {-1, 5, 7, 8}
 
 
 # --- scikit-learn's tools -------------------------------------------------------------------------
@@ -313,7 +341,14 @@ def test_each_saved_file_opens_as_what_it_is_and_another_is_named(
         with pytest.raises(InputError, match=f"{name}: .*{message}"):
             sparcl.load(name)
     state = read_npz("classifier.npz")
-    for change in ({"labels": state["labels"][:3]}, {"labels": state["labels"][[0, 0, 1, 2]]}):
+    changes = [{"labels": state["labels"][:3]}, {"labels": state["labels"][[0, 0, 1, 2]]}]
+    for path, value, text in headers.changed(str(state["card"])):
+        if (path, value) not in ((("params", "normalize"), True), (("classes",), [])):
+            changes.append({"card": np.array(text)})
+    for change in changes:
         write_npz("changed.npz", state | change)
-        with pytest.raises(InputError, match=r"changed\.npz: not a classifier as it was saved"):
+        with pytest.raises(
+            InputError,
+            match=r"changed\.npz: not a classifier of sparcl.Classifier.save as it was written",
+        ):
             sparcl.load("changed.npz")

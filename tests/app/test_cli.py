@@ -125,7 +125,9 @@ def test_shards_merged_are_one_fit_and_the_library(
 
 
 def test_shards_of_different_classes_are_matched_by_name(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+    written: Callable[..., str],
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Both files number their classes from 0."""
     written("a.h5", 1, classes=[1, 4, 5])
@@ -143,6 +145,7 @@ def test_shards_of_different_classes_are_matched_by_name(
     same(model.learner, learner_of("whole.npz"))
     same(model.learner, learner_of("appended.npz"))
     run("evaluate", "c.npz", "--features", "all.h5", "--out", "c.json")
+    assert not caplog.messages
     Phi, y = drawn(3)
     predicted = model.learner.predict(unit(Phi))
     expected = [
@@ -165,6 +168,8 @@ def test_shards_of_different_classes_are_matched_by_name(
     table = capsys.readouterr().out.splitlines()[-4:]
     assert table[1].split()[-3:] == ["75", f"{100 * found['accuracy']:.2f}", "%"]
     assert table[3].split() == ["of", "classes", "not", "learned", "15"]
+    run("evaluate", "c.npz", "--features", "all.h5", "a.h5", "--out", "d.json")
+    assert "a.h5: the model was fitted on samples of this file" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,18 @@
 """A saved model or sums that somebody has changed is refused, not believed."""
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import headers
 import numpy as np
 import pytest
 
 from sparcl.app.cli import main
+from sparcl.app.model import Model
+from sparcl.app.sums_file import SumsFile
+from sparcl.base.errors import InputError
 from sparcl.base.npz import SEAL, read_npz, write_npz
 from sparcl.features import store
 
@@ -158,3 +163,44 @@ def test_every_member_has_its_shape(use: list[str], capsys: pytest.CaptureFixtur
             assert "saved.npz: " in capsys.readouterr().err
             seen += 1
     assert seen > 8
+
+
+# what a file may say without contradiction: a name, or a fact about the features
+FREE = {
+    "class_names",
+    "fitted",
+    "parts",
+    "backbone",
+    "timm_id",
+    "dataset",
+    "split",
+    "dtype",
+    "arrays",
+}
+FREE |= {"preprocessing", "precision", "weights_sha256", "split_sha256", "block_indices"}
+
+
+def test_each_claim_of_a_card_has_its_type_and_its_member(use: list[str]) -> None:
+    state, refused = saved(), 0
+    load = {"evaluate": Model.load, "sweep": SumsFile.load}[use[0]]
+    for path, value, text in headers.changed(str(state["card"])):
+        write_npz("saved.npz", state | {"card": np.array(text)})
+        with contextlib.suppress(InputError):
+            load("saved.npz")
+            assert not FREE.isdisjoint(path), (path, value)
+            continue
+        refused += 1
+    assert refused > 60
+
+
+def test_a_list_of_more_members_than_there_are_is_no_list(use: list[str]) -> None:
+    state, refused = saved(), 0
+    load = {"evaluate": Model.load, "sweep": SumsFile.load}[use[0]]
+    for name in [name for name in state if name.split("/")[-1] == "header"]:
+        for path, value, text in headers.changed(str(state[name])):
+            if path[0] == "lists" or "D" in path:
+                write_npz("saved.npz", state | {name: np.array(text)})
+                with pytest.raises(InputError, match=r"saved\.npz: not a model"):
+                    load("saved.npz")
+                refused += value == headers.MANY
+    assert refused > 1 or use[0] == "sweep"
