@@ -62,6 +62,7 @@ CHANGES = {
         [("sparcl/protocol/experiment.py", "", "# changed\n")],
         {
             **REPORT,
+            "make_order": {""},  # reads its inputs by the module that runs read theirs by
             "run_method": EVERY,
             "select_hyper": SELECTED,
             "trace_spectrum": {""},
