@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from figures import style
 from figures.frames import label, shown, valued
-from figures.rates import LAST, OLD, of_stream, streams
+from figures.rates_table import LAST, OLD, complete
 from sparcl.base.errors import InputError
 
 MEASURES = {LAST: "accuracy, all classes (%)", OLD: "accuracy, old classes (%)"}
@@ -37,11 +37,12 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     InputError
         A method, rate or pair is missing, a cell that is drawn is empty, or there are several kinds of stress.
     """
-    methods, found = shown(options), streams(frames)
-    if len({kind for kind, _ in found}) != 1:
-        kinds = ", ".join(dict.fromkeys(kind for kind, _ in found))
-        raise InputError(f"rates.csv has several kinds of stress ({kinds}); this figure shows one.")
-    rows = pd.concat([of_stream(frames, options, stream, methods) for stream in found])
+    methods, kinds = shown(options), frames["rates"]["stress"].unique()
+    if len(kinds) != 1:
+        raise InputError(
+            f"rates.csv has several kinds of stress ({', '.join(kinds)}); this figure shows one."
+        )
+    rows = complete(frames, options, methods)
     datasets = list(options["datasets"])
     room = style.room([valued(options, method, 99.9) for method in methods]) + 0.14
     looks = style.distinct(methods)
