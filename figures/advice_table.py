@@ -34,7 +34,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     without, held = shown(options)
     rows = complete(frames, options, [without, held])
     sheet = Sheet(options, "rates", rows, label="dataset", over="stress", head="rate")
-    totals = dict.fromkeys(("right", "never", "always"), 0) | {"streams": 0}
+    totals: dict[str, Any] = dict.fromkeys(("right", "never", "always", "streams"), 0)
     for keys, of_stream in groups(rows, options, "stress", "rate"):
         last = of_stream.pivot(index="order", columns="method", values=LAST)
         gain = last[held] - last[without]

@@ -49,19 +49,19 @@ class Sheet:
         **texts: str,
     ) -> None:
         """Add a cell, made from a column of the rows that share ``keys``; ``texts`` stand at the other places."""
-        texts |= {at: self._text(key, keys[key]) for at, key in self.place.items()}
+        place: dict[str, Any] = texts | {at: self._text(k, keys[k]) for at, k in self.place.items()}
         source = None
         if printed != grid.NOTHING:
             of = {"backbone": self.rows["backbone"].iloc[0]} if "backbone" in self.rows else {}
             source = origin(self.options, self.name, column, **of, **keys)
-        self.cells.append(grid.Cell(printed, best=best, tied=tied, origin=source, **texts))
+        self.cells.append(grid.Cell(printed, best=best, tied=tied, origin=source, **place))
 
     def _text(self, key: str, value: Any) -> str:
         if key in ("dataset", "method"):
             return label(self.options, f"{key}s", value, short=self.short and key == "method")
         return str(value).replace("-", " ")
 
-    def texts(self, wide: bool = True, **values: object) -> dict[str, str]:
+    def texts(self, wide: bool = True, **values: Any) -> dict[str, str]:
         """Return the files of the table by suffix; ``values`` are fields of its caption, as of `frames.fill`."""
         caption = fill(self.options, self.rows, **values)
         return grid.texts(self.cells, caption, self.options["id"], wide)

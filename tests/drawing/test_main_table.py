@@ -197,7 +197,7 @@ def test_blocks_name_measures(frames, settings):
 
 
 def test_a_caption_with_an_unknown_field_is_refused(frames, settings):
-    with pytest.raises(ConfigError, match=r"tables\.main\.caption.*'order'.*orders"):
+    with pytest.raises(ConfigError, match=r"tables\.yaml: main\.caption.*'order'.*orders"):
         main_table.texts(frames, settings | {"caption": "{order}"})
 
 
