@@ -99,7 +99,6 @@ DOORS = {
 BEYOND = {"file in `results/`", "features as numbers", "path", "output", "page"}
 # The project's own code and pages, and the folder that is confirmed on the disk.
 OWN = {
-    "figures/readme.py:the module",
     "sparcl/base/files.py:_sync",
     "sparcl/extraction/extract.py:_fingerprint",
     "workflow/study/pipeline/captions.py:main",
