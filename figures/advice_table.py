@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from figures import grid
-from figures.frames import fill, label, origin, select, shown
-from figures.rates import LAST, streams
+from figures.frames import shown
+from figures.rates_table import LAST, complete
+from figures.sheet import Sheet, groups
 
 
 def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
@@ -31,46 +31,21 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     InputError
         A data set, method, pair or number is missing.
     """
-    cells, totals = [], {"right": 0, "streams": 0, "never": 0, "always": 0}
-    for kind, rate in streams(frames):
-        judged, rows = _judged(frames, options, kind, rate)
-        for dataset in options["datasets"]:
-            of_set = judged[judged["dataset"] == dataset]
-            n = len(of_set)
-            totals["streams"] += n
-            for name in ("right", "never", "always"):
-                totals[name] += int(of_set[name].sum())
-            where = {"backbone": rows["backbone"].iloc[0], "dataset": dataset}
-            where |= {"method": shown(options)[1], "stress": kind, "rate": f"{rate:g}"}
-            cells.append(
-                grid.Cell(
-                    f"{100 * of_set['share'].mean():.0f}: {of_set['held'].sum()}, {of_set['right'].sum()}/{n}",
-                    label=label(options, "datasets", dataset),
-                    over=kind.replace("-", " "),
-                    head=f"{rate:g}",
-                    origin=origin(options, "rates", f"strangers / {LAST}", **where),
-                )
-            )
-    rank = [label(options, "datasets", dataset) for dataset in options["datasets"]]
-    cells.sort(key=lambda cell: rank.index(cell.label))
-    caption = fill(options, rows, limit=f"{100 * options['limit']:g}", **totals)
-    return grid.texts(cells, caption, options["id"])
-
-
-def _judged(
-    frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any], kind: str, rate: float
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return a row per data set and class order, and the rows of the stream that they come from."""
-    table = frames["rates"]
-    mine = table[(table["stress"] == kind) & (table["rate"] == rate)]
     without, held = shown(options)
-    rows = select({"rates": mine}, "rates", options, [LAST], [without, held])
-    found = rows.pivot(index=["dataset", "order"], columns="method", values=LAST)
-    of_core = rows[rows["method"] == held].set_index(["dataset", "order"])
-    gain = found[held] - found[without]
-    advised = of_core["strangers"].reindex(gain.index) >= options["limit"]
-    judged = pd.DataFrame({"share": of_core["strangers"].reindex(gain.index), "held": advised})
-    judged["always"] = gain >= -options["tie"]
-    judged["never"] = gain <= options["tie"]
-    judged["right"] = judged["always"].where(advised, judged["never"])
-    return judged.reset_index(), rows
+    rows = complete(frames, options, [without, held])
+    sheet = Sheet(options, "rates", rows, label="dataset", over="stress", head="rate")
+    totals: dict[str, Any] = dict.fromkeys(("right", "never", "always", "streams"), 0)
+    for keys, of_stream in groups(rows, options, "stress", "rate"):
+        last = of_stream.pivot(index="order", columns="method", values=LAST)
+        gain = last[held] - last[without]
+        share = of_stream[of_stream["method"] == held].set_index("order")["strangers"]
+        advised = share >= options["limit"]
+        says = {"always": gain >= -options["tie"], "never": gain <= options["tie"]}
+        says["right"] = says["always"].where(advised, says["never"])
+        for name, true in says.items():
+            totals[name] += int(true.sum())
+        totals["streams"] += len(gain)
+        of = {"dataset": keys["dataset"], "method": held, "stress": keys["stress"]}
+        printed = f"{100 * share.mean():.0f}: {advised.sum()}, {says['right'].sum()}/{len(gain)}"
+        sheet.add(printed, f"strangers / {LAST}", of | {"rate": f"{keys['rate']:g}"})
+    return sheet.texts(limit=f"{100 * options['limit']:g}", **totals)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import label, require, select, shown
+from figures.frames import labels, require, select, shown
 
 
 @style.styled
@@ -36,21 +36,14 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     given = {"arrivals": frames["arrivals"].rename(columns={"arrival": "session"})}
     rows = select(given, "arrivals", options, ["session", "A_last"], methods)
     require(rows, "arrivals", ["A_last"])
-    datasets = list(options["datasets"])
-    room = style.room([label(options, "methods", m, short=True) for m in methods])
-    figure, stacks = style.per_dataset(
-        len(datasets), 1, 1.6, (0.42, room, 0.36, 0.24), (room + 0.3, 0.0)
-    )
-    for (ax,), dataset in zip(stacks, datasets, strict=True):
+    names = labels(options, "methods", methods, short=True)
+    datasets, room = labels(options, "datasets", options["datasets"]), style.room(names.values())
+    margins = (0.42, room, 0.36, 0.24)
+    figure, stacks = style.per_dataset(datasets, 1, 1.6, margins, (room + 0.3, 0.0))
+    for dataset, (ax,) in stacks.items():
         of_set = rows[rows["dataset"] == dataset]
-        ends = []
-        for method in methods:
-            mean = of_set[of_set["method"] == method].groupby("session")["A_last"].mean()
-            look = style.line(method, len(mean))
-            ax.plot(mean.index, mean, label=method, clip_on=False, **look)
-            name = label(options, "methods", method, short=True)
-            ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
-        ax.set_title(label(options, "datasets", dataset), loc="left")
+        means = of_set.groupby(["method", "session"])["A_last"].mean()
+        ends = style.curves(ax, {m: means[m] for m in methods}, lambda m, _: names[m])
         style.session_axis(ax, of_set["session"])
         ax.yaxis.set_major_locator(MaxNLocator(5))
         ax.set_xlabel("session in which the classes arrived")

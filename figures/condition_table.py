@@ -1,13 +1,14 @@
 """Condition numbers of the joint problem and of the residual block after each session."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pandas as pd
 
 from figures import grid
-from figures.frames import fill, label, origin, require, select, shown
+from figures.frames import label, require, select, shown
+from figures.sheet import Sheet
 
 SHOWN = {
     "kappa": "κ of the paper",
@@ -37,28 +38,14 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     """
     (method,) = shown(options)
     table = select(frames, "diagnostics", options, ["session", *SHOWN], [method])
-    cells = []
-    for dataset in options["datasets"]:
-        of_set = table[table["dataset"] == dataset]
-        for column, name in SHOWN.items():
-            for session in sorted(of_set["session"].unique()):
-                rows = of_set[of_set["session"] == session]
-                cell = grid.Cell(
-                    grid.NOTHING,
-                    part=label(options, "datasets", dataset),
-                    label=name,
-                    head=str(session),
-                )
-                if not (session == 1 and rows[column].isna().all()):
-                    require(rows, "diagnostics", [column])
-                    mean = rows[column].mean()
-                    where = {"backbone": rows["backbone"].iloc[0], "dataset": dataset}
-                    where |= {"method": method, "session": session}
-                    cell = replace(
-                        cell,
-                        printed=f"{mean:.{1 if mean < 100 else 0}f}",
-                        origin=origin(options, "diagnostics", column, **where),
-                    )
-                cells.append(cell)
-    caption = fill(options, table, method=label(options, "methods", method))
-    return grid.texts(cells, caption, options["id"])
+    sheet = Sheet(options, "diagnostics", table, part="dataset", head="session")
+    for dataset, (column, name) in product(options["datasets"], SHOWN.items()):
+        for session, rows in table[table["dataset"] == dataset].groupby("session"):
+            printed = grid.NOTHING
+            if not (session == 1 and rows[column].isna().all()):
+                require(rows, "diagnostics", [column])
+                mean = rows[column].mean()
+                printed = f"{mean:.{1 if mean < 100 else 0}f}"
+            keys = {"dataset": dataset, "method": method, "session": session}
+            sheet.add(printed, column, keys, label=name)
+    return sheet.texts(method=label(options, "methods", method))

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import label, shown, valued
-from figures.rates import LAST, OLD, of_stream, streams
+from figures.frames import labels, shown, valued
+from figures.rates_table import LAST, OLD, complete
 from sparcl.base.errors import InputError
 
 MEASURES = {LAST: "accuracy, all classes (%)", OLD: "accuracy, old classes (%)"}
@@ -37,36 +37,29 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     InputError
         A method, rate or pair is missing, a cell that is drawn is empty, or there are several kinds of stress.
     """
-    methods, found = shown(options), streams(frames)
-    if len({kind for kind, _ in found}) != 1:
-        kinds = ", ".join(dict.fromkeys(kind for kind, _ in found))
-        raise InputError(f"rates.csv has several kinds of stress ({kinds}); this figure shows one.")
-    rows = pd.concat([of_stream(frames, options, stream, methods) for stream in found])
-    datasets = list(options["datasets"])
+    methods, kinds = shown(options), frames["rates"]["stress"].unique()
+    if len(kinds) != 1:
+        raise InputError(
+            f"rates.csv has several kinds of stress ({', '.join(kinds)}); this figure shows one."
+        )
+    rows = complete(frames, options, methods)
     room = style.room([valued(options, method, 99.9) for method in methods]) + 0.14
-    looks = style.distinct(methods)
+    looks, datasets = style.distinct(methods), labels(options, "datasets", options["datasets"])
     margins = (0.42, room, 0.36, 0.24)
-    figure, stacks = style.per_dataset(len(datasets), 2, 1.5, margins, (room + 0.2, 0.34))
-    for stack, dataset in zip(stacks, datasets, strict=True):
+    figure, stacks = style.per_dataset(datasets, 2, 1.5, margins, (room + 0.2, 0.34))
+    for dataset, stack in stacks.items():
         of_set = rows[rows["dataset"] == dataset]
+        of_method = {method: of_set[of_set["method"] == method] for method in methods}
+        rates = sorted(of_set["rate"].unique())
+        apart = [r for r in rates if r == rates[0] or r - rates[0] > 0.25 * (rates[-1] - rates[0])]
         for ax, measure in zip(stack, MEASURES, strict=True):
-            ends = []
-            for method in methods:
-                mean = of_set[of_set["method"] == method].groupby("rate")[measure].mean()
-                look = looks[method]
-                ax.plot(mean.index, mean, label=method, clip_on=False, **look)
-                name = valued(options, method, mean.iloc[-1])
-                ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
-            rates = sorted(of_set["rate"].unique())
-            apart = [
-                r for r in rates if r == rates[0] or r - rates[0] > 0.25 * (rates[-1] - rates[0])
-            ]
+            means = {m: rows.groupby("rate")[measure].mean() for m, rows in of_method.items()}
+            ends = style.curves(ax, means, lambda m, y: valued(options, m, y), looks)
             ax.set_xticks(apart, [f"{rate:g}" for rate in apart])
             ax.set_xticks(rates, minor=True)
             ax.yaxis.set_major_locator(MaxNLocator(5))
             if style.is_first_column(ax):
                 ax.set_ylabel(MEASURES[measure])
             style.label_ends(ax, ends)
-        stack[0].set_title(label(options, "datasets", dataset), loc="left")
         stack[1].set_xlabel("rate")
     return figure

@@ -1,12 +1,13 @@
 """What methods cost in time or memory, as measured once on one machine (timings/)."""
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from figures import grid
-from figures.frames import fill, label, origin, require
+from figures.frames import label, require
+from figures.sheet import Sheet
 from sparcl.base.errors import InputError
 
 EXEMPLARS = 2000 * 224 * 224 * 3  # bytes of the image buffer that a replay method keeps
@@ -64,29 +65,19 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
             raise InputError(
                 f"timings/{name}.csv mixes machines; measure all of it on one with `make timings`"
             )
-    cells = []
     chosen = table[table["method"].isin(options["show"])]
+    sheet = Sheet(options, name, table.iloc[:0])
     for dataset in chosen["dataset"].unique():
         measured = chosen[chosen["dataset"] == dataset]
         over = label(options, "datasets", dataset) if dataset in options["datasets"] else dataset
-        for cost in costs:
-            for method in options["show"]:
-                rows = measured[measured["method"] == method]
-                if len(rows) != 1:
-                    raise InputError(
-                        f"timings/{name}.csv has {len(rows)} rows of data set {dataset}, method "
-                        f"{method}, not one; measure again with `make timings`"
-                    )
-                value = rows[cost.column].iloc[0]
-                cells.append(
-                    grid.Cell(
-                        cost.form(value),
-                        label=options["names"][method],
-                        over=over,
-                        head=cost.head,
-                        best=bool(value == measured[cost.column].min()),
-                        origin=origin(options, name, cost.column, dataset=dataset, method=method),
-                    )
+        for (column, head, form), method in product(costs, options["show"]):
+            rows = measured[measured["method"] == method]
+            if len(rows) != 1:
+                raise InputError(
+                    f"timings/{name}.csv has {len(rows)} rows of data set {dataset}, method "
+                    f"{method}, not one; measure again with `make timings`"
                 )
-    caption = fill(options, table.iloc[:0], buffer=f"{EXEMPLARS / 1e6:.0f}", **machine)
-    return grid.texts(cells, caption, options["id"], wide=name == "memory")
+            value, keys = rows[column].iloc[0], {"dataset": dataset, "method": method}
+            best, row = bool(value == measured[column].min()), options["names"][method]
+            sheet.add(form(value), column, keys, best, label=row, over=over, head=head)
+    return sheet.texts(wide=name == "memory", buffer=f"{EXEMPLARS / 1e6:.0f}", **machine)

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
-from figures.frames import label, require, select
+from figures.frames import labels, require, select
 from sparcl.base.errors import InputError
 from study.places import where
 
@@ -76,13 +76,11 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             f"{where('figures', options.get('id', 'dilution'), 'session')} to one of {', '.join(map(str, later))}"
         )
     shifts = _shifts(frames, options, rows["order"].min())
-    datasets = list(options["datasets"])
-    margins = (0.46, 0.1, 0.58, 0.24)
-    figure, stacks = style.per_dataset(len(datasets), 3, 1.15, margins, (0.36, 0.42))
-    for (above, below, shift), dataset in zip(stacks, datasets, strict=True):
+    margins, datasets = (0.46, 0.1, 0.58, 0.24), labels(options, "datasets", options["datasets"])
+    figure, stacks = style.per_dataset(datasets, 3, 1.15, margins, (0.36, 0.42))
+    for dataset, (above, below, shift) in stacks.items():
         of_set = rows[rows["dataset"] == dataset]
         _spectra(above, of_set)
-        above.set_title(label(options, "datasets", dataset), loc="left")
         if style.is_first_column(above):
             above.set_ylabel("eigenvalue of $R$")
         if of_set["session"].max() == 1:

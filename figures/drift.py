@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 from figures import style
-from figures.frames import label, require, select, shown
+from figures.frames import labels, require, select, shown
 
 
 @style.styled
@@ -41,32 +41,22 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     require(rows, "sessions", ["drift_scaled"])
     still = [m for m in methods if (rows["drift_scaled"][rows["method"] == m] <= 0).any()]
     methods = [m for m in methods if m not in still]
-    datasets = list(options["datasets"])
-    room = style.room([label(options, "methods", m, short=True) for m in methods])
-    margins = (0.38, room, 0.36, 0.24)
-    figure, stacks = style.per_dataset(len(datasets), 1, 1.45, margins, (room + 0.2, 0.0))
-    for (ax,), dataset in zip(stacks, datasets, strict=True):
+    names = labels(options, "methods", [*methods, *still], short=True)
+    room = style.room(names[m] for m in methods)
+    margins, datasets = (0.38, room, 0.36, 0.24), labels(options, "datasets", options["datasets"])
+    figure, stacks = style.per_dataset(datasets, 1, 1.45, margins, (room + 0.2, 0.0))
+    for dataset, (ax,) in stacks.items():
         of_set = rows[rows["dataset"] == dataset]
-        ax.set_title(label(options, "datasets", dataset), loc="left")
         if of_set.empty:
             style.undefined(ax, style.ALONE)
             continue
-        ends = []
+        percent = 100 * of_set.groupby(["method", "session"])["drift_scaled"].agg(
+            ["mean", "min", "max"]
+        )
         for method in methods:
-            by_session = of_set[of_set["method"] == method].groupby("session")["drift_scaled"]
-            mean = 100 * by_session.mean()
-            look = style.line(method, len(mean))
-            ax.fill_between(
-                mean.index,
-                100 * by_session.min(),
-                100 * by_session.max(),
-                color=look["color"],
-                alpha=0.12,
-                lw=0,
-            )
-            ax.plot(mean.index, mean, label=method, clip_on=False, **look)
-            name = label(options, "methods", method, short=True)
-            ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
+            style.band(ax, method, percent["min"][method], percent["max"][method])
+        means = {method: percent["mean"][method] for method in methods}
+        ends = style.curves(ax, means, lambda m, _: names[m])
         ax.set_yscale("log")
         ax.yaxis.set_major_locator(LogLocator(subs=[1, 2, 5]))
         ax.yaxis.set_major_formatter("{x:g}")
@@ -76,11 +66,10 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             ax.set_ylabel("old-logit drift (% of logits' s.d.)")
         style.label_ends(ax, ends)
         if still:
-            names = ", ".join(label(options, "methods", m, short=True) for m in still)
             ax.text(
                 0.02,
                 0.02,
-                f"no drift: {names}",
+                f"no drift: {', '.join(names[m] for m in still)}",
                 transform=ax.transAxes,
                 va="bottom",
                 fontsize=style.LABEL_SIZE,

@@ -12,7 +12,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
 from figures.costs_table import EXEMPLARS
-from figures.frames import label, measured, require, select
+from figures.frames import label, labels, measured, require, select
 from sparcl.base.errors import InputError
 from study.places import where
 
@@ -67,9 +67,9 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     require(rows, "runs", [VALUE])
     accuracy = rows.groupby(["dataset", "method"])[VALUE].mean()
     margins = (0.42, 0.12, 0.36, 0.24)
-    figure, stacks = style.per_dataset(len(datasets), len(costs), 1.75, margins, (0.42, 0.44))
-    for stack, dataset in zip(stacks, datasets, strict=True):
-        stack[0].set_title(label(options, "datasets", dataset), loc="left")
+    titles = labels(options, "datasets", datasets)
+    figure, stacks = style.per_dataset(titles, len(costs), 1.75, margins, (0.42, 0.44))
+    for dataset, stack in stacks.items():
         for ax, (name, frame) in zip(stack, costs.items(), strict=True):
             column, unit, axis = COSTS[name]
             require(frame, name, [column])

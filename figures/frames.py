@@ -1,6 +1,6 @@
 """Read summaries and refuse incomplete ones: no figure or table shows less than it claims to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -233,6 +233,13 @@ def label(options: Mapping[str, Any], kind: str, identifier: str, short: bool = 
     if name is None:
         raise InputError(f"{where(kind, identifier)}: it has no label; add `label` to this block")
     return name
+
+
+def labels(
+    options: Mapping[str, Any], kind: str, ids: Iterable[str], short: bool = False
+) -> dict[str, str]:
+    """Return the `label` of each of some methods, data sets or backbones, by id."""
+    return {identifier: label(options, kind, identifier, short) for identifier in ids}
 
 
 def valued(options: Mapping[str, Any], method: str, value: float) -> str:

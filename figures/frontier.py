@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import label, measured, require, select, shown
+from figures.frames import labels, measured, require, select, shown
 
 MEASURES = ["A_bar", "forgetting"]
 TOUCHING = 0.02  # points nearer than this share of the curve's extent have one label
@@ -43,13 +43,11 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     curve = [method for method in options["curve"] if method in measured(options)]
     rows = select(frames, "runs", options, ["sessions", *MEASURES, "tau"], [*points, *curve])
     require(rows[rows["sessions"] > 1], "runs", MEASURES)
-    datasets = list(options["datasets"])
-    room = style.room([label(options, "methods", m, short=True) for m in points])
-    figure, stacks = style.per_dataset(
-        len(datasets), 1, 2.1, (0.42, room, 0.36, 0.24), (room + 0.3, 0.0)
-    )
-    for (ax,), dataset in zip(stacks, datasets, strict=True):
-        ax.set_title(label(options, "datasets", dataset), loc="left")
+    names = labels(options, "methods", points, short=True)
+    datasets, room = labels(options, "datasets", options["datasets"]), style.room(names.values())
+    margins = (0.42, room, 0.36, 0.24)
+    figure, stacks = style.per_dataset(datasets, 1, 2.1, margins, (room + 0.3, 0.0))
+    for dataset, (ax,) in stacks.items():
         of_set = rows[rows["dataset"] == dataset]
         if (of_set["sessions"] == 1).all():
             style.undefined(ax, style.ALONE)
@@ -59,16 +57,21 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         ends = []
         for method in points:
             x, y = float(means["forgetting"][method]), float(means["A_bar"][method])
-            style.point(ax, method, x, y)
-            name = label(options, "methods", method, short=True)
-            ends.append((name, x, y, style.line(method)["color"]))
+            look = style.line(method) | {"linestyle": "", "markersize": 4}
+            look["marker"] = look["marker"] or "o"
+            ax.plot([x], [y], label=method, clip_on=False, **look)
+            ends.append((names[method], x, y, look["color"]))
         ax.set_xlabel("forgetting (points)")
         ax.xaxis.set_major_locator(MaxNLocator(5))
         ax.yaxis.set_major_locator(MaxNLocator(5))
         ax.margins(0.16, 0.08)  # the labels of the curve stand to its left
         if style.is_first_column(ax):
             ax.set_ylabel("average accuracy (%)")
-        style.label_at_edge(ax, ends)
+        right = ax.get_xlim()[1]
+        style.label_ends(ax, [(text, right, y, color) for text, _, y, color in ends])
+        for _, x, y, color in ends:  # a thin line joins a point to its name
+            ax.plot([x, right], [y, y], color=color, lw=0.4, alpha=0.35, zorder=0)
+        ax.set_xlim(right=right)
     return figure
 
 

@@ -61,8 +61,6 @@ WIDE = 8  # as many columns of numbers fit a page side by side
 MARKS = ["best", "tied", "underlined"]
 COMPARED = ["n", "mean", "std", "gap", "gap_low", "gap_high", "best", "tied"]  # `against_best`
 NO_ORIGIN = Origin("", "", "")
-CELL = ["measure", "label", "dataset_label"]
-PRINTED = [*CELL, "n", "best", "tied", "printed"]
 TOLD_APART = "† not told apart from it by a paired t-test at the 5% level"
 NO_TEST = "fewer than five class orders, so no test tells the others apart"
 HELP = "This prints the main.csv of a suite; any other table is readable in the .md beside it."
@@ -248,24 +246,8 @@ def _ordered(methods: list[str], groups: Mapping[str, list[str]]) -> dict[str, s
     return placed | {m: REST for m in methods if m not in placed}
 
 
-def terminal(table: pd.DataFrame) -> str:
-    """Return the table that a CSV file holds for a terminal of 100 columns, with marks before a number."""
-    marks = table["best"].map({0: "", 1: "*"}) + table["tied"].map({0: "", 1: grid.DAGGER})
-    marked = table.assign(shown=marks + table["printed"])
-    methods, datasets = (list(marked[key].unique()) for key in ("label", "dataset_label"))
-    parts = []
-    for measure, described in MEASURES.items():
-        of_measure = marked[marked["measure"] == measure]
-        if of_measure.empty:
-            continue
-        wide = of_measure.pivot(index="label", columns="dataset_label", values="shown")
-        wide = wide.loc[methods, datasets].rename_axis(index=None, columns=None)
-        parts.append(f"{described.plain}\n{wide.to_string(line_width=100)}")
-    return "\n\n".join(parts)
-
-
-def read(path: Path) -> pd.DataFrame:
-    """Return the main table that a CSV file holds.
+def terminal(path: Path) -> str:
+    """Return the table that a CSV file holds for a terminal of 100 columns, with marks before a number.
 
     Raises
     ------
@@ -274,35 +256,28 @@ def read(path: Path) -> pd.DataFrame:
     """
     try:
         table = read_csv(path)
-    except (
-        ValueError,
-        OSError,
-    ) as error:  # pandas' own are ValueErrors, and so is text in no UTF-8
-        reason = " ".join(str(error).split())
-        raise InputError(f"{path}: no main table, since it is no CSV ({reason}). {HELP}") from error
-    if absent := [column for column in PRINTED if column not in table]:
+        marks = (table["best"].map({0: "", 1: "*"}), table["tied"].map({0: "", 1: grid.DAGGER}))
+        shown = table.assign(shown=marks[0] + marks[1] + table["printed"])
+        wide = shown.pivot(index="label", columns=["measure", "dataset_label"], values="shown")
+        tested = pd.to_numeric(table["n"]).max() >= FEWEST
+    except (KeyError, TypeError, ValueError, OSError) as error:  # pandas' own are ValueErrors
         raise InputError(
-            f"{path}: no main table, since it has no column {', '.join(absent)}. It has "
-            f"{', '.join(table.columns)}. {HELP}"
+            f"{path}: no main table, since it is no CSV, lacks a column, or has a cell twice or with other marks "
+            f"({' '.join(str(error).split())}). {HELP}"
+        ) from error
+    others = [str(measure) for measure in table["measure"].unique() if measure not in MEASURES]
+    if others or wide.isna().any(axis=None):
+        what = (
+            f"measures {', '.join(others)}"
+            if others
+            else "a missing cell, or other marks than 0 and 1"
         )
-    allowed: dict[str, list[Any]] = {"measure": [*MEASURES], "best": [0, 1], "tied": [0, 1]}
-    for column, values in allowed.items():
-        if other := [value for value in table[column].unique() if value not in values]:
-            raise InputError(
-                f"{path}: no main table, since its column {column} holds {other[0]}. In a main table there are "
-                f"{', '.join(map(str, values))}. {HELP}"
-            )
-    twice = table[table.duplicated(CELL)]
-    if not twice.empty:
-        raise InputError(
-            f"{path}: no main table, since it holds two cells of {', '.join(map(str, twice.iloc[0][CELL]))}. {HELP}"
-        )
-    cells = pd.MultiIndex.from_frame(table[CELL])
-    if missing := sorted({*product(*(table[key].unique() for key in CELL))} - {*cells}):
-        raise InputError(
-            f"{path}: no whole main table, since it has no cell of {', '.join(map(str, missing[0]))}. {HELP}"
-        )
-    return table
+        raise InputError(f"{path}: no whole main table, since it has {what}. {HELP}")
+    parts = []
+    for measure in (measure for measure in MEASURES if measure in wide):
+        part = pd.DataFrame(wide[measure], table["label"].unique(), table["dataset_label"].unique())
+        parts.append(f"{MEASURES[measure].plain}\n{part.to_string(line_width=100)}")
+    return "\n\n".join([*parts, f"* best mean; {TOLD_APART if tested else NO_TEST}"])
 
 
 def main(arguments: list[str]) -> int:
@@ -315,13 +290,10 @@ def main(arguments: list[str]) -> int:
         )
         return 2
     try:
-        table = read(Path(arguments[0]))
+        print(terminal(Path(arguments[0])))
     except InputError as error:
         print(error, file=sys.stderr)
         return 2
-    print(terminal(table))
-    tested = pd.to_numeric(table["n"], errors="coerce").max() >= FEWEST
-    print(f"\n* best mean; {TOLD_APART if tested else NO_TEST}")
     return 0
 
 

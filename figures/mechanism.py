@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
-from figures.frames import label, measured, require, select, shown
+from figures.frames import label, labels, measured, require, select, shown
 
 JOINT = "acil-paper"  # joint ridge with the ridge of the traces, which hold its split
 BEFORE, AFTER = "prototype_cosine", "expanded_prototype_cosine"
@@ -54,24 +54,20 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     )
     require(cosines, "diagnostics", [BEFORE])
     require(cosines[cosines["method"].isin(expanding)], "diagnostics", [AFTER])
-    datasets = list(options["datasets"])
-    left = style.room([label(options, "methods", method, short=True) for method in methods]) + 0.05
+    names = labels(options, "methods", methods, short=True).values()
+    left, datasets = style.room(names) + 0.05, labels(options, "datasets", options["datasets"])
     room = style.room(["mode"])
     margins = (max(left, 0.42), room, 0.6, 0.24)
-    figure, stacks = style.per_dataset(len(datasets), 3, 1.1, margins, (room + 0.26, 0.58))
-    for (spectra, bars, prototypes), dataset in zip(stacks, datasets, strict=True):
+    figure, stacks = style.per_dataset(datasets, 3, 1.1, margins, (room + 0.26, 0.58))
+    for dataset, (spectra, bars, prototypes) in stacks.items():
         _eigenvalues(spectra, spectrum[spectrum["dataset"] == dataset])
         _bars(bars, drifts[drifts["dataset"] == dataset], methods, options)
         of_set = cosines[cosines["dataset"] == dataset]
         _prototypes(prototypes, of_set, expanding, options)
-        spectra.set_title(label(options, "datasets", dataset), loc="left")
         if style.is_first_column(spectra):
             spectra.set_ylabel("eigenvalue of $R$")
             prototypes.set_ylabel("prototype cosine")
-            bars.set_yticks(
-                range(len(methods)),
-                [label(options, "methods", method, short=True) for method in methods],
-            )
+            bars.set_yticks(range(len(methods)), names)
             bars.tick_params(axis="y", length=0, labelsize=style.LABEL_SIZE)
             _key_of_bars(bars)
             _key_of_curves(prototypes, expanding, options)

@@ -6,7 +6,8 @@ from typing import Any
 import pandas as pd
 
 from figures import grid
-from figures.frames import fill, label, origin, select, shown
+from figures.frames import label, select, shown
+from figures.sheet import Sheet
 from study.report import across
 
 SHOWN = {
@@ -37,31 +38,20 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
         A method, data set or pair is missing, or there are fewer than five pairs.
     """
     of = options["of"]
-    methods = shown(options)
-    table = select(frames, "runs", options, ["sessions", *SHOWN], methods)
+    table = select(frames, "runs", options, ["sessions", *SHOWN], shown(options))
     ranks, difference = across.mean_ranks(table, "A_last")
-    cells = []
+    sheet = Sheet(options, "runs", table, label="method")
     for measure, (title, higher) in SHOWN.items():
         if measure == "forgetting" and (table["sessions"] == 1).all():  # nothing is old
-            names = [label(options, "methods", method) for method in ranks.index]
-            cells += [grid.Cell(grid.NOTHING, label=name, head=title) for name in names]
+            for method in ranks.index:
+                sheet.add(grid.NOTHING, measure, {"method": method}, head=title)
             continue
-        tests = across.paired_tests(table, of, measure, higher)
-        won = across.wins(tests)
+        won = across.wins(across.paired_tests(table, of, measure, higher))
         of_measure, _ = across.mean_ranks(table, measure, higher)
-        best = of_measure.min()
         for method in ranks.index:
+            rank = of_measure[method]
             counts = "" if method == of else " ({win}, {tie}, {loss})".format(**won.loc[method])
-            where = {"backbone": table["backbone"].iloc[0], "method": method}
-            cells.append(
-                grid.Cell(
-                    f"{of_measure[method]:.2f}{counts}",
-                    label=label(options, "methods", method),
-                    head=title,
-                    best=bool(of_measure[method] == best),
-                    origin=origin(options, "runs", measure, **where),
-                )
-            )
+            best = bool(rank == of_measure.min())
+            sheet.add(f"{rank:.2f}{counts}", measure, {"method": method}, best, head=title)
     name = label(options, "methods", of)
-    caption = fill(options, table, method=name, difference=f"{difference:.1f}")
-    return grid.texts(cells, caption, options["id"])
+    return sheet.texts(method=name, difference=f"{difference:.1f}")

@@ -1,14 +1,32 @@
 """Accuracy on all and on old classes by kind and rate of what goes wrong in a stream."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from figures import grid
-from figures.frames import fill, label, measured, origin
-from figures.rates import LAST, OLD, of_stream, streams
+from figures.frames import measured, require, select
+from figures.sheet import Sheet, groups
 from study.report.paired import against_best
+
+LAST, OLD = "A_last", "A_old"
+
+
+def complete(
+    frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any], methods: Sequence[str]
+) -> pd.DataFrame:
+    """Return the rows of all streams, each stream with every data set, method and pair.
+
+    Raises
+    ------
+    InputError
+        In a stream a data set, method, pair or number is missing.
+    """
+    streams = [rows for _, rows in frames["rates"].groupby(["stress", "rate"])]
+    parts = [select({"rates": s}, "rates", options, [LAST, OLD], methods) for s in streams]
+    rows = pd.concat(parts, ignore_index=True)
+    require(rows, "rates", [LAST, OLD])
+    return rows
 
 
 def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
@@ -30,30 +48,22 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     InputError
         A data set, method, pair or number is missing.
     """
-    methods, cells = measured(options), []
-    for stream in streams(frames):
-        rows = of_stream(frames, options, stream, methods)
-        for dataset in options["datasets"]:
-            of_set = rows[rows["dataset"] == dataset]
-            both = of_set.assign(both=(of_set[LAST] + of_set[OLD]) / 2)
-            judged = against_best(both.pivot(index="order", columns="method", values="both"), True)
-            for method in methods:
-                own = of_set[of_set["method"] == method]
-                where = {"backbone": own["backbone"].iloc[0], "dataset": dataset, "method": method}
-                where |= {"stress": stream[0], "rate": f"{stream[1]:g}"}
-                cells.append(
-                    grid.Cell(
-                        f"{own[LAST].mean():.1f} / {own[OLD].mean():.1f}",
-                        part=label(options, "datasets", dataset),
-                        label=label(options, "methods", method),
-                        over=stream[0].replace("-", " "),
-                        head=f"{stream[1]:g}",
-                        best=bool(judged.loc[method, "best"]),
-                        tied=bool(judged.loc[method, "tied"]),
-                        origin=origin(options, "rates", f"{LAST} / {OLD}", **where),
-                    )
-                )
-    parts = [label(options, "datasets", dataset) for dataset in options["datasets"]]
-    rank = [label(options, "methods", method) for method in methods]
-    cells.sort(key=lambda cell: (parts.index(cell.part), rank.index(cell.label)))
-    return grid.texts(cells, fill(options, rows), options["id"])
+    methods = measured(options)
+    rows = complete(frames, options, methods)
+    rows["both"] = (rows[LAST] + rows[OLD]) / 2
+    sheet = Sheet(
+        options, "rates", rows, part="dataset", label="method", over="stress", head="rate"
+    )
+    for keys, of_stream in groups(rows, options, "stress", "rate"):
+        judged = against_best(of_stream.pivot(index="order", columns="method", values="both"), True)
+        means = of_stream.groupby("method")[[LAST, OLD]].mean()
+        for method in methods:
+            of = {"dataset": keys["dataset"], "method": method}
+            of |= {"stress": keys["stress"], "rate": f"{keys['rate']:g}"}
+            printed = "{:.1f} / {:.1f}".format(*means.loc[method])
+            marks = (bool(judged.loc[method, mark]) for mark in ("best", "tied"))
+            sheet.add(printed, f"{LAST} / {OLD}", of, *marks)
+    rank = [cell.label for cell in sheet.cells[: len(methods)]]
+    parts = [cell.part for cell in sheet.cells]
+    sheet.cells.sort(key=lambda cell: (parts.index(cell.part), rank.index(cell.label)))
+    return sheet.texts()

@@ -1,13 +1,14 @@
 """What was selected on the base session, and how often a choice lies on an edge of its candidates."""
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from figures import grid
-from figures.frames import fill, label, origin, select, shown
+from figures.frames import label, select, shown
+from figures.sheet import Sheet, groups
 from sparcl.base.errors import InputError
 
 # Column of `runs` -> setting and symbol.
@@ -50,30 +51,21 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
         if any(setting in selected[method] for method in methods)
     ]
     table = select(frames, "runs", options, columns, methods)
-    cells = []
-    for method in methods:
-        of_method = table[table["method"] == method]
-        for column in columns:
-            setting, symbol = SETTINGS[column]
-            if setting not in selected[method]:
-                continue
-            for dataset in options["datasets"]:
-                rows = of_method[of_method["dataset"] == dataset]
-                if rows[column].isna().any():
-                    raise InputError(
-                        f"runs.csv has no {column} of method {method} on data set {dataset}, which selects its "
-                        f"{setting}; let the method report it, and run it again"
-                    )
-                where = {"backbone": rows["backbone"].iloc[0], "dataset": dataset}
-                cells.append(
-                    grid.Cell(
-                        _in_use(rows[column]),
-                        label=f"{label(options, 'methods', method, short=True)}, {symbol}",
-                        head=label(options, "datasets", dataset),
-                        origin=origin(options, "runs", column, **where, method=method),
-                    )
+    sheet = Sheet(options, "runs", table, head="dataset")
+    for method, column in product(methods, columns):
+        setting, symbol = SETTINGS[column]
+        if setting not in selected[method]:
+            continue
+        name = f"{label(options, 'methods', method, short=True)}, {symbol}"
+        for keys, of_set in groups(table, options):
+            values = of_set.loc[of_set["method"] == method, column]
+            if values.isna().any():
+                raise InputError(
+                    f"runs.csv has no {column} of method {method} on data set {keys['dataset']}, which selects its "
+                    f"{setting}; let the method report it, and run it again"
                 )
-    return grid.texts(cells, fill(options, table, edges=_edges(table, options)), options["id"])
+            sheet.add(_in_use(values), column, keys | {"method": method}, label=name)
+    return sheet.texts(edges=_edges(table, options))
 
 
 def _in_use(values: pd.Series) -> str:

@@ -98,26 +98,15 @@ def _curves(
     ax: Axes, tables: Mapping[str, pd.DataFrame], differs: bool, options: Mapping[str, Any]
 ) -> None:
     """Draw one panel: the mean over pairs of each method, named at its end."""
-    ends, last = [], 1
+    means = {method: table.mean(axis=1) for method, table in tables.items()}
     if differs:
         ax.axhline(0, color=style.QUIET, lw=0.6, label="equal")
-    for method, table in tables.items():
-        mean = table.mean(axis=1)
-        look = style.line(method, len(mean))
+    for method, mean in means.items():
         if differs and len(mean) > 1:
-            deviation = table.std(axis=1).fillna(0.0)
-            ax.fill_between(
-                mean.index,
-                mean - deviation,
-                mean + deviation,
-                color=look["color"],
-                alpha=0.13,
-                lw=0,
-            )
-        ax.plot(mean.index, mean, label=method, clip_on=False, **look)
-        name = valued(options, method, mean.iloc[-1])
-        ends.append((name, mean.index[-1], mean.iloc[-1], look["color"]))
-        last = max(last, mean.index[-1])
+            deviation = tables[method].std(axis=1).fillna(0.0)
+            style.band(ax, method, mean - deviation, mean + deviation, alpha=0.13)
+    ends = style.curves(ax, means, lambda method, y: valued(options, method, y))
+    last = max((mean.index[-1] for mean in means.values()), default=1)
     ax.set_xlim(0.6, last + 0.3)
     ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))

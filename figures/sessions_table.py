@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from figures import grid
-from figures.frames import PAIR, fill, label, measured, origin, require, select
+from figures.frames import PAIR, measured, require, select
+from figures.sheet import Sheet, groups
 from study.report.paired import against_best
 
 MEASURE = "A_t"
@@ -31,26 +31,12 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     ran = measured(options)
     table = select(frames, "sessions", options, ["session", MEASURE], ran)
     require(table, "sessions", [MEASURE])
-    cells = []
-    for dataset in options["datasets"]:
-        of_set = table[table["dataset"] == dataset]
-        for session in sorted(of_set["session"].unique()):
-            of_session = of_set[of_set["session"] == session]
-            values = of_session.pivot(index=PAIR, columns="method", values=MEASURE)
-            where = {"backbone": of_session["backbone"].iloc[0], "dataset": dataset}
-            compared = against_best(values[ran], higher_is_better=True).to_dict("index")
-            cells += [
-                grid.Cell(
-                    f"{row['mean']:.1f}",
-                    part=label(options, "datasets", dataset),
-                    label=label(options, "methods", str(method), short=True),
-                    head=str(session),
-                    best=row["best"],
-                    tied=row["tied"],
-                    origin=origin(
-                        options, "sessions", MEASURE, **where, method=method, session=session
-                    ),
-                )
-                for method, row in compared.items()
-            ]
-    return grid.texts(cells, fill(options, table), options["id"])
+    sheet = Sheet(
+        options, "sessions", table, short=True, part="dataset", label="method", head="session"
+    )
+    for keys, rows in groups(table, options, "session"):
+        values = rows.pivot(index=PAIR, columns="method", values=MEASURE)[ran]
+        for method, row in against_best(values, higher_is_better=True).to_dict("index").items():
+            of = {"dataset": keys["dataset"], "method": method, "session": keys["session"]}
+            sheet.add(f"{row['mean']:.1f}", MEASURE, of, row["best"], row["tied"])
+    return sheet.texts()

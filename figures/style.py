@@ -4,7 +4,7 @@ Colours are those of Okabe and Ito (2008), which people with any common colour b
 apart. Markers and dashes repeat what colours say, so that a grey print can be read.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from itertools import product
@@ -247,27 +247,60 @@ def save(figure: Figure, *paths: str | Path) -> None:
             figure.savefig(temporary, format=path.suffix[1:], metadata=nothing)
 
 
-def room(names: Sequence[str]) -> float:
+def room(names: Iterable[str]) -> float:
     """Return the space, in inches, that `label_ends` needs for these names right of a panel."""
     font = FontProperties(family=SETTINGS["font.family"], size=LABEL_SIZE)
     widths = [TextPath((0, 0), name, prop=font).get_extents().width for name in names]
     return (REACH + max(widths) + 2) / 72
 
 
+def curves(
+    ax: Axes,
+    means: Mapping[str, pd.Series],
+    name: Callable[[str, float], str],
+    looks: Mapping[str, dict[str, Any]] | None = None,
+) -> list[tuple[str, float, float, Any]]:
+    """Draw one curve per method and return their ends, as `label_ends` takes them.
+
+    Parameters
+    ----------
+    means : mapping
+        Method -> its values over the axis x, of the index.
+    name : callable
+        (method, last value) -> what stands at the end of its curve.
+    looks : mapping, optional
+        As `distinct` returns them; default: what `line` says.
+    """
+    ends = []
+    for method, mean in means.items():
+        look = line(method, len(mean)) if looks is None else looks[method]
+        ax.plot(mean.index, mean, label=method, clip_on=False, **look)
+        x, y = mean.index[-1], mean.iloc[-1]
+        ends.append((name(method, y), x, y, look["color"]))
+    return ends
+
+
+def band(ax: Axes, method: str, low: pd.Series, high: pd.Series, alpha: float = 0.12) -> None:
+    """Fill what lies between two curves of a method."""
+    ax.fill_between(low.index, low, high, color=line(method)["color"], alpha=alpha, lw=0)
+
+
 def per_dataset(
-    count: int,
+    titles: Mapping[str, str],
     rows: int,
     height: float,
     margins: tuple[float, float, float, float],
     gaps: tuple[float, float],
-) -> tuple[Figure, list[list[Axes]]]:
-    """Lay out ``rows`` panels, one below the other, for each of ``count`` data sets, four abreast.
+) -> tuple[Figure, dict[str, list[Axes]]]:
+    """Lay out ``rows`` panels, one below the other, for each data set, four abreast.
 
     Sizes are in inches and final, so that labels can be placed before drawing.
 
     Parameters
     ----------
-    count, rows : int
+    titles : mapping
+        Data set -> its name, which stands over its panels.
+    rows : int
     height : float
         Height of a panel. Its width is what margins and gaps leave of the page.
     margins : (float, float, float, float)
@@ -277,23 +310,25 @@ def per_dataset(
 
     Returns
     -------
-    Figure, list of ``count`` lists of ``rows`` Axes
+    Figure, and data set -> list of ``rows`` Axes
     """
     left, right, bottom, top = margins
-    columns = min(count, 4)
-    lines = -(-count // columns)
+    columns = min(len(titles), 4)
+    lines = -(-len(titles) // columns)
     width = (PAGE - left - right - (columns - 1) * gaps[0]) / columns
     block = top + rows * height + (rows - 1) * gaps[1] + bottom
     figure = Figure(figsize=(PAGE, lines * block))
-    stacks = []
-    for line, column in (divmod(i, columns) for i in range(count)):
+    stacks: dict[str, list[Axes]] = {}
+    for i, (dataset, title) in enumerate(titles.items()):
+        line, column = divmod(i, columns)
         x = left + column * (width + gaps[0])
         tops = [(lines - line) * block - top - row * (height + gaps[1]) for row in range(rows)]
         boxes = [
             (x / PAGE, (y - height) / (lines * block), width / PAGE, height / (lines * block))
             for y in tops
         ]
-        stacks.append([figure.add_axes(box) for box in boxes])
+        stacks[dataset] = [figure.add_axes(box) for box in boxes]
+        stacks[dataset][0].set_title(title, loc="left")
     return figure, stacks
 
 
@@ -315,13 +350,6 @@ def session_axis(ax: Axes, sessions: pd.Series, ticks: int = 5) -> None:
     ax.set_xlim(sessions.min() - 0.4, sessions.max() + 0.3)
     ax.xaxis.set_major_locator(MaxNLocator(ticks, integer=True))
     ax.set_xlabel("session")
-
-
-def point(ax: Axes, method: str, x: float, y: float) -> None:
-    """Draw a method as one point."""
-    look = line(method) | {"linestyle": "", "markersize": 4}
-    look["marker"] = look["marker"] or "o"
-    ax.plot([x], [y], label=method, clip_on=False, **look)
 
 
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> np.ndarray:
@@ -434,21 +462,6 @@ def label_points(
             annotation_clip=False,
             arrowprops=arrow if radius > 4 else None,
         )
-
-
-def label_at_edge(ax: Axes, points: Sequence[tuple[str, float, float, Any]]) -> None:
-    """Name points at the right edge, each joined to its name by a thin line.
-
-    Parameters
-    ----------
-    points : sequence of (text, x, y, colour)
-        As for `label_ends`.
-    """
-    right = ax.get_xlim()[1]
-    label_ends(ax, [(text, right, y, color) for text, _, y, color in points])
-    for _, x, y, color in points:
-        ax.plot([x, right], [y, y], color=color, lw=0.4, alpha=0.35, zorder=0)
-    ax.set_xlim(right=right)
 
 
 def label_ends(

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from figures import style
-from figures.frames import PAIR, label, measured, require, select
+from figures.frames import PAIR, label, labels, measured, require, select
 from figures.training_table import methods
 
 VALUE = "A_last"
@@ -47,14 +47,11 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     require(runs, "runs", [VALUE])
     require(told, "training", ["seconds", "underfitted", "exemplars"])
     accuracy = runs.groupby(["dataset", "method"])[VALUE].mean()
-    datasets = list(options["datasets"])
     closed = [method for method in ran if method not in trained]
-    room = style.room([label(options, "methods", m, short=True) for m in closed or trained])
-    figure, stacks = style.per_dataset(
-        len(datasets), 1, 2.6, (0.42, room, 0.36, 0.24), (room + 0.3, 0.0)
-    )
-    for (ax,), dataset in zip(stacks, datasets, strict=True):
-        ax.set_title(label(options, "datasets", dataset), loc="left")
+    room = style.room(labels(options, "methods", closed or trained, short=True).values())
+    margins, datasets = (0.42, room, 0.36, 0.24), labels(options, "datasets", options["datasets"])
+    figure, stacks = style.per_dataset(datasets, 1, 2.6, margins, (room + 0.3, 0.0))
+    for dataset, (ax,) in stacks.items():
         of_set = told[told["dataset"] == dataset].groupby(["method", *PAIR])
         seconds = of_set["seconds"].sum().groupby("method").mean()
         most = of_set["exemplars"].max().groupby("method").mean()

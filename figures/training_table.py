@@ -1,12 +1,13 @@
 """What training the network costs and reaches: training accuracy, what is kept and trained, seconds, memory."""
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from figures import grid
-from figures.frames import PAIR, fill, label, measured, origin, require, select
+from figures.frames import PAIR, measured, require, select
+from figures.sheet import Sheet
 
 
 class Column(NamedTuple):
@@ -47,27 +48,18 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     trained = methods(frames, options)
     rows = select(frames, "training", options, sources, trained)
     require(rows, "training", sources)
-    rows = rows.sort_values("session")
     titles = {m: title for title, ms in options.get("groups", {}).items() for m in ms}
-    cells = []
-    for dataset in options["datasets"]:
-        of_set = rows[rows["dataset"] == dataset]
-        for method in trained:
-            own = of_set[of_set["method"] == method].groupby(PAIR)
-            where = {"backbone": rows["backbone"].iloc[0], "dataset": dataset, "method": method}
-            for column in COLUMNS:
-                value = own[column.source].agg(column.over_sessions).mean()
-                cells.append(
-                    grid.Cell(
-                        column.form(value),
-                        part=label(options, "datasets", dataset),
-                        group=titles.get(method, ""),
-                        label=label(options, "methods", method),
-                        head=column.head,
-                        origin=origin(options, "training", column.source, **where),
-                    )
-                )
-    return grid.texts(cells, fill(options, rows), options["id"])
+    sheet = Sheet(options, "training", rows, part="dataset", label="method")
+    for dataset, method in product(options["datasets"], trained):
+        mine = rows[(rows["dataset"] == dataset) & (rows["method"] == method)]
+        runs, keys = (
+            mine.sort_values("session").groupby(PAIR),
+            {"dataset": dataset, "method": method},
+        )
+        for source, head, over_sessions, form in COLUMNS:
+            printed = form(runs[source].agg(over_sessions).mean())
+            sheet.add(printed, source, keys, group=titles.get(method, ""), head=head)
+    return sheet.texts()
 
 
 def methods(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> list[str]:

@@ -99,7 +99,6 @@ DOORS = {
 BEYOND = {"file in `results/`", "features as numbers", "path", "output", "page"}
 # The project's own code and pages, and the folder that is confirmed on the disk.
 OWN = {
-    "figures/readme.py:the module",
     "sparcl/base/files.py:_sync",
     "workflow/study/images/extract.py:_fingerprint",
     "workflow/snakemake_logger_plugin_oneline/__init__.py:explained",

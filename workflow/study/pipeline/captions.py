@@ -1,19 +1,22 @@
-r"""The captions of figures where text is read: ``python -m study.pipeline.captions`` renews them.
+r"""Captions of figures and the main table where text is read: ``python -m study.pipeline.captions`` renews them.
 
-``config/figures.yaml`` holds each once. The report in HTML takes it from there; this module writes
-``paper/captions.tex``, which ``paper/report.tex`` reads, and the README's text for each image. A test compares both.
+``config/figures.yaml`` holds each caption once. The report in HTML takes it from there; this module writes
+``paper/captions.tex``, which ``paper/report.tex`` reads, and the README's text for each image and its copy of
+``paper/bundled/tables/main.md``. Tests compare both.
 """
 
 import re
 import sys
 from pathlib import Path
 
+from sparcl.base.errors import InputError
 from sparcl.base.files import write_text
 from study.pipeline.configuration import load
 from study.pipeline.displays import Settings, caption, findings
 from study.report.letters import escape
 
 IMAGE = re.compile(r"!\[[^\]]*\]\((paper/([a-z0-9-]+)/figures/([a-z0-9-]+)\.png)\)")
+START, END = "<!-- paper/bundled/tables/main.md -->\n", "<!-- end -->\n"
 HEAD = "% Written by `python -m study.pipeline.captions` from config/figures.yaml.\n"
 
 
@@ -34,22 +37,33 @@ def latex(config: Settings) -> str:
     return HEAD + "\n".join(lines) + "\n"
 
 
-def readme(config: Settings, page: str) -> str:
-    """Return a page in which each image of a figure is described by its caption."""
+def readme(config: Settings, page: str, table: str) -> str:
+    """Return a page in which each image of a figure is described by its caption, with the table between its two marks.
+
+    Raises
+    ------
+    InputError
+        A mark is missing.
+    """
 
     def described(match: re.Match[str]) -> str:
         text = caption(config, match[3], match[2]).replace("[", "(").replace("]", ")")
         return f"![{text}]({match[1]})"
 
-    return IMAGE.sub(described, page)
+    before, start, rest = page.partition(START)
+    _, end, after = rest.partition(END)
+    if not (start and end):
+        raise InputError(f"README.md: the lines {START.strip()} and {END.strip()} are missing.")
+    return IMAGE.sub(described, f"{before}{START}\n{table.strip()}\n\n{END}{after}")
 
 
 def main() -> int:
     """Write both."""
     config = load(Path())
     write_text(Path("paper/captions.tex"), latex(config))
-    page = Path("README.md")
-    write_text(page, readme(config, page.read_text(encoding="utf-8")))
+    page, table = Path("README.md"), Path("paper/bundled/tables/main.md")
+    texts = (path.read_text(encoding="utf-8") for path in (page, table))
+    write_text(page, readme(config, *texts))
     return 0
 
 

@@ -35,25 +35,6 @@ class Shown(NamedTuple):
     body: Markup
 
 
-class Claims(NamedTuple):
-    """The ledger: its figure with the caption, and a sentence a claim."""
-
-    picture: Markup
-    caption: str
-    sentences: Markup
-
-
-class Section(NamedTuple):
-    """What a suite has in paper/."""
-
-    suite: str
-    findings: list[tuple[str, str]]  # sentence, name of the figure
-    facts: dict[str, str]
-    methods: list[dict[str, str]]
-    figures: list[Shown]
-    tables: list[Shown]
-
-
 def page(config: Settings, suite: str, root: Path = Path(), day: str = "") -> str:
     """Return the page.
 
@@ -77,7 +58,7 @@ def page(config: Settings, suite: str, root: Path = Path(), day: str = "") -> st
         raise InputError(f"there is no suite {suite}; there are {', '.join(config['suites'])}")
     order = [suite, *(name for name in config["suites"] if name != suite)]
     sections = [section(config, name, root) for name in order]
-    if not (sections[0].figures or sections[0].tables):
+    if not (sections[0]["figures"] or sections[0]["tables"]):
         raise InputError(
             f"paper/{suite} has no table or figure; make them: make results SUITE={suite}"
         )
@@ -86,8 +67,9 @@ def page(config: Settings, suite: str, root: Path = Path(), day: str = "") -> st
     )
     script = (root / TEMPLATES / "page.js").read_text(encoding="utf-8")
     return environment.get_template("page.html").render(
-        sections=[s for s in sections if s.figures or s.tables],
+        sections=[s for s in sections if s["figures"] or s["tables"]],
         claims=claims(config, root),
+        flat=flat,
         day=day,
         style=Markup((root / TEMPLATES / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),
@@ -95,23 +77,22 @@ def page(config: Settings, suite: str, root: Path = Path(), day: str = "") -> st
     )
 
 
-def section(config: Settings, suite: str, root: Path) -> Section:
-    """Return what paper/ has of a suite, and its settings."""
+def section(config: Settings, suite: str, root: Path) -> dict[str, Any]:
+    """Return what paper/ has of a suite, what was found in it, and its settings."""
     block, folder = config["suites"][suite], root / "paper" / suite
-    figures = [
-        Shown(name, caption(config, name, suite), picture(folder / f"figures/{name}.png"))
-        for name in block["figures"]
-        if (folder / f"figures/{name}.png").is_file()
-    ]
-    tables = [
-        Shown(name, *table(folder / f"tables/{name}.md"))
-        for name in block["tables"]
-        if (folder / f"tables/{name}.md").is_file()
-    ]
-    drawn = {figure.name for figure in figures}
-    found = [(s, name) for s, name, suites in findings(config) if suite in suites and name in drawn]
-    methods = [method(config["methods"][name]) for name in block["methods"]]
-    return Section(suite, found, facts(config, block), methods, figures, tables)
+    files = {name: folder / f"figures/{name}.png" for name in block["figures"]}
+    drawn = {name: file for name, file in files.items() if file.is_file()}
+    files = {name: folder / f"tables/{name}.md" for name in block["tables"]}
+    return {
+        "suite": suite,
+        "findings": [
+            (says, name) for says, name, of in findings(config) if suite in of and name in drawn
+        ],
+        "facts": facts(config, block),
+        "methods": [config["methods"][name] for name in block["methods"]],
+        "figures": [Shown(n, caption(config, n, suite), picture(f)) for n, f in drawn.items()],
+        "tables": [Shown(name, *table(file)) for name, file in files.items() if file.is_file()],
+    }
 
 
 def facts(config: Settings, block: Settings) -> dict[str, str]:
@@ -131,24 +112,13 @@ def facts(config: Settings, block: Settings) -> dict[str, str]:
     return told
 
 
-def method(block: Settings) -> dict[str, str]:
-    """Return a method's name, its settings and what it chooses for itself, in words."""
-    settings = ", ".join(f"{key} = {value}" for key, value in flat(block.get("hyper", {})))
-    return {
-        "name": block["label"],
-        "learner": block["learner"],
-        "settings": settings,
-        "chosen": ", ".join(block.get("select", [])),
-    }
-
-
-def flat(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
-    """Yield settings within settings as ``core.tau``, and their values as text."""
+def flat(settings: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """Yield settings within settings in words, as ``core.tau = 0.95``."""
     for key, value in settings.items():
         if isinstance(value, Mapping):
             yield from flat(value, f"{above}{key}.")
         else:
-            yield f"{above}{key}", {"True": "yes", "False": "no"}.get(str(value), str(value))
+            yield f"{above}{key} = { {'True': 'yes', 'False': 'no'}.get(str(value), str(value)) }"
 
 
 def picture(path: Path) -> Markup:
@@ -167,8 +137,8 @@ def table(path: Path) -> tuple[str, Markup]:
     return written, Markup(parser.renderer.render(tokens[3:], parser.options, {}))
 
 
-def claims(config: Settings, root: Path) -> Claims | None:
-    """Return the claims, if they have been judged and drawn."""
+def claims(config: Settings, root: Path) -> dict[str, Any] | None:
+    """Return the figure of the claims, its caption, and a sentence a claim, if they have been judged and drawn."""
     written, drawn = root / CLAIMS / "claims.md", root / CLAIMS / "claims.png"
     if not (written.is_file() and drawn.is_file()):
         return None
@@ -178,7 +148,8 @@ def claims(config: Settings, root: Path) -> Claims | None:
         if token.type.startswith("heading"):
             token.tag = "h4"
     sentences = Markup(parser.renderer.render(tokens, parser.options, {}))
-    return Claims(picture(drawn), config["figures"]["claims"]["caption"], sentences)
+    shown = config["figures"]["claims"]["caption"]
+    return {"picture": picture(drawn), "caption": shown, "sentences": sentences}
 
 
 def main(arguments: list[str] | None = None) -> int:
