@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.backend import Factor
+from sparcl.algebra.backend import Factor, product
 from sparcl.algebra.host import HOST
 from sparcl.algebra.spectra import descending_eigh
 from sparcl.base.state import Shape, Stateful
@@ -36,27 +36,35 @@ class Gaussians(Stateful):
 
     def add(self, X: Array, columns: NDArray[np.integer], classes: int) -> None:
         """Add samples X (n, d) whose class is ``columns`` (n,), one of ``classes``."""
-        d, extra = X.shape[1], classes - len(self.factors)
-        self.counts = np.concatenate([self.counts, np.zeros(extra, dtype=np.int64)])
-        self.means = np.vstack([self.means, np.zeros((extra, d))])
-        self.factors += [np.zeros((0, d)) for _ in range(extra)]
+        self.grow(classes)
         for j in np.unique(columns):
             rows = X[columns == j]
-            before, n = self.counts[j], len(rows)
             mean = rows.mean(axis=0)
-            parts = [self.factors[j], rows - mean]
-            if before:
-                # the scatter between the two parts of a class that returned
-                gap = mean - self.means[j]
-                parts.append(np.sqrt(before * n / (before + n)) * gap[None])
-                mean = self.means[j] + n / (before + n) * gap
-            self.factors[j] = _thin(np.vstack(parts))
-            self.means[j] = mean
-            self.counts[j] += n
+            self.join(j, len(rows), mean, rows - mean)
+
+    def grow(self, classes: int) -> None:
+        """Append classes without samples until there are ``classes`` of them."""
+        extra = classes - len(self.factors)
+        self.counts = np.concatenate([self.counts, np.zeros(extra, dtype=np.int64)])
+        self.means = np.vstack([self.means, np.zeros((extra, self.d))])
+        self.factors += [np.zeros((0, self.d)) for _ in range(extra)]
+
+    def join(self, j: int, n: int, mean: Array, factor: Array) -> None:
+        """Add n samples of class j from their mean (d,) and a factor (m, d) of their scatter about it."""
+        before = int(self.counts[j])
+        parts = [self.factors[j], factor]
+        if before:
+            # the scatter between the two parts of a class that returned
+            gap = mean - self.means[j]
+            parts.append(np.sqrt(before * n / (before + n)) * gap[None])
+            mean = self.means[j] + n / (before + n) * gap
+        self.factors[j] = thin(np.vstack(parts))
+        self.means[j] = mean
+        self.counts[j] += n
 
 
-def _thin(B: Array) -> Array:
-    """Return F (r, d), r <= min(m, d), with orthogonal rows and F^T F = B^T B for B (m, d)."""
+def thin(B: Array) -> Array:
+    """Return F (r, d), r <= min(m, d), with orthogonal rows, the longest first, and F^T F = B^T B for B (m, d)."""
     if len(B) <= B.shape[1]:
         values, U = descending_eigh(B @ B.T)
         F = U.T @ B
@@ -68,6 +76,13 @@ def _thin(B: Array) -> Array:
     # LAPACK's sign of an eigenvector differs between processors, and draws from the Gaussian follow it
     largest = np.abs(F).argmax(axis=1, keepdims=True)
     return F * np.where(np.take_along_axis(F, largest, axis=1) < 0, -1, 1)
+
+
+def axes(F: Array) -> Array:
+    """Return orthonormal E (m, r) that turn F (m, d), m <= d, into its :func:`thin` form ``E^T F``, up to signs."""
+    values, E = np.linalg.eigh(F @ F.T)
+    least = len(F) * np.finfo(F.dtype).eps * values.max(initial=0)
+    return E[:, ::-1][:, : int(np.count_nonzero(values > least))]
 
 
 @dataclass(frozen=True)
@@ -106,3 +121,19 @@ class Excess:
     def __call__(self, X: Array) -> Array:
         """Return the excess (n,) of rows X (n, d): 2 n d r flops."""
         return 0.5 * np.sum((X @ self.P - self.shift) ** 2, axis=1) - self.log_det
+
+
+def stacked_excess(F: Array, G: Array) -> tuple[Array, Array]:
+    """Return P (c, r, k) and log |L| (c,) of several classes at once, whose U lies in one subspace.
+
+    With ``U_c = K F_c^T``, K (d, k), and ``G = K^T B^-1 K`` the excess is ``|P_c K^T B^-1 e|^2 / 2 - log |L_c|``:
+    c (2 r k^2 + r^2 k) flops, where :meth:`Excess.of` takes 2 d^2 r a class.
+
+    Parameters
+    ----------
+    F : (c, r, k), rows of zeros where a class has fewer; G : (k, k)
+    """
+    c, r, k = F.shape
+    FG = product(F.reshape(c * r, k), G).reshape(c, r, k)
+    L = np.linalg.cholesky(np.eye(r) + FG @ F.transpose(0, 2, 1))
+    return np.linalg.solve(L, F), np.sum(np.log(np.diagonal(L, axis1=1, axis2=2)), axis=1)

@@ -5,6 +5,7 @@ from scipy.linalg import qr, svd
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from sparcl.algebra.backend import Backend, of
+from sparcl.algebra.host import HOST
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
 from sparcl.base.types import Array, host
@@ -13,6 +14,7 @@ from sparcl.base.types import Array, host
 # measured at d = 384 to 2,048, Lanczos is faster than the dense driver up to about there.
 TRUNCATED_RANKS = (8, 32, 96)
 TRUNCATED = 10
+SMALLEST = 1e-6  # of a singular value from a Gram matrix, beside the largest
 
 
 def descending_eigh(R: Array) -> tuple[Array, Array]:
@@ -138,3 +140,18 @@ def energy_rank(values: Array, trace: float, tau: float) -> int:
     shares = np.cumsum(np.maximum(values, 0), dtype=np.float64) / trace
     # rounding may leave the last share a few ulp below a tau close to 1
     return min(int(np.searchsorted(shares, tau)) + 1, len(values))
+
+
+def principal_span(A: Array, k: int) -> tuple[Array, Array]:
+    """Return the k leading left singular pairs of A (d, m), as far as its rank allows, on the host: O(d m^2 + m^3).
+
+    From the Gram matrix: a singular value below SMALLEST times the largest is left out.
+    """
+    squares, V = np.linalg.eigh(A.T @ A)
+    k = min(k, int(np.count_nonzero(squares > SMALLEST**2 * squares.max(initial=0))))
+    values, V = np.sqrt(squares[::-1][:k]), V[:, ::-1][:, :k]
+    U = A @ (V / values)
+    # orthonormal to what squaring left of the digits, then to the last
+    for _ in range(2):
+        U = HOST.lower_solve(np.linalg.cholesky(U.T @ U), U.T).T
+    return U, values
