@@ -302,7 +302,8 @@ class SparclPlus(Summed):
         self.seen.arrived = Gaussians(self.seen.D)
         core.factors = [core.factors[j] for j in order]
         self.core = core
-        self._solved = Solved(solved.W[:, order], solved.b[order], solved.V, solved.P[order])
+        # of columns in another order the last bits differ: solved again when it is asked for
+        self._solved = solved if np.array_equal(order, np.arange(len(order))) else None
 
     def _joined(self, sums: Sums, arrivals: list[Arrival], core: Core) -> Core:
         """Return the core after the session, with the classes that arrived."""

@@ -265,12 +265,10 @@ METHODS: dict[str, Row] = {
             "dtype": "float64",
         },
     },
-    # SPARCL+ of the second release: the mean of the joint ridge's and of linear discriminant analysis's scores on rooted features of
-    # unit norm, each in units of its own noise (:class:`sparcl.parts.heads.RidgeDiscriminant`).  Both follow
-    # from the sums R, C and n at one ridge by one Cholesky factor, so that a session costs what the joint ridge
-    # costs.  This project's own; docs/methods.md shows the search on splits of training samples.  The ridge is
-    # in mean squared norms of a row, which is 1 here.  The composition of the first release is
-    # ``sparcl-plus-1``.
+    # The second SPARCL+: the mean of the joint ridge's and of linear discriminant analysis's scores on rooted
+    # features of unit norm, each in units of its own noise (:class:`sparcl.parts.heads.RidgeDiscriminant`).
+    # Both follow from the sums R, C and n at one ridge by one Cholesky factor.  This project's own.  The ridge
+    # is in mean squared norms of a row, which is 1 here.
     "sparcl-plus-2": {
         "parts": {"transform": "rooted", "head": "ridge-discriminant"},
         "fixed": {"relative": True, "by_class": True},

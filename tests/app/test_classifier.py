@@ -87,7 +87,7 @@ def test_none_of_scikit_learns_checks_is_left_out() -> None:
     [
         ("acil", {"ridge": 0.1}, 1),
         ("sparcl", {"ridge": 0.1, "tau": 0.5, "refresh": 1}, 3),
-        ("sparcl-plus", {"seed": 4}, 2),
+        ("sparcl-plus", {"k": 4}, 2),
     ],
 )
 def test_every_door_counts_what_the_workflow_counts(

@@ -16,6 +16,7 @@ SUMS: dict[str, tuple[str, dict]] = {
     "ncm": ("ncm", {}),
     "acil": ("acil", {"ridge": 0.1}),
     "linear-relu": ("linear-relu", {"ridge": 0.1, "width": 40}),
+    "own covariances": ("sparcl-plus", {}),
     "power": ("compose", {"transform": "power"}),
     "sparse": ("flycl", {"ridge": 3.0, "width": 40, "nonzeros": 8}),
 }

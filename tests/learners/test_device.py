@@ -50,7 +50,7 @@ COMPOSITIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "oracle": ("randumb", {"width": 20, "embedding": "relu"}),
     "folds": ("layup", {"blocks": 2, "grid": [0.01, 1.0]}),
     "ledoit-wolf": ("compose", {"head": "ledoit-wolf", "map": {"random": {"width": 20}}}),
-    "both heads": ("sparcl-plus", {"ridge": "gaussian"}),
+    "both heads": ("sparcl-plus-2", {"ridge": "gaussian"}),
     "both heads chosen": ("ridge-lda", {"map": {"random": {"width": 30, "activation": "gelu"}}}),
     "power": ("compose", {"transform": "power", "core": {"spectral": {"k": 3}}}),
 }

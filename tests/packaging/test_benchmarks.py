@@ -265,16 +265,18 @@ def test_the_search_reads_training_samples_alone_and_holds_some_out(
     import composition
 
     small_set(monkeypatch, composition)
-    monkeypatch.setattr(composition, "RELU", {"random": {"width": 8}})
-    monkeypatch.setattr(composition, "ORDERS", (2001, 2002))
     rows = [*composition.measured("set/net")]
-    assert len(rows) == 2 * len(composition.TRIED)
+    few = len(composition.SAMPLES) * len(composition.FEW)
+    assert len(rows) == len(composition.ORDERS) * (len(composition.TRIED) + few)
     assert {row["composition"] for row in rows} == {*composition.TRIED}
     assert all(50 < float(row["A_last"]) <= 100 for row in rows)
     data = composition.store.read("")
     stream, held = composition.development(data.features, data.labels, 2001)
     assert (np.bincount(stream.labels) == 9).all() and (np.bincount(held.labels) == 3).all()
     assert not set(map(bytes, stream.features)) & set(map(bytes, held.features))
+    groups = np.arange(120) // 4
+    stream, held = composition.development(data.features, data.labels, 2001, groups, 5)
+    assert (np.bincount(stream.labels) == 5).all() and (np.bincount(held.labels) == 4).all()
 
 
 def test_references_choose_on_training_samples_and_score_once(

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .heads import class_rows, fourier, lda_scores, within
+from .heads import class_rows, fourier, lda_scores, oas, within
 
 Sessions = list[tuple[np.ndarray, np.ndarray]]
 
@@ -45,6 +45,55 @@ def lr_rgda(
             e = f - rows.mean(axis=0)
             scores[i, j] = -0.5 * e @ inverse @ e - 0.5 * np.linalg.slogdet(sigma)[1]
     return scores
+
+
+# --- SPARCL+ --------------------------------------------------------------------------------------
+
+
+def shared_covariance(classes: list[np.ndarray], alpha: float = 1.0) -> tuple[np.ndarray, float]:
+    """Return S + a s I (D, D) of SPARCL+ from the rows of each class, and a s."""
+    n, D = sum(map(len, classes)), classes[0].shape[1]
+    S = within(classes) / n
+    rho = min(oas(S, n)[1], 0.99)
+    floor = (min(alpha, D / n) + rho / (1 - rho)) * np.trace(S) / D
+    return S + floor * np.eye(D), floor
+
+
+def own_covariance(rows: np.ndarray, U: np.ndarray, rank: int) -> np.ndarray:
+    """Return ``U S_c^(r) U^T`` (D, D), S_c^(r) the leading pairs of a class's covariance in the core."""
+    if len(rows) < 2:
+        return np.zeros((len(U), len(U)))
+    values, V = np.linalg.eigh(U.T @ np.cov(rows.T) @ U)
+    top = U @ V[:, ::-1][:, :rank]
+    return top @ np.diag(values[::-1][:rank]) @ top.T
+
+
+def sparcl_plus(
+    sessions: Sessions, probe: np.ndarray, U: np.ndarray, rank: int, own: float, weight: float
+) -> np.ndarray:
+    """Return scores (n, c) from D x D covariances of every class, up to a term that all classes share."""
+    classes = class_rows(sessions)
+    A, floor = shared_covariance(classes)
+    n, c = sum(map(len, classes)), len(classes)
+    M = np.stack([rows.mean(axis=0) for rows in classes], axis=1)
+    gaussian = np.zeros((len(probe), c))
+    for j, rows in enumerate(classes):
+        share = own * len(rows) / (len(rows) + 20)
+        sigma = A + share * own_covariance(rows, U, rank)
+        for i, h in enumerate(probe):
+            e = h - M[:, j]
+            gaussian[i, j] = -0.5 * e @ np.linalg.inv(sigma) @ e - np.linalg.slogdet(sigma)[1] / 2
+    H = np.concatenate(classes)
+    R = H.T @ H
+    W_ridge = np.linalg.inv(R + n * floor * np.eye(len(R))) @ (M * [len(rows) for rows in classes])
+    scores = gaussian / noise(np.linalg.inv(A) @ M, A)
+    return scores + weight * (probe @ W_ridge) / noise(W_ridge, A)
+
+
+def noise(W: np.ndarray, covariance: np.ndarray) -> float:
+    """Return the deviation of a score less the mean of all scores."""
+    centred = W - W.mean(axis=1, keepdims=True)
+    return float(np.sqrt(np.mean([v @ covariance @ v for v in centred.T])))
 
 
 # --- KLDA-E ---------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def base() -> experiment.Split:
         ("air", {"width": 30, "relative": True}, {}),
         ("gkeal", {"width": 20}, {"kappa": [1.0, 0.5]}),
         ("dsal", {"width": 10}, {"ratio": [0.6, 1.0]}),
-        ("sparcl-plus", {}, {}),
+        ("sparcl-plus-2", {}, {}),
         ("sparcl", {}, {"tau": [0.4, 0.9]}),
         ("compose", {"map": {"random": {"width": 30}}, "core": "spectral"}, {}),
     ],
@@ -91,7 +91,7 @@ def test_settings_without_a_ridge_are_chosen_too_and_a_tie_goes_to_the_first() -
         ("slda", {}),
         ("klda", {"width": 30}),
         ("klda", {"width": 400}),
-        ("sparcl-plus", {}),
+        ("sparcl-plus-2", {}),
         ("ranpac", {"width": 400, "relative": True}),
     ],
 )
