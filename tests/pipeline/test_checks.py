@@ -199,7 +199,7 @@ def test_two_backbones_are_allowed_where_each_table_names_its_own(config: Settin
     }
     config["tables"] |= of_each
     config["suites"]["toy"].update(backbones=networks, tables=[*of_each], figures=[])
-    assert contradictions(config) == []
+    assert list(contradictions(config)) == []
 
 
 def test_a_fixed_tau_beside_a_selected_ridge_is_allowed(config: Settings) -> None:
