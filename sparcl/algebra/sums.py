@@ -69,7 +69,8 @@ class Gram(InPlace):
     def R(self) -> Array:
         """The whole matrix (d, d); do not write into it."""
         if not self._whole:
-            self.make_writeable()
+            if self.unpickled:
+                self.make_writeable()
             self.on.mirror(self._array)
             self._whole = True
         return self._array

@@ -35,15 +35,29 @@ CLAIMS = {
 
 
 class InPlace:
-    """Base of what changes its arrays in place."""
+    """Base of what changes its arrays in place.
+
+    Attributes
+    ----------
+    unpickled : whether arrays may not be writeable: joblib maps large ones read-only into its processes
+    """
+
+    unpickled = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled."""
+        vars(self).update(state, unpickled=True)
 
     def make_writeable(self) -> None:
-        """Replace each array that is not writeable by a copy; joblib maps large ones read-only into its processes."""
-        for name, value in vars(self).items():
-            if isinstance(value, list):
-                value[:] = map(_writeable, value)
-            else:
-                vars(self)[name] = _writeable(value)
+        """Replace each array that is not writeable by a copy, here and in whatever this object holds."""
+        if self.unpickled:
+            for name, value in vars(self).items():
+                vars(self)[name] = (
+                    [_writeable(item) for item in value]
+                    if isinstance(value, list)
+                    else _writeable(value)
+                )
+            vars(self)["unpickled"] = False
 
 
 def _writeable(value: Any) -> Any:

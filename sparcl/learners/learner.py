@@ -121,7 +121,8 @@ class Learner(Stateful, ABC):
             When the ridge system is not positive definite, features are too large or too small for the
             working precision, or the session's scores are not finite or all the same.
         """
-        self.begin_update()
+        if self.failure or self.unpickled:
+            self.begin_update()
         if self.open is not None:
             raise InputError(
                 f"session {self.session + 1} was begun in parts: end it with solve() before the next."
