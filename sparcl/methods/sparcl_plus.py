@@ -78,7 +78,7 @@ class Arrival(NamedTuple):
 
 
 @dataclass(eq=False)
-class Core(Stateful):
+class OwnCore(Stateful):
     """Directions in which classes have a covariance of their own.
 
     Attributes
@@ -101,11 +101,11 @@ class Core(Stateful):
 
 
 @dataclass(eq=False)
-class Seen(Stateful):
+class SeenRows(Stateful):
     """Sums of all rows, and a Gaussian of each class over the rows of a session that comes in parts."""
 
     D: int
-    kept: ClassVar[dict[str, Shape | None]] = {"sums": None, "arrived": None}
+    kept: ClassVar[dict[str, Shape | None]] = {"sums": Sums, "arrived": Gaussians}
 
     def __post_init__(self) -> None:
         self.sums = Sums(self.D)
@@ -126,7 +126,9 @@ class Seen(Stateful):
             if here.counts[j]
         ]
 
-    def merge(self, other: "Seen", core: Core, columns: NDArray[np.integer], classes: int) -> None:
+    def merge(
+        self, other: "SeenRows", core: OwnCore, columns: NDArray[np.integer], classes: int
+    ) -> None:
         """Add what another learner has seen; of its sessions that ended, ``core`` holds the covariances."""
         arrived = {arrival.column: arrival for arrival in other.arrivals()}
         self.sums.grow(classes)
@@ -198,12 +200,12 @@ class SparclPlus(Summed):
     prior: float = 20.0
     alpha: float = 1.0
     weight: float = 0.5
-    host_only: ClassVar[str] = "its classes have small matrices of their own, which NumPy solves"
+    host_only: ClassVar[str] = "its steps on each class's own small matrices are written for NumPy"
     kept: ClassVar[dict[str, Shape | None]] = {
-        "power": None,
-        "seen": None,
-        "plain": None,
-        "core": None,
+        "power": float,
+        "seen": SeenRows | None,
+        "plain": SeenRows | None,
+        "core": OwnCore | None,
     }
 
     def __post_init__(self) -> None:
@@ -217,9 +219,9 @@ class SparclPlus(Summed):
             if getattr(self, name) != 0:
                 check_positive(name, getattr(self, name))
         self.power = 0.0
-        self.seen: Seen | None = None
-        self.plain: Seen | None = None
-        self.core: Core | None = None
+        self.seen: SeenRows | None = None
+        self.plain: SeenRows | None = None
+        self.core: OwnCore | None = None
         self._solved: Solved | None = None
 
     @property
@@ -238,11 +240,11 @@ class SparclPlus(Summed):
 
     # --- rows --------------------------------------------------------------------------------
 
-    def _begun(self, d: int) -> Seen:
+    def _begun(self, d: int) -> SeenRows:
         """Return what was seen, which begins with the first row."""
         if self.seen is None:
-            self.seen, self.core = Seen(d), Core(d)
-            self.plain = None if self.power else Seen(d)
+            self.seen, self.core = SeenRows(d), OwnCore(d)
+            self.plain = None if self.power else SeenRows(d)
         return self.seen
 
     def _decide(self, power: float) -> None:
@@ -305,9 +307,9 @@ class SparclPlus(Summed):
         # of columns in another order the last bits differ: solved again when it is asked for
         self._solved = solved if np.array_equal(order, np.arange(len(order))) else None
 
-    def _joined(self, sums: Sums, arrivals: list[Arrival], core: Core) -> Core:
+    def _joined(self, sums: Sums, arrivals: list[Arrival], core: OwnCore) -> OwnCore:
         """Return the core after the session, with the classes that arrived."""
-        joined = Core(core.D)
+        joined = OwnCore(core.D)
         joined.U, joined.strengths = self._basis(arrivals, core)
         joined.factors = list(core.factors)
         if joined.U is not core.U and core.factors:
@@ -324,7 +326,7 @@ class SparclPlus(Summed):
             joined.factors[j] = F
         return joined
 
-    def _basis(self, arrivals: list[Arrival], core: Core) -> tuple[Array, Array]:
+    def _basis(self, arrivals: list[Arrival], core: OwnCore) -> tuple[Array, Array]:
         """Return the basis (D, k) of the core after the session, and the strengths (k,)."""
         D, k = core.U.shape
         if self.k >= D and self.tau is None:
@@ -342,7 +344,7 @@ class SparclPlus(Summed):
             k = energy_rank(strengths**2, float(np.sum(strengths**2)), self.tau)
         return U[:, :k], strengths[:k]
 
-    def _solution(self, sums: Sums, core: Core) -> Solved:
+    def _solution(self, sums: Sums, core: OwnCore) -> Solved:
         """Return the scores' weights: one factor of D x D, and small matrices of each class."""
         n, D, counts, root = sums.n, sums.D, sums.counts, np.sqrt(sums.counts)
         rho, variance = Scatter(sums).oas()
@@ -371,7 +373,7 @@ class SparclPlus(Summed):
         )
 
     def _excess(
-        self, core: Core, counts: NDArray[np.integer], G: Array, T: Array
+        self, core: OwnCore, counts: NDArray[np.integer], G: Array, T: Array
     ) -> tuple[Array, Array]:
         """Return P (c, r, k + 1) and log |L| (c,): what a class's own covariance adds to its score.
 
