@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import label, measured, require, select
+from figures.frames import grouped, label, require, select
 
 MEASURES = {"A_t": "accuracy", "forgetting": "forgetting"}
 # Inches: height of a panel; space above, between and below the rows of a group, and beside a panel.
@@ -42,9 +42,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     InputError
         A method, session or pair is missing, or a cell that is drawn is empty.
     """
-    ran = measured(options)
-    groups = {title: [m for m in ids if m in ran] for title, ids in options["groups"].items()}
-    groups = {title: ids for title, ids in groups.items() if ids}
+    groups = grouped(options)
     methods = [method for ids in groups.values() for method in ids]
     rows = select(frames, "sessions", options, ["session", *MEASURES], methods)
     require(rows, "sessions", ["A_t"])
@@ -101,14 +99,8 @@ def _key(ax: Axes, ids: list[str], last: pd.Series, options: Mapping[str, Any]) 
         y = -0.06 - i * (style.LABEL_SIZE + 3) / 72
         look = looks[method]
         ax.plot([0, SAMPLE / 2, SAMPLE], [y] * 3, label=method, **look, markevery=[1])
-        ax.text(
-            SAMPLE + 0.07,
-            y,
-            label(options, "methods", method, short=True),
-            color=style.ink(look["color"]),
-            fontsize=style.LABEL_SIZE,
-            va="center_baseline",
-        )
+        name, color = label(options, "methods", method, short=True), style.ink(look["color"])
+        style.note(ax, SAMPLE + 0.07, y, name, color, va="center_baseline")
 
 
 def _curves(ax: Axes, means: pd.Series, ids: list[str], methods: list[str]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from figures import style
 from figures.frames import labels, require, select
@@ -136,16 +136,8 @@ def _shift(ax: Axes, rows: pd.DataFrame) -> None:
 
 def _key(ax: Axes, text: str, color: Any, y: float) -> None:
     """Name a curve in its colour at the upper right of a panel."""
-    ax.text(
-        0.98,
-        y,
-        text,
-        color=style.ink(color),
-        fontsize=style.LABEL_SIZE,
-        transform=ax.transAxes,
-        ha="right",
-        va="top",
-    )
+    at = {"transform": ax.transAxes, "ha": "right", "va": "top"}
+    style.note(ax, 0.98, y, text, style.ink(color), **at)
 
 
 def _spectra(ax: Axes, rows: pd.DataFrame) -> None:
@@ -164,9 +156,8 @@ def _spectra(ax: Axes, rows: pd.DataFrame) -> None:
         elif session == sessions[-1]:
             _name(ax, f"session {session}", curve, color, share=0.5, below=False)
     ax.set_ylim(bottom=max(ax.get_ylim()[0], DEPTH * rows["eigenvalue"].max()))
-    ax.yaxis.set_major_locator(LogLocator(numticks=6))
-    ax.yaxis.set_minor_locator(NullLocator())
-    _mode_axis(ax)
+    style.log_ticks(ax.yaxis, numticks=6)
+    style.log_ticks(ax.xaxis, "{x:.0f}")
 
 
 def _name(ax: Axes, text: str, curve: pd.DataFrame, color: Any, share: float, below: bool) -> None:
@@ -185,13 +176,6 @@ def _name(ax: Axes, text: str, curve: pd.DataFrame, color: Any, share: float, be
     )
 
 
-def _mode_axis(ax: Axes) -> None:
-    """Mode numbers as 1, 10, 100, 1000."""
-    ax.xaxis.set_major_locator(LogLocator())
-    ax.xaxis.set_major_formatter("{x:.0f}")
-    ax.xaxis.set_minor_locator(NullLocator())
-
-
 def _shrink(ax: Axes, rows: pd.DataFrame) -> None:
     """Exact shrink and its shared-basis value against the old mode."""
     rows = rows.sort_values("mode")
@@ -204,4 +188,4 @@ def _shrink(ax: Axes, rows: pd.DataFrame) -> None:
     ax.set_yticks([0, 0.5, 1])
     for text, color, y in (("shared basis (bound)", BOUND, 0.99), ("exact", EXACT, 0.85)):
         _key(ax, text, color, y)
-    _mode_axis(ax)
+    style.log_ticks(ax.xaxis, "{x:.0f}")

@@ -5,7 +5,6 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullLocator
 
 from figures import style
 from figures.frames import labels, require, select, shown
@@ -58,21 +57,12 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         means = {method: percent["mean"][method] for method in methods}
         ends = style.curves(ax, means, lambda m, _: names[m])
         ax.set_yscale("log")
-        ax.yaxis.set_major_locator(LogLocator(subs=[1, 2, 5]))
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_locator(NullLocator())
+        style.log_ticks(ax.yaxis, "{x:g}", subs=[1, 2, 5])
         style.session_axis(ax, of_set["session"])
         if style.is_first_column(ax):
             ax.set_ylabel("old-logit drift (% of logits' s.d.)")
         style.label_ends(ax, ends)
         if still:
-            ax.text(
-                0.02,
-                0.02,
-                f"no drift: {', '.join(names[m] for m in still)}",
-                transform=ax.transAxes,
-                va="bottom",
-                fontsize=style.LABEL_SIZE,
-                color=style.QUIET,
-            )
+            said = f"no drift: {', '.join(names[m] for m in still)}"
+            style.note(ax, 0.02, 0.02, said, style.QUIET, transform=ax.transAxes, va="bottom")
     return figure

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from figures import style
 from figures.costs_table import EXEMPLARS
@@ -91,9 +91,7 @@ def _points(ax: Axes, points: pd.DataFrame, options: Mapping[str, Any], mark: fl
     low, high = float(points[VALUE][near].min()), float(points[VALUE][near].max())
     pad = PAD * max(high - low, 1.0)
     ax.set_ylim(low - 2 * pad, high + pad)
-    ax.xaxis.set_major_locator(LogLocator(numticks=8))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_locator(NullLocator())
+    style.log_ticks(ax.xaxis, "{x:g}", numticks=8)
     ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     best = front(points)
     ax.step(best["cost"], best[VALUE], where="post", color=FRONT, lw=0.8, label="front", zorder=1)
@@ -109,16 +107,8 @@ def _points(ax: Axes, points: pd.DataFrame, options: Mapping[str, Any], mark: fl
         named.append((name, x, shown, style.INK if method in best.index else style.QUIET))
     if mark:
         ax.axvline(mark, color=style.QUIET, lw=0.6, ls=":", label="exemplars")
-        ax.text(
-            mark,
-            1.0,
-            "2,000 images ",
-            transform=ax.get_xaxis_transform(),
-            ha="right",
-            va="bottom",
-            fontsize=style.LABEL_SIZE,
-            color=style.QUIET,
-        )
+        at = {"transform": ax.get_xaxis_transform(), "ha": "right", "va": "bottom"}
+        style.note(ax, mark, 1.0, "2,000 images ", style.QUIET, **at)
     corners = [*zip(best["cost"], best[VALUE], strict=True), (highest * NEXT, best[VALUE].max())]
     lines = [(x, y, after, y) for (x, y), (after, _) in pairwise(corners)][:-1]
     lines += [(after, y, after, up) for (_, y), (after, up) in pairwise(corners[:-1])]

@@ -253,6 +253,13 @@ def measured(options: Mapping[str, Any]) -> list[str]:
     return [method for method in options["methods"] if method not in options.get("absent", ())]
 
 
+def grouped(options: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return ``groups`` (title -> methods) as far as the suite ran their methods."""
+    ran = measured(options)
+    groups = {title: [m for m in ids if m in ran] for title, ids in options["groups"].items()}
+    return {title: ids for title, ids in groups.items() if ids}
+
+
 def first(options: Mapping[str, Any], key: str) -> str | None:
     """Return the first method of an entry ``a | b`` that the suite ran, or None."""
     ran = measured(options)

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from figures import style
 from figures.frames import label, labels, measured, require, select, shown
@@ -113,18 +113,11 @@ def _eigenvalues(ax: Axes, rows: pd.DataFrame) -> None:
         curve = table.loc[mode]
         ax.semilogy(curve.index, curve, color=color, lw=1.1, label=f"mode {mode}", clip_on=False)
         ends.append((f"{mode}", curve.index[-1], curve.iloc[-1], color))
-    ax.yaxis.set_major_locator(LogLocator(numticks=6))
-    ax.yaxis.set_minor_locator(NullLocator())
+    style.log_ticks(ax.yaxis, numticks=6)
     style.session_axis(ax, rows["session"])
     style.label_ends(ax, ends)
-    ax.text(
-        1 + style.REACH / 72 / (ax.get_position().width * style.PAGE),
-        1.02,
-        "mode",
-        transform=ax.transAxes,
-        fontsize=style.LABEL_SIZE,
-        color=style.QUIET,
-    )
+    x = 1 + style.REACH / 72 / (ax.get_position().width * style.PAGE)
+    style.note(ax, x, 1.02, "mode", style.QUIET, transform=ax.transAxes)
 
 
 def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str], options: Mapping[str, Any]) -> None:
@@ -202,10 +195,10 @@ def _key_of_bars(ax: Axes) -> None:
         ("none", "a method without a core"),
     ):
         field.add_patch(Rectangle((x, -0.04), 0.16, 0.08, fc=face, ec=color, lw=0.6, label=text))
-        field.text(x + 0.22, 0, text, va="center", fontsize=style.LABEL_SIZE)
+        style.note(field, x + 0.22, 0, text, va="center")
         x += 0.22 + style.room([text]) + 0.1
     field.plot([x, x + 0.16], [0, 0], color=color, lw=0.7)
-    field.text(x + 0.22, 0, "one s.d. over orders", va="center", fontsize=style.LABEL_SIZE)
+    style.note(field, x + 0.22, 0, "one s.d. over orders", va="center")
 
 
 def _key_of_curves(ax: Axes, methods: list[str], options: Mapping[str, Any]) -> None:
@@ -215,7 +208,5 @@ def _key_of_curves(ax: Axes, methods: list[str], options: Mapping[str, Any]) -> 
     looks += [(label(options, "methods", m, short=True), style.line(m)) for m in methods]
     for name, look in looks:
         field.plot([x, x + 0.12, x + 0.24], [0] * 3, markevery=[1], label=name, **look)
-        field.text(
-            x + 0.3, 0, name, va="center", fontsize=style.LABEL_SIZE, color=style.ink(look["color"])
-        )
+        style.note(field, x + 0.3, 0, name, style.ink(look["color"]), va="center")
         x += 0.3 + style.room([name]) + 0.12

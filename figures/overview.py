@@ -149,12 +149,4 @@ def _spectrum(ax: Axes, corner: tuple[float, float]) -> None:
     ):
         middle = x + step * (first + last - 0.22) / 2
         ax.text(middle, y - 0.1, text, ha="center", va="center", color=color, fontsize=7)
-    ax.text(
-        x + 0.4,
-        y + 0.62,
-        r"share $\tau$ of the energy",
-        color=CORE,
-        fontsize=style.LABEL_SIZE,
-        ha="left",
-        va="center",
-    )
+    style.note(ax, x + 0.4, y + 0.62, r"share $\tau$ of the energy", CORE, ha="left", va="center")

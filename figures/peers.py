@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import PAIR, first, label, measured, require, select
+from figures.frames import PAIR, first, grouped, label, require, select
 from study.report.paired import interval
 
 VALUE = "A_last"
@@ -43,9 +43,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     InputError
         A method or pair is missing, or a cell that is drawn is empty.
     """
-    ran = measured(options)
-    groups = {title: [m for m in ids if m in ran] for title, ids in options["groups"].items()}
-    groups = {title: ids for title, ids in groups.items() if ids}
+    groups = grouped(options)
     methods = [method for ids in groups.values() for method in ids]
     runs = select(frames, "runs", options, [VALUE], methods)
     require(runs, "runs", [VALUE])
@@ -64,14 +62,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         ax.set_xlabel("last accuracy (%)")
     if reference is not None:
         name = label(options, "methods", reference, short=True)
-        figure.text(
-            0.02 / style.PAGE,
-            0.08 / figure.get_figheight(),
-            f"dotted: {name}",
-            va="center",
-            fontsize=style.LABEL_SIZE,
-            color=style.QUIET,
-        )
+        x, y = 0.02 / style.PAGE, 0.08 / figure.get_figheight()
+        style.note(figure, x, y, f"dotted: {name}", style.QUIET, va="center")
     return figure
 
 
@@ -127,14 +119,7 @@ def _dots(
         mean, at_low, at_high = (float(v) for v in limits[method])
         color = style.LOOKS["ranpac"].color
         if method not in near.index:
-            ax.text(
-                low - pad,
-                y,
-                f" ◂ {mean:.1f}",
-                va="center",
-                fontsize=style.LABEL_SIZE,
-                color=style.ink(color),
-            )
+            style.note(ax, low - pad, y, f" ◂ {mean:.1f}", style.ink(color), va="center")
             continue
         ax.plot([at_low, at_high], [y, y], color=color, lw=0.8, solid_capstyle="butt")
         ax.plot(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from figures import style
 from figures.frames import label, require, select
@@ -167,8 +167,6 @@ def _conditions(ax: Axes, rows: pd.DataFrame) -> None:
             mean.index, by_session.min(), by_session.max(), color=style.INK, alpha=0.12, lw=0
         )
         ends.append((name, mean.index[-1], mean.iloc[-1], style.INK))
-    ax.yaxis.set_major_locator(LogLocator(subs=[1, 2, 5], numticks=8))
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_locator(NullLocator())
+    style.log_ticks(ax.yaxis, "{x:g}", subs=[1, 2, 5], numticks=8)
     style.session_axis(ax, rows["session"], ticks=4)
     style.label_ends(ax, ends)

@@ -15,11 +15,12 @@ import matplotlib
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from sparcl.base.errors import ConfigError
 from sparcl.base.files import replacing
@@ -343,6 +344,19 @@ def undefined(ax: Axes, why: str) -> None:
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
     ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=QUIET)
+
+
+def note(on: Axes | Figure, x: float, y: float, text: str, color: Any = INK, **more: Any) -> None:
+    """Write a text in the size of labels; ``more`` is for `matplotlib.axes.Axes.text`."""
+    on.text(x, y, text, color=color, **{"fontsize": LABEL_SIZE} | more)
+
+
+def log_ticks(axis: Axis, form: str = "", **locator: Any) -> None:
+    """Tick a logarithmic axis as its `matplotlib.ticker.LogLocator` says, without minor ticks."""
+    axis.set_major_locator(LogLocator(**locator))
+    if form:
+        axis.set_major_formatter(form)
+    axis.set_minor_locator(NullLocator())
 
 
 def session_axis(ax: Axes, sessions: pd.Series, ticks: int = 5) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from figures import style
 from figures.frames import PAIR, label, labels, measured, require, select
@@ -77,9 +77,7 @@ def _panel(ax: Axes, points: pd.DataFrame, closed: pd.Series, options: Mapping[s
     ax.set_xlim(points["seconds"].min() / NEXT, points["seconds"].max() * NEXT)
     ax.set_ylim(float(values.min()) - pad, float(values.max()) + pad)
     ax.set_xlabel("seconds of training, all sessions")
-    ax.xaxis.set_major_locator(LogLocator(numticks=8, subs=(1.0, 2.0, 5.0)))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_locator(NullLocator())
+    style.log_ticks(ax.xaxis, "{x:g}", numticks=8, subs=(1.0, 2.0, 5.0))
     ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
     left, right = ax.get_xlim()
     ends, lines = [], []

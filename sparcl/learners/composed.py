@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.backend import host
+from sparcl.algebra.backend import Backend, host
 from sparcl.algebra.capacity import Session, check_fit
+from sparcl.algebra.host import HOST
 from sparcl.algebra.sums import Sums, check_lengths
 from sparcl.base.checks import check_dtype
 from sparcl.base.errors import InputError
@@ -141,9 +142,6 @@ class Mapped(Learner):
         return H
 
 
-CPU_PARTS = "row weights, and cores blended with another head, are written for NumPy"
-
-
 @dataclass(eq=False)
 class Composed(Mapped, Summed):
     """Rows are transformed and mapped, summed, and turned into weights by a head, held on a core.
@@ -169,7 +167,7 @@ class Composed(Mapped, Summed):
     rule: Rule = field(default_factory=Given)
     dtype: str = "float64"
     row_weights: AllRows = field(default_factory=AllRows)
-    host_only: ClassVar[str] = ""  # but for what CPU_PARTS names
+    host_only: ClassVar[str] = ""  # but for parts that `move` refuses
     kept: ClassVar[dict[str, Shape | None]] = {"solutions": Solutions}
 
     def __post_init__(self) -> None:
@@ -178,6 +176,15 @@ class Composed(Mapped, Summed):
         self.solutions = Solutions()
         check_parts(self.head, self.core, self.rule, self.row_weights)
         self.rule.cores = self.core.candidates
+
+    def move(self, on: Backend) -> None:
+        """Compute elsewhere from now on, as every learner; InputError where a part cannot."""
+        if on is not HOST and (self.core.host_only or type(self.row_weights) is not AllRows):
+            raise InputError(
+                f"it cannot run on {on.name}: row weights, and cores blended with another head, are written for "
+                "NumPy. Take device cpu."
+            )
+        super().move(on)
 
     def check_state(self) -> None:
         """Raise ValueError unless the points are those that the rule keeps, and as for every mapped learner."""

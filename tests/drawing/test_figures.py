@@ -207,75 +207,42 @@ def test_no_text_covers_another_or_leaves_the_page(module, count, frames, option
     assert figure.get_figwidth() == 6.875
 
 
-class TestIncompleteSummaries:
-    def test_missing_method(self, frames, options):
-        frames["sessions"] = frames["sessions"].query("not (method == 'acil' and dataset == 'two')")
-        with pytest.raises(
-            InputError, match=r"12 row.*data set two, method acil, first order 1993"
-        ):
-            sessions.draw(frames, options)
+# What is done to the frame `sessions` of the summaries, and what is then said of it.
+INCOMPLETE = [
+    (lambda rows: rows.query("not (method == 'acil' and dataset == 'two')"),
+     r"12 row.*data set two, method acil, first order 1993"),
+    (lambda rows: rows.query("not (method == 'ncm' and order == 1994 and session == 3)"),
+     r"1 row.*data set one, method ncm, first order 1994, seed 1, session 3"),
+    (lambda rows: rows.assign(forgetting=rows["forgetting"].where(rows["session"] != 3)),
+     r"is empty for dataset one, method ncm, order 1993, session 3"),
+    (lambda rows: pd.concat([rows, rows.iloc[:1]]), "twice"),
+    (lambda rows: rows.drop(columns=["drift_scaled", "A_t"]), "no column"),
+    (lambda rows: rows.assign(backbone=rows["backbone"].where(rows["dataset"] != "two", "other")),
+     r"several values of backbone \(net, other\)"),
+]  # fmt: skip
 
-    def test_missing_session_of_one_order(self, frames, options):
-        frames["sessions"] = frames["sessions"].query(
-            "not (method == 'ncm' and order == 1994 and session == 3)"
-        )
-        with pytest.raises(
-            InputError,
-            match=r"1 row.*data set one, method ncm, first order 1994, seed 1, session 3",
-        ):
-            sessions.draw(frames, options)
 
-    def test_empty_cell(self, frames, options):
-        frames["sessions"].loc[
-            (frames["sessions"]["session"] == 3), ["drift_scaled", "forgetting"]
-        ] = np.nan
-        with pytest.raises(
-            InputError, match=r"is empty for dataset one, method ncm, order 1993, session 3"
-        ):
-            sessions.draw(frames, options)
+def test_incomplete_summaries_are_refused(frames, options):
+    whole = frames["sessions"]
+    for change, words in INCOMPLETE:
+        with pytest.raises(InputError, match=words):
+            sessions.draw(frames | {"sessions": change(whole)}, options)
+    with pytest.raises(InputError, match="'sessions' was not given"):
+        sessions.draw({}, options)
+    three = {"datasets": options["datasets"] | {"three": {"label": "Three"}}}
+    for told, words in (
+        (three, "no row of data set three"),
+        ({"methods": options["methods"] | {"acil": {}}}, "acil: it has no label"),
+        ({"show": ["typo"]}, r"none of the methods to show \(typo\)"),
+    ):
+        with pytest.raises(InputError, match=words):
+            sessions.draw(frames, options | told)
 
-    def test_twice(self, frames, options):
-        frames["sessions"] = pd.concat([frames["sessions"], frames["sessions"].iloc[:1]])
-        with pytest.raises(InputError, match="twice"):
-            sessions.draw(frames, options)
 
-    def test_missing_dataset(self, frames, options):
-        options["datasets"]["three"] = {"label": "Three"}
-        with pytest.raises(InputError, match="no row of data set three"):
-            sessions.draw(frames, options)
-
-    def test_missing_column(self, frames, options):
-        frames["sessions"] = frames["sessions"].drop(columns=["drift_scaled", "A_t"])
-        with pytest.raises(InputError, match="no column"):
-            sessions.draw(frames, options)
-
-    def test_missing_frame(self, frames, options):
-        del frames["sessions"]
-        with pytest.raises(InputError, match="'sessions' was not given"):
-            sessions.draw(frames, options)
-
-    def test_two_backbones(self, frames, options):
-        frames["sessions"].loc[frames["sessions"]["dataset"] == "two", "backbone"] = "other"
-        with pytest.raises(InputError, match=r"several values of backbone \(net, other\)"):
-            sessions.draw(frames, options)
-
-    def test_one_of_two_backbones(self, frames, options):
-        other = frames["sessions"].assign(backbone="other")
-        frames["sessions"] = pd.concat([frames["sessions"], other])
-        assert sessions.draw(frames, options | {"backbone": "net"}).axes
-
-    def test_no_label(self, frames, options):
-        options["methods"]["acil"] = {}
-        with pytest.raises(InputError, match="acil: it has no label"):
-            sessions.draw(frames, options)
-
-    def test_a_method_that_was_not_planned_is_not_drawn(self, frames, options):
-        frames["sessions"] = frames["sessions"].query("method != 'acil'")
-        drawn = sessions.draw(frames, options | {"absent": ["acil"]})
-        texts = [text.get_text() for ax in drawn.axes for text in ax.texts]
-        assert any("SPARCL" in text for text in texts)
-        assert not any("ACIL" in text for text in texts)
-
-    def test_nothing_to_show(self, frames, options):
-        with pytest.raises(InputError, match=r"none of the methods to show \(typo\)"):
-            sessions.draw(frames, options | {"show": ["typo"]})
+def test_one_of_two_backbones_and_methods_that_were_planned_are_drawn(frames, options):
+    both = pd.concat([frames["sessions"], frames["sessions"].assign(backbone="other")])
+    assert sessions.draw({"sessions": both}, options | {"backbone": "net"}).axes
+    frames["sessions"] = frames["sessions"].query("method != 'acil'")
+    drawn = sessions.draw(frames, options | {"absent": ["acil"]})
+    texts = [text.get_text() for ax in drawn.axes for text in ax.texts]
+    assert any("SPARCL" in text for text in texts) and not any("ACIL" in text for text in texts)

@@ -181,90 +181,56 @@ class TestPublished:
             published_table.texts(quoted, settings | {"quoted": {"Quoted": ["FOSTER"]}})
 
 
-class TestTauPost:
-    @pytest.fixture
-    def times(self):
-        rows = [
-            {"dataset": dataset, "order": 1993, "method": method, "seconds": 4 * post}
-            | {"tau_post": post, "relative_time": post / 0.5}
-            | {"processor": "A CPU", "threads": 1, "numpy": "2.0"}
-            for dataset in ("one", "new")
-            for method, post in (("acil", 0.5), ("ncm", 0.01234), ("sparcl", 1.5))
-        ]
-        return {"methods": pd.DataFrame(rows)}
-
-    @pytest.fixture
-    def settings(self, options):
-        names = {m: f"the {m}" for m in ("sparcl", "acil")}
-        caption = "{processor}, {threads} thread, {numpy}"
-        return (
-            options
-            | {"show": ["sparcl", "acil"], "names": names, "id": "tau-post"}
-            | {
-                "caption": caption,
-                "files": {"methods": "timings/methods.csv"},
-            }
-        )
-
-    def test_cells(self, times, settings):
-        texts = costs_table.texts(times, settings)
-        cells = read(texts)
-        assert texts[".md"].startswith("A CPU, 1 thread, 2.0\n")
-        rows = lines(texts[".md"])
-        assert rows[""] == [
-            f"{unit} ({d})" for d in ("Set One", "new") for unit in ("s", "relative")
-        ]
-        assert list(rows)[1:] == ["the sparcl", "the acil"]
-        assert rows["the acil"] == ["**0.500**", "**1.00**"] * 2
-        assert rows["the sparcl"] == ["1.500", "3.00"] * 2
-        assert set(cells["file"]) == {"timings/methods.csv"}
-        assert cells["row"].iloc[0] == "dataset=one; method=sparcl"
-
-    def test_a_missing_time_and_a_second_machine_are_refused(self, times, settings):
-        table = times["methods"]
-        with pytest.raises(InputError, match="0 rows of data set one, method sparcl"):
-            costs_table.texts({"methods": table.drop(index=2)}, settings)
-        table.loc[0, "processor"] = "Another"
-        with pytest.raises(InputError, match="mixes machines"):
-            costs_table.texts(times, settings)
+MACHINE = {"processor": "A CPU", "threads": 1, "numpy": "2.0"}
+TIMES = {
+    m: {"tau_post": post, "relative_time": post / 0.5} | MACHINE
+    for m, post in (("acil", 0.5), ("ncm", 0.01234), ("sparcl", 1.5))
+}
+SIZES = {
+    m: {"state_bytes": kept, "peak_bytes": 2 * 10**8 + kept}
+    for m, kept in (("acil", 30_105_600), ("ncm", 10**6), ("sparcl", 602_112_000))
+}
 
 
-class TestMemory:
-    @pytest.fixture
-    def sizes(self):
-        rows = [
-            {"dataset": dataset, "order": 1993, "method": method}
-            | {"state_bytes": kept, "start_bytes": 10**8, "peak_bytes": 2 * 10**8 + kept}
-            for dataset in ("one", "two")
-            for method, kept in (("acil", 30_105_600), ("ncm", 10**6), ("sparcl", 602_112_000))
-        ]
-        return {"memory": pd.DataFrame(rows)}
+def costs(name, cells, options):
+    """Return the frame of some costs of two data sets, one of them not of the suite, and what its table is told."""
+    keys = [{"dataset": d, "order": 1993, "method": m} for d in ("one", "new") for m in cells]
+    told = {"show": ["sparcl", "acil"], "names": {m: f"the {m}" for m in ("sparcl", "acil")}}
+    caption = "{processor}, {threads} thread, {numpy}" if name == "methods" else "of {buffer} MB"
+    told |= {"id": name, "caption": caption, "files": {name: f"timings/{name}.csv"}}
+    return pd.DataFrame([key | cells[key["method"]] for key in keys]), options | told
 
-    @pytest.fixture
-    def settings(self, options):
-        names = {m: f"the {m}" for m in ("sparcl", "acil")}
-        about = {"show": ["sparcl", "acil"], "names": names, "id": "memory"}
-        files = {"memory": "timings/memory.csv"}
-        return options | about | {"caption": "of {buffer} MB", "files": files}
 
-    def test_cells(self, sizes, settings):
-        texts = costs_table.texts(sizes, settings)
-        cells = read(texts)
-        assert texts[".md"].startswith("of 301 MB\n")
-        rows = lines(texts[".md"])
-        assert rows[""][:3] == [f"{h} (Set One)" for h in ("kept, MB", "of the buffer", "peak, MB")]
-        assert rows["the acil"] == ["**30.1**", "**10.0%**", "**230**"] * 2
-        assert rows["the sparcl"] == ["602.1", "200.0%", "802"] * 2
-        assert r"10.0\%" in texts[".tex"]
-        assert set(cells["file"]) == {"timings/memory.csv"}
+def test_cells_of_times(options):
+    table, told = costs("methods", TIMES, options)
+    texts = costs_table.texts({"methods": table}, told)
+    assert texts[".md"].startswith("A CPU, 1 thread, 2.0\n")
+    rows = lines(texts[".md"])
+    assert rows[""] == [f"{u} ({d})" for d in ("Set One", "new") for u in ("s", "relative")]
+    assert list(rows)[1:] == ["the sparcl", "the acil"]
+    assert rows["the acil"] == ["**0.500**", "**1.00**"] * 2
+    assert rows["the sparcl"] == ["1.500", "3.00"] * 2
+    assert set(read(texts)["file"]) == {"timings/methods.csv"}
+    assert read(texts)["row"].iloc[0] == "dataset=one; method=sparcl"
+    table.loc[0, "processor"] = "Another"
+    with pytest.raises(InputError, match="mixes machines"):
+        costs_table.texts({"methods": table}, told)
 
-    def test_a_missing_and_an_empty_size_are_refused(self, sizes, settings):
-        table = sizes["memory"]
-        with pytest.raises(InputError, match="0 rows of data set one, method sparcl"):
-            costs_table.texts({"memory": table.drop(index=2)}, settings)
-        table.loc[0, "state_bytes"] = None
-        with pytest.raises(InputError, match="state_bytes"):
-            costs_table.texts(sizes, settings)
+
+def test_cells_of_memory(options):
+    table, told = costs("memory", SIZES, options)
+    texts = costs_table.texts({"memory": table}, told)
+    assert texts[".md"].startswith("of 301 MB\n")
+    rows = lines(texts[".md"])
+    assert rows[""][:3] == [f"{h} (Set One)" for h in ("kept, MB", "of the buffer", "peak, MB")]
+    assert rows["the acil"] == ["**30.1**", "**10.0%**", "**230**"] * 2
+    assert rows["the sparcl"] == ["602.1", "200.0%", "802"] * 2
+    assert r"10.0\%" in texts[".tex"] and set(read(texts)["file"]) == {"timings/memory.csv"}
+    with pytest.raises(InputError, match="0 rows of data set one, method sparcl"):
+        costs_table.texts({"memory": table.drop(index=2)}, told)
+    table.loc[0, "state_bytes"] = None
+    with pytest.raises(InputError, match="state_bytes"):
+        costs_table.texts({"memory": table}, told)
 
 
 def test_sessions(frames, options):

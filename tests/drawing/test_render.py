@@ -92,18 +92,15 @@ def test_png_is_made_for_print(csv, settings, tmp_path):
     assert imread(tmp_path / "x.png").shape[1] == int(6.875 * 300)
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "file"),
-    [
+def test_a_name_without_its_module_is_refused(csv, settings):
+    for kind, name, file in (
         ("figure", "pie", "figures/pie.py"),
         ("figure", "style", "figures/style.py"),  # a helper draws nothing
         ("figure", "main-table", "figures/main_table.py"),
         ("table", "drift", "figures/drift_table.py"),
-    ],
-)
-def test_a_name_without_its_module_is_refused(kind, name, file, csv, settings):
-    with pytest.raises(ConfigError, match=f"no {kind} '{name}'.*{file}"):
-        figures.render(kind, name, csv, settings, [])
+    ):
+        with pytest.raises(ConfigError, match=f"no {kind} '{name}'.*{file}"):
+            figures.render(kind, name, csv, settings, [])
 
 
 def test_tables_share_a_module(csv, settings, tmp_path):
@@ -113,21 +110,13 @@ def test_tables_share_a_module(csv, settings, tmp_path):
     assert (tmp_path / "a.tex").read_bytes() == (tmp_path / "b.tex").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("kind", "name", "output"), [("figure", "drift", "x.svg"), ("table", "main", "x.html")]
-)
-def test_unknown_suffix(kind, name, output, csv, settings, tmp_path):
-    with pytest.raises(ConfigError, match=output):
-        figures.render(kind, name, csv, settings, [tmp_path / output])
-    assert not (tmp_path / output).exists()
-
-
-def test_missing_summary(settings, tmp_path):
-    with pytest.raises(InputError, match=r"runs.csv: no summary to read"):
-        figures.render("table", "main", [tmp_path / "runs.csv"], settings, [])
-
-
-def test_two_summaries_of_one_name(csv, settings, tmp_path):
+def test_other_suffixes_and_summaries_are_refused(csv, settings, tmp_path):
+    for kind, name, output in (("figure", "drift", "x.svg"), ("table", "main", "x.html")):
+        with pytest.raises(ConfigError, match=output):
+            figures.render(kind, name, csv, settings, [tmp_path / output])
+        assert not (tmp_path / output).exists()
+    with pytest.raises(InputError, match=r"none.csv: no summary to read"):
+        figures.render("table", "main", [tmp_path / "none.csv"], settings, [])
     with pytest.raises(InputError, match="second summary named 'runs'"):
         figures.render("table", "main", [csv[0], csv[0]], settings, [])
 

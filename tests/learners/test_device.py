@@ -219,8 +219,14 @@ def test_float32_changes_at_most_two_of_ten_thousand_predictions(
 
 @pytest.mark.parametrize("name", [name for name in methods.names() if methods.host_only(name)])
 def test_a_method_that_cannot_says_why(name: str) -> None:
-    with pytest.raises(InputError, match=f"Method {name!r}: .* cannot run on torch-cpu: its steps"):
+    with pytest.raises(InputError, match=f"Method {name!r}: .* cannot run on torch-cpu: its (steps|classes) "):
         methods.build(name, device="torch-cpu")
+
+
+@pytest.mark.parametrize("part", [{"trust": "huber"}, {"core": {"beside-scatter": {"tau": 0.9}}}])
+def test_a_part_that_cannot_says_why(part: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="'compose': it cannot run on torch-cpu: row weights, and"):
+        methods.build("compose", device="torch-cpu", ridge=1.0, **part)
 
 
 def test_what_does_not_fit_is_refused_before_work_starts(

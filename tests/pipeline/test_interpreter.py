@@ -9,32 +9,24 @@ from sparcl.base.errors import ConfigError
 from study.pipeline.interpreter import check, check_code
 
 
-@pytest.mark.parametrize("character", [chr(code) for code in range(1, 127)])
-def test_what_bash_takes_for_something_else_is_refused(character: str, tmp_path: Path) -> None:
-    path = f"/x{character}y"
-    said = subprocess.run(
-        ["bash", "-c", f"printf '%s.' {path}"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    try:
-        check(path)
-    except ConfigError:
-        return
-    assert said.stdout == f"{path}."
+def test_what_bash_takes_for_something_else_is_refused(tmp_path: Path) -> None:
+    changed = []
+    for path in (f"/x{chr(code)}y" for code in range(1, 127)):
+        command = ["bash", "-c", f"printf '%s.' {path}"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        if said.stdout != f"{path}.":
+            changed.append(path)
+            with pytest.raises(ConfigError, match="without quotes, but the path contains"):
+                check(path)
+    assert {"/x y", "/x$y", "/x'y"} <= set(changed)
 
 
-@pytest.mark.parametrize("name", ["ü-é", "a=b", "a,b", "a@b+1.0~2", "a#b", "a!b", "a%b"])
-def test_unusual_names_pass(name: str) -> None:
-    check(f"/{name}/bin/python3.12")
-
-
-@pytest.mark.parametrize("name", ["a b", "a'b", "{x}", "x $(touch P)", "a*", "[a]", "a\nb"])
-def test_the_character_is_named(name: str) -> None:
-    with pytest.raises(ConfigError, match="without quotes, but the path contains"):
+def test_unusual_names_pass_and_the_character_is_named() -> None:
+    for name in ("ü-é", "a=b", "a,b", "a@b+1.0~2", "a#b", "a!b", "a%b"):
         check(f"/{name}/bin/python3.12")
+    for name in ("a b", "a'b", "{x}", "x $(touch P)", "a*", "[a]", "a\nb"):
+        with pytest.raises(ConfigError, match="without quotes, but the path contains"):
+            check(f"/{name}/bin/python3.12")
 
 
 def test_code_of_another_folder_is_refused(tmp_path: Path) -> None:
