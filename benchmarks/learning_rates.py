@@ -90,7 +90,7 @@ def tried(suite: str, method: str, factor: float) -> dict[str, object]:
         return row | {"training": 0.0, "validation": 0.0}
     images = setup.train
     validation = Images([images.pixels[i] for i in held], images.labels[held], images.classes)
-    found = learner.classes[np.argmax(learner.logits(validation), axis=1)]
+    found = learner.classes[np.argmax(learner.scores(validation), axis=1)]
     return row | {
         "training": round(learner.report()["training_accuracy"], 4),
         "validation": round(100 * float(np.mean(found == images.labels[held])), 4),

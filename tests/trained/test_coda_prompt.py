@@ -29,7 +29,7 @@ def fitted(setup: Setup, sessions: int, **hyper: object) -> Trained:
 def test_loss_and_scores_equal_loops_over_components(setup: Make) -> None:
     learner = fitted(setup(), 2, orthogonality=0.2)
     rows = np.flatnonzero(np.isin(learner.setup.train.labels, SESSIONS[1]))[:4]
-    batch = learner.feed.augmented(rows)
+    batch = learner.augmented(rows)
     P, K, A = (
         torch.cat(list(pool), 1).detach() for pool in (learner.prompts, learner.keys, learner.focus)
     )
@@ -60,7 +60,7 @@ def test_loss_and_scores_equal_loops_over_components(setup: Make) -> None:
 def test_components_start_orthonormal_and_earlier_ones_stay_to_the_bit(setup: Make) -> None:
     learner = fitted(setup(), 1)
     first = [pool[0].detach().clone() for pool in (learner.prompts, learner.keys, learner.focus)]
-    learner.begin(2)
+    learner.begin(np.array([0, 5]))
     for pool, old in zip((learner.prompts, learner.keys, learner.focus), first, strict=True):
         new, old = pool[1].detach().double().flatten(2), old.double().flatten(2)
         eye = torch.eye(3, dtype=torch.float64).expand(2, 3, 3)

@@ -9,9 +9,8 @@ from torch.nn import functional
 from trained.toys import SESSIONS
 
 from study.trained import methods
-from study.trained.feed import Batch
-from study.trained.learner import Trained
-from study.trained.memory import reservoir_slots
+from study.trained.learner import Batch, Trained
+from study.trained.methods.derpp import reservoir_slots
 from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
@@ -41,7 +40,7 @@ def test_every_arrival_stays_with_the_same_probability() -> None:
 def test_without_its_two_terms_it_is_unmasked_finetuning(setup: Make) -> None:
     learner = fitted(setup(), 2, alpha=0.0, beta=0.0)
     rows = np.flatnonzero(np.isin(learner.setup.train.labels, [4, 1, 0, 5]))[:12]
-    batch = learner.feed.augmented(rows)
+    batch = learner.augmented(rows)
     with torch.no_grad():
         logits = learner.head(learner.network(batch.x))
         expected = functional.cross_entropy(logits, batch.y)
@@ -53,7 +52,7 @@ def test_the_loss_adds_stored_logits_and_stored_labels(setup: Make) -> None:
     """Buffer smaller than a batch and no augmentation: both draws are the whole buffer."""
     made = setup()
     learner = fitted(made, 2, buffer=5)
-    batch = learner.feed.augmented(np.flatnonzero(made.train.labels == 0))
+    batch = learner.augmented(np.flatnonzero(made.train.labels == 0))
     kept = learner.kept["rows"].numpy()
     with torch.no_grad():
         z = learner.head(learner.network(batch.x))

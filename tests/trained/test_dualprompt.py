@@ -36,7 +36,7 @@ def test_scores_equal_naive_attention_with_a_slot_for_each_image(setup: Make) ->
     learner = fitted(setup(transformer(3)))
     rows = np.arange(12)
     with torch.no_grad():
-        batch = learner.feed.augmented(rows)
+        batch = learner.augmented(rows)
         for parameter, image in zip(learner.keys, batch.x, strict=False):
             parameter.copy_(tokens(learner.network, image)[0].float())  # so that slots are mixed
         scores, slots = learner.predict(batch.x), []
@@ -51,7 +51,7 @@ def test_scores_equal_naive_attention_with_a_slot_for_each_image(setup: Make) ->
 def test_training_uses_the_newest_slot_and_pulls_its_key(setup: Make) -> None:
     learner = fitted(setup(transformer(3)))
     rows = np.flatnonzero(np.isin(learner.setup.train.labels, SESSIONS[2]))[:5]
-    batch = learner.feed.augmented(rows)
+    batch = learner.augmented(rows)
     learner.requires_grad_(True)
     loss = learner.loss(batch)
     loss.backward()
@@ -69,7 +69,7 @@ def test_training_uses_the_newest_slot_and_pulls_its_key(setup: Make) -> None:
 
 def test_a_slot_starts_as_a_copy_of_the_one_before_and_its_key_at_random(setup: Make) -> None:
     learner = fitted(setup(transformer(3)), 1)
-    learner.begin(2)
+    learner.begin(np.array([0, 5]))
     assert torch.equal(learner.slots[0], learner.slots[1])
     assert not torch.equal(learner.keys[0], learner.keys[1])
     assert learner.keys[1].abs().max() <= 1

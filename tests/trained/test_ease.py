@@ -41,7 +41,7 @@ def slow_features(learner: Trained, image: torch.Tensor, space: int) -> torch.Te
 
 def test_at_the_start_a_set_of_adapters_changes_nothing(setup: Make) -> None:
     learner = methods.build("ease", setup(), **HYPER)
-    learner.begin(2)
+    learner.begin(np.array([1, 4]))
     x = learner.setup.view.plain(learner.setup.train.pixels[:4], "cpu")
     with torch.no_grad():
         assert torch.equal(learner.features(x, 1), learner.network(x))
@@ -130,7 +130,7 @@ def test_kept_features_give_the_scores_that_recomputed_ones_give(
             patch.setattr(
                 learner, "features", lambda x, space: passes.append(len(x)) or features(x, space)
             )
-            scores = learner.logits(test_images)
+            scores = learner.scores(test_images)
         recomputed = learner.score(learner.predict, test_images)
         np.testing.assert_allclose(scores, recomputed, rtol=1e-5, atol=1e-6)
     assert sum(passes) == 24 * 4  # three sets, and the network without adapters

@@ -8,7 +8,8 @@ import torch
 from torch.nn import functional
 from trained.toys import SESSIONS, transformer
 
-from study.trained import losses, methods, state
+from study.trained import losses, methods
+from study.trained.run import state
 from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
@@ -56,7 +57,7 @@ def test_one_session_equals_a_training_written_by_hand(setup: Make) -> None:
     x = made.view.plain(made.train.pixels, "cpu")
     y = torch.from_numpy(made.train.labels)
     twin = methods.build("finetune", made)
-    twin.begin(6)  # the same draws: same method, seed and session
+    twin.begin(np.arange(6))  # the same draws: same method, seed and session
     model = torch.nn.Sequential(transformer(), torch.nn.Linear(16, 6))
     model[1].load_state_dict(twin.head[0].state_dict())
     velocity = [torch.zeros_like(p) for p in model.parameters()]
@@ -70,7 +71,7 @@ def test_one_session_equals_a_training_written_by_hand(setup: Make) -> None:
     learner.fit_session(everything)
     with torch.no_grad():
         np.testing.assert_allclose(
-            learner.logits(made.train), model(x).numpy(), rtol=1e-3, atol=1e-4
+            learner.scores(made.train), model(x).numpy(), rtol=1e-3, atol=1e-4
         )
 
 
@@ -86,7 +87,7 @@ def test_joint_training_starts_from_the_pretrained_network(setup: Make) -> None:
     fresh.kept["rows"] = torch.from_numpy(rows(made, SESSIONS[0]))
     fresh.sizes, fresh.classes = [2], SESSIONS[0][::-1].copy()
     fresh.fit_session(rows(made, SESSIONS[1]))
-    np.testing.assert_array_equal(learner.logits(made.train), fresh.logits(made.train))
+    np.testing.assert_array_equal(learner.scores(made.train), fresh.scores(made.train))
 
 
 def test_a_linear_probe_leaves_the_network_alone_and_out_of_its_state(setup: Make) -> None:
@@ -97,6 +98,6 @@ def test_a_linear_probe_leaves_the_network_alone_and_out_of_its_state(setup: Mak
         torch.equal(a, b)
         for a, b in zip(learner.network.parameters(), made.network.parameters(), strict=True)
     )
-    saved = {key for key in state.state(learner) if key.startswith("tensors/")}
+    saved = {key for key in state(learner) if key.startswith("tensors/")}
     assert saved == {"tensors/head.0.weight", "tensors/head.0.bias"}
     assert learner.report()["trainable_parameters"] == 2 * 17

@@ -12,9 +12,8 @@ from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.methods.icarl_nme import herded
 from study.trained import losses, methods
-from study.trained.feed import Batch
 from study.trained.images import Images
-from study.trained.learner import Trained
+from study.trained.learner import Batch, Trained
 from study.trained.methods.foster import Pair
 from study.trained.phase import Phase
 from study.trained.setup import Setup
@@ -31,8 +30,7 @@ def boosted(setup: Setup) -> Trained:
     """Return a learner whose second session begins."""
     learner = methods.build("foster", setup, **HYPER)
     learner.fit_session(rows(setup, 0))
-    learner.classes = np.append(learner.classes, np.unique(SESSIONS[1]))
-    learner.begin(2)
+    learner.begin(np.unique(SESSIONS[1]))
     return learner
 
 
@@ -43,8 +41,7 @@ def test_with_new_columns_at_zero_the_pair_has_the_old_logits_exactly(setup: Mak
     x = made.view.plain(made.train.pixels[:6], "cpu")
     with torch.no_grad():
         before = learner.predict(x)
-        learner.classes = np.append(learner.classes, np.unique(SESSIONS[1]))
-        learner.begin(2)
+        learner.begin(np.unique(SESSIONS[1]))
         pair = learner.pair()
         assert pair.head.weight[:2, 16:].abs().min() > 0
         pair.head.weight[:2, 16:] = 0
@@ -59,7 +56,7 @@ def test_class_weights_and_the_loss_of_boosting_are_written_out(setup: Make) -> 
     w = learner.class_weights(replayed, 0.9)
     raw = np.array([0.1 / (1 - 0.9**n) for n in (2, 1, 8, 8)])
     np.testing.assert_allclose(w, raw / raw.mean(), rtol=1e-6)
-    batch = learner.feed.augmented(replayed)
+    batch = learner.augmented(replayed)
     with torch.no_grad():
         pair.new.blocks[0].mlp.fc1.weight += 0.1
         old, new = pair.old(batch.x), pair.new(batch.x)
@@ -79,7 +76,7 @@ def test_equal_counts_make_compression_plain_distillation(setup: Make) -> None:
     everything = np.flatnonzero(np.isin(learner.setup.train.labels, learner.classes))
     w = learner.class_weights(everything, 0.97)
     assert torch.equal(w, torch.ones(4))
-    batch = learner.feed.augmented(everything[:7])
+    batch = learner.augmented(everything[:7])
     with torch.no_grad():
         expected = losses.distillation(learner.predict(batch.x), pair(batch.x))
         torch.testing.assert_close(learner.compression_loss(batch, pair, w), expected)
@@ -161,7 +158,7 @@ def test_the_pair_is_reported_apart_and_exemplars_are_kept(
     assert not learner.others()
     learner.fit_session(rows(made, 1))
     scores = learner.score(learner.others()["pair"], test_images)
-    assert scores.shape == (24, 4) and not np.allclose(scores, learner.logits(test_images))
+    assert scores.shape == (24, 4) and not np.allclose(scores, learner.scores(test_images))
     assert learner.exemplars() == 12 and learner.kept["exemplars"].shape == (4, 3)
     P = sum(p.numel() for p in made.network.parameters())
     assert learner.report()["trainable_parameters"] == P + 4 * (3 * 16 + 2)

@@ -9,10 +9,10 @@ from torch.nn import functional
 from trained.toys import SESSIONS
 
 from sparcl.base.errors import InputError
-from study.trained import losses, memory, methods
-from study.trained.feed import Batch
+from study.trained import losses, methods
 from study.trained.images import Images
-from study.trained.learner import Trained
+from study.trained.learner import Batch, Trained
+from study.trained.rehearsal import flat, renewed
 from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
@@ -41,15 +41,15 @@ def test_exemplars_are_herded_and_old_lists_are_cut() -> None:
     rng = np.random.default_rng(0)
     features, labels = rng.normal(size=(30, 5)), np.repeat([7, 2, 9], 10)
     rows = torch.arange(100, 130)
-    lists = memory.renewed(torch.zeros((0, 0), dtype=torch.int64), features, labels, rows, 6)
+    lists = renewed(torch.zeros((0, 0), dtype=torch.int64), features, labels, rows, 6)
     for position, label in enumerate((2, 7, 9)):
         own = np.flatnonzero(labels == label)
         expected = own[brute_force(features[own], 6)] + 100
         np.testing.assert_array_equal(lists[position], expected)
-    more = memory.renewed(lists, features[:10], labels[:10], rows[:10], 4)
+    more = renewed(lists, features[:10], labels[:10], rows[:10], 4)
     assert torch.equal(more[:3], lists[:, :4]) and more.shape == (4, 4)
-    few = memory.renewed(lists[:, :0], features[:2], labels[:2], rows[:2], 4)
-    assert few[-1].tolist()[2:] == [-1, -1] and len(memory.flat(few)) == 2
+    few = renewed(lists[:, :0], features[:2], labels[:2], rows[:2], 4)
+    assert few[-1].tolist()[2:] == [-1, -1] and len(flat(few)) == 2
 
 
 def test_distillation_is_the_formula_and_at_rest_where_student_and_teacher_agree() -> None:
@@ -106,7 +106,7 @@ def test_the_nearest_mean_of_exemplars_predicts_whatever_the_head(
 ) -> None:
     made = setup()
     learner = fitted(made, 3)
-    scores = learner.logits(test_images)
+    scores = learner.scores(test_images)
     lists = learner.kept["exemplars"]
     assert lists.shape == (6, 4) and learner.exemplars() == 24
     assert (made.train.labels[lists] == learner.classes[:, None]).all()
@@ -120,15 +120,15 @@ def test_the_nearest_mean_of_exemplars_predicts_whatever_the_head(
             np.testing.assert_allclose(scores[:, column], expected, rtol=1e-4, atol=1e-5)
     for parameter in learner.head.parameters():
         torch.nn.init.zeros_(parameter)
-    np.testing.assert_array_equal(learner.logits(test_images), scores)
+    np.testing.assert_array_equal(learner.scores(test_images), scores)
 
 
 def test_a_memory_without_room_for_each_class_is_refused_before_training(
     setup: Make, test_images: Images
 ) -> None:
     learner = fitted(setup(), 1, memory=3)
-    scores = learner.logits(test_images)
+    scores = learner.scores(test_images)
     rows = np.flatnonzero(np.isin(learner.setup.train.labels, SESSIONS[1]))
     with pytest.raises(InputError, match=r"icarl, session 2: a memory of 3 .* 4 classes.*`memory`"):
         learner.fit_session(rows)
-    np.testing.assert_array_equal(learner.logits(test_images), scores)
+    np.testing.assert_array_equal(learner.scores(test_images), scores)

@@ -11,8 +11,7 @@ from trained.toys import SESSIONS
 
 from sparcl.base.errors import InputError
 from study.trained import methods
-from study.trained.feed import Batch
-from study.trained.learner import Trained
+from study.trained.learner import Batch, Trained
 from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
@@ -23,9 +22,7 @@ def fitted(setup: Setup) -> tuple[Trained, Batch]:
     learner = methods.build("l2p", setup, **HYPER)
     for classes in SESSIONS[:2]:
         learner.fit_session(np.flatnonzero(np.isin(setup.train.labels, classes)))
-    return learner, learner.feed.augmented(
-        np.flatnonzero(np.isin(setup.train.labels, SESSIONS[1]))[:6]
-    )
+    return learner, learner.augmented(np.flatnonzero(np.isin(setup.train.labels, SESSIONS[1]))[:6])
 
 
 def test_loss_and_scores_equal_a_slow_reference(setup: Make) -> None:

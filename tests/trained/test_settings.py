@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from trained.toys import SESSIONS, transformer
 
+from study.pipeline import provenance
 from study.trained import methods
 from study.trained.learner import Trained
 from study.trained.phase import Phase
@@ -46,7 +47,7 @@ def test_defaults_are_the_published_settings(
     monkeypatch.setattr(Trained, "_train", lambda _, phase, __: found[-1].append(phase) or 0.0)
     made = setup(transformer(5))
     learner = methods.build(name, made, **{"components": 2} if name == "coda-prompt" else {})
-    batch = learner.settings.batch
+    batch = learner.batch
     for classes, expected in zip(SESSIONS, PUBLISHED[name], strict=False):
         found.append([])
         learner.fit_session(np.flatnonzero(np.isin(made.train.labels, classes)))
@@ -60,3 +61,9 @@ def test_defaults_are_the_published_settings(
             assert size == (256 if title == "alignment" else batch)
             assert phase.schedule(0, epochs) == 1.0
             assert phase.schedule(epochs - 1, epochs) == pytest.approx(last)
+
+
+@pytest.mark.parametrize("name", methods.names())
+def test_settings_read_from_the_file_are_those_of_the_module(name: str) -> None:
+    read = provenance.hyperparameters({"learner": name, "trained": True})
+    assert sorted(read) == sorted(methods.hyperparameters(name))

@@ -97,8 +97,7 @@ def test_draws_cover_all_classes_with_the_factor_of_their_session(
 def test_the_network_learns_at_its_own_rate_or_not_at_all(setup: Make) -> None:
     made = setup()
     learner = methods.build("slca", made, **HYPER)
-    learner.begin(2)
-    learner.classes = np.array([1, 4])
+    learner.begin(np.array([1, 4]))
     head, network = next(learner.session(np.flatnonzero(made.train.labels == 1))).groups
     assert network["lr"] == pytest.approx(head["lr"] / 100)
     frozen = fitted(made, 2, slow=0.0)
@@ -114,7 +113,7 @@ def test_with_a_frozen_network_it_is_the_training_of_a_head_on_features(setup: M
     made = setup()
     learner = fitted(made, 1, slow=0.0, epochs=3, batch=16, decay=0.01)
     twin = methods.build("slca", made, **HYPER)
-    twin.begin(2)
+    twin.begin(np.array([1, 4]))
     W, b = (p.detach().clone() for p in twin.head[0].parameters())
     velocity = [torch.zeros_like(W), torch.zeros_like(b)]
     rows = np.flatnonzero(np.isin(made.train.labels, SESSIONS[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from os import PathLike
 from typing import Any
 
@@ -12,7 +11,7 @@ import torch
 from sparcl.extraction import backbones, datasets
 from sparcl.extraction.preprocessing import preprocessing_of
 from study.trained import methods
-from study.trained.images import Images, View, decode
+from study.trained.images import View, decode
 from study.trained.run import run
 from study.trained.setup import Setup
 
@@ -84,13 +83,5 @@ def train(
         hyper,
         str(checkpoint),
     )
-    hashes = {f"{split}_sha256": _digest(images) for split, images in splits.items()}
+    hashes = {f"{split}_sha256": images.digest() for split, images in splits.items()}
     return record | hashes | {"learner": spec["learner"], "weights_sha256": network.weights_sha256}
-
-
-def _digest(images: Images) -> str:
-    """Return the hash of pixels and labels."""
-    digest = hashlib.sha256(np.asarray(images.labels, dtype=np.int64).tobytes())
-    for pixels in images.pixels:
-        digest.update(np.ascontiguousarray(pixels).tobytes())
-    return digest.hexdigest()

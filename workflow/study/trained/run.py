@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,10 +21,12 @@ from sparcl.learners.learner import Learner
 from sparcl.protocol import experiment, stream
 from sparcl.protocol.experiment import Split
 from study.report import memory
-from study.trained import methods, state
+from study.trained import methods
 from study.trained.images import Images, check_images
+from study.trained.learner import Trained
 from study.trained.setup import Setup
 
+TENSORS, KEPT = "tensors/", "kept/"  # members of a checkpoint
 KEYS = {"exemplars", "trainable_parameters", "training_accuracy", "underfitted"}  # of a report
 logger = logging.getLogger(__name__)
 
@@ -145,7 +148,7 @@ class _Resumable:
         images = Images(
             [self.test.pixels[row] for row in seen], self.test.labels[seen], self.test.classes
         )
-        self.scores.append(self.learner.logits(images))
+        self.scores.append(self.learner.scores(images))
         report = self.learner.report()
         for name, predict in self.learner.others().items():
             found = self.learner.classes[np.argmax(self.learner.score(predict, images), axis=1)]
@@ -179,9 +182,10 @@ class _Resumable:
             "reports": self.reports,
             "seconds": self.seconds,
             "peak": self.peak,
+            "trained": sorted(self.learner.trained),
         }
-        scores = {f"scores/{i}": scores for i, scores in enumerate(self.scores)}
-        write_npz(path, {"done": json.dumps(done)} | scores | state.state(self.learner))
+        scores: dict[str, Any] = {f"scores/{i}": scores for i, scores in enumerate(self.scores)}
+        write_npz(path, {"done": json.dumps(done)} | scores | state(self.learner))
 
     def _resume(self, path: Path) -> None:
         try:
@@ -195,11 +199,14 @@ class _Resumable:
                 done[key] for key in ("reports", "seconds", "peak")
             )
             self.scores = [content[f"scores/{i}"] for i in range(len(self.reports))]
-            state.load(self.learner, content, self.sessions[: len(self.scores)])
+            load(self.learner, content, self.sessions[: len(self.scores)])
+            self.learner.trained = set(done["trained"])
+            self.learner.measured = dict(self.reports[-1])
             self._check()
-        except (KeyError, TypeError, ValueError, RecursionError, InputError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError, InputError) as error:
+            said = " ".join(str(error).split())
             raise InputError(
-                f"{path}: no checkpoint that this run can go on from ({error}). Delete it, or name another file, and "
+                f"{path}: no checkpoint that this run can go on from ({said}). Delete it, or name another file, and "
                 "run again."
             ) from error
         logger.info(
@@ -223,6 +230,47 @@ class _Resumable:
         self.asked = 0
 
 
+def state(learner: Trained) -> dict[str, NDArray[Any]]:
+    """Return what a learner has learned beside its sessions, as arrays; on a CPU its own."""
+    tensors = {
+        TENSORS + key: tensor for key, tensor in learner.state_dict().items() if _own(learner, key)
+    }
+    tensors |= {KEPT + key: tensor for key, tensor in learner.kept.items()}
+    return {key: tensor.detach().cpu().numpy() for key, tensor in tensors.items()}
+
+
+def load(
+    learner: Trained, content: Mapping[str, NDArray[Any]], sessions: Sequence[NDArray[np.integer]]
+) -> None:
+    """Bring a new learner, of the same settings, to where :func:`state` was taken, after ``sessions`` of classes.
+
+    Raises
+    ------
+    InputError, RuntimeError
+        The state lacks something, has too much, or an array has another shape.
+    """
+    for session in sessions:
+        learner.begin(np.sort(session))
+    tensors, kept = (
+        {
+            key.removeprefix(prefix): torch.from_numpy(value)
+            for key, value in content.items()
+            if key.startswith(prefix)
+        }
+        for prefix in (TENSORS, KEPT)
+    )
+    missing, unexpected = learner.load_state_dict(tensors, strict=False)
+    wrong = [*(key for key in missing if _own(learner, key)), *unexpected]
+    if wrong:
+        raise InputError(f"it lacks, or has without need, {', '.join(wrong[:3])}")
+    learner.kept = {key: value.to(learner.setup.device) for key, value in kept.items()}
+
+
+def _own(learner: Trained, key: str) -> bool:
+    """Return whether a tensor is the learner's, and not of a network that stays as it was given."""
+    return learner.trains_network or not key.startswith("network.")
+
+
 def _fingerprint(
     setup: Setup,
     test: Images,
@@ -235,14 +283,11 @@ def _fingerprint(
     settings = [
         method, hyper, [list(map(int, s)) for s in sessions], setup.device, setup.precision, setup.batch,
         view.preprocessing, view.augmentation, view.least_area, view.side,
+        setup.train.digest(), test.digest(),
     ]  # fmt: skip
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for tensor in setup.network.state_dict().values():
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    for images in (setup.train, test):
-        digest.update(np.asarray(images.labels, dtype=np.int64).tobytes())
-        for pixels in images.pixels:
-            digest.update(np.ascontiguousarray(pixels).tobytes())
     return digest.hexdigest()
 
 
