@@ -131,7 +131,7 @@ def test_kept_features_give_the_scores_that_recomputed_ones_give(
                 learner, "features", lambda x, space: passes.append(len(x)) or features(x, space)
             )
             scores = learner.scores(test_images)
-        recomputed = learner.score(learner.predict, test_images)
+        recomputed = learner.scan(learner.predict, test_images).numpy()
         np.testing.assert_allclose(scores, recomputed, rtol=1e-5, atol=1e-6)
     assert sum(passes) == 24 * 4  # three sets, and the network without adapters
 

@@ -9,7 +9,6 @@ from torch.nn import functional
 from trained.toys import SESSIONS, transformer
 
 from study.trained import losses, methods
-from study.trained.run import state
 from study.trained.setup import Setup
 
 Make = Callable[..., Setup]
@@ -98,6 +97,6 @@ def test_a_linear_probe_leaves_the_network_alone_and_out_of_its_state(setup: Mak
         torch.equal(a, b)
         for a, b in zip(learner.network.parameters(), made.network.parameters(), strict=True)
     )
-    saved = {key for key in state(learner) if key.startswith("tensors/")}
+    saved = {key for key in learner.state() if key.startswith("tensors/")}
     assert saved == {"tensors/head.0.weight", "tensors/head.0.bias"}
     assert learner.report()["trainable_parameters"] == 2 * 17

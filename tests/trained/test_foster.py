@@ -143,7 +143,7 @@ def test_each_phase_has_its_weights_and_the_pair_chooses_the_exemplars(
         np.testing.assert_allclose(used[phase], raw / raw.mean(), rtol=1e-6)
     for column, label in ((2, 0), (3, 5)):
         own = np.flatnonzero(made.train.labels == label)
-        features = learner.scan(used["pair"].features, own).double().numpy()
+        features = learner.train_scan(used["pair"].features, own).double().numpy()
         assert features.shape == (8, 32)
         chosen = own[herded(unit(features), 3)]
         assert learner.kept["exemplars"][column].tolist() == chosen.tolist()
@@ -157,7 +157,7 @@ def test_the_pair_is_reported_apart_and_exemplars_are_kept(
     learner.fit_session(rows(made, 0))
     assert not learner.others()
     learner.fit_session(rows(made, 1))
-    scores = learner.score(learner.others()["pair"], test_images)
+    scores = learner.scan(learner.others()["pair"], test_images).numpy()
     assert scores.shape == (24, 4) and not np.allclose(scores, learner.scores(test_images))
     assert learner.exemplars() == 12 and learner.kept["exemplars"].shape == (4, 3)
     P = sum(p.numel() for p in made.network.parameters())

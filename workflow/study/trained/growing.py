@@ -4,13 +4,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
-from study.trained.learner import Batch, Trained
+from study.trained.learner import Batch, Rows, Trained
 from study.trained.phase import Phase
 
 # weight decay from the second session on, in units of the first's (PILOT: 2e-4, 5e-4)
@@ -71,9 +69,7 @@ class Prompted(Growing):
     def loss(self, batch: Batch) -> Tensor:
         """Return the loss of a batch."""
 
-    def prompt_phase(
-        self, rows: NDArray[np.int64], prompts: Sequence[nn.Parameter], **more: Any
-    ) -> Phase:
+    def prompt_phase(self, rows: Rows, prompts: Sequence[nn.Parameter], **more: Any) -> Phase:
         """Return the phase that trains ``prompts`` and the head's new rows by Adam."""
         group = self.group(self.head[-1])
         group["params"] += prompts

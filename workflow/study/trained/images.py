@@ -41,6 +41,10 @@ class Images:
     def __len__(self) -> int:
         return len(self.pixels)
 
+    def subset(self, rows: NDArray[np.integer]) -> Images:
+        """Return the images of some rows, in their order."""
+        return Images([self.pixels[row] for row in rows], self.labels[rows], self.classes)
+
     def digest(self) -> str:
         """Return the sha256 of labels and pixels."""
         digest = hashlib.sha256(np.asarray(self.labels, dtype=np.int64).tobytes())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,10 +22,13 @@ from study.trained.images import Images
 from study.trained.phase import Phase
 from study.trained.setup import Setup
 
+Rows = NDArray[np.int64]  # numbers (n,) of training images
+Phases = Iterator[Phase]
 logger = logging.getLogger(__name__)
 
 # percent; a session whose own images are classified worse was trained too little
 UNDERFITTED = 95.0
+TENSORS, KEPT = "tensors/", "kept/"  # in the names of a state
 LARGEST = 1e30  # of a rate or a decay: torch multiplies them in float32
 
 
@@ -34,7 +37,7 @@ class Batch(NamedTuple):
 
     x: Tensor
     y: Tensor
-    rows: NDArray[np.int64]
+    rows: Rows
 
 
 @dataclass(eq=False, repr=False)
@@ -47,8 +50,9 @@ class Trained(nn.Module, ABC):
     Parameters
     ----------
     setup : network, images and device
-    rate, epochs, batch : learning rate, epochs and batch size of the training
-    seed : of all draws
+    rate, epochs, batch, decay : learning rate, epochs, batch size and weight decay of the training; the last is
+        a setting of some methods
+    seed : of all draws: of modules, heads, batches and views, and of what a method adds
 
     Attributes
     ----------
@@ -66,7 +70,7 @@ class Trained(nn.Module, ABC):
     epochs: int
     batch: int
     seed: int
-    decay = 0.0  # weight decay, a setting of some methods
+    decay = 0.0
     name: ClassVar[str]
     trains_network: ClassVar[bool] = True  # a frozen network is left out of the state
 
@@ -100,7 +104,7 @@ class Trained(nn.Module, ABC):
         """Add the modules of ``new`` classes; their draws come from :meth:`torch_rng`."""
 
     @abstractmethod
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Yield the phases of a session; what stands between two yields is done between them."""
 
     @abstractmethod
@@ -164,10 +168,47 @@ class Trained(nn.Module, ABC):
             )
         return self._scores(images)
 
-    def score(self, predict: Callable[[Tensor], Tensor], images: Images) -> NDArray[np.float32]:
-        """Return ``predict`` (n, c) of the plain views of images, in evaluation mode."""
+    def scan(self, function: Callable[[Tensor], Tensor], images: Images) -> Tensor:
+        """Return ``function`` (n, ...) of the plain views of images, in evaluation mode, on the CPU in float32."""
         self.eval()
-        return self.setup.scan(predict, images, np.arange(len(images))).numpy()
+        size, device, parts = self.setup.batch, self.setup.device, []
+        with torch.inference_mode():
+            for start in range(0, len(images), size):
+                x = self.setup.view.plain(images.pixels[start : start + size], device)
+                parts.append(function(x).float().cpu())
+        return torch.cat(parts) if parts else torch.zeros(0)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what was learned, by name: tensors of modules, but for a network that stays, and what is kept."""
+        tensors = {
+            TENSORS + key: tensor
+            for key, tensor in self.state_dict().items()
+            if self.trains_network or not key.startswith("network.")
+        }
+        return tensors | {KEPT + key: tensor for key, tensor in self.kept.items()}
+
+    def load(self, state: Mapping[str, Tensor], sessions: Sequence[NDArray[np.integer]]) -> None:
+        """Bring a new learner, of the same settings, to a state after ``sessions`` of classes.
+
+        Raises
+        ------
+        InputError, RuntimeError
+            The state has not the tensors of these sessions, or one has another shape.
+        """
+        for session in sessions:
+            self.begin(np.sort(session))
+        tensors, self.kept = (
+            {
+                key.removeprefix(prefix): tensor.to(self.setup.device)
+                for key, tensor in state.items()
+                if key.startswith(prefix)
+            }
+            for prefix in (TENSORS, KEPT)
+        )
+        wrong = sorted(self.state().keys() ^ state.keys())
+        if wrong:
+            raise InputError(f"it lacks, or has without need, {', '.join(wrong[:3])}")
+        self.load_state_dict(tensors, strict=False)
 
     def report(self) -> dict[str, Any]:
         """Return what the last session's training showed: loss, accuracy on its images, what is kept."""
@@ -206,13 +247,13 @@ class Trained(nn.Module, ABC):
             if not number or not 0 <= value < np.inf:
                 raise InputError(f"{name} = {value!r}: it must be a finite number of at least 0.")
 
-    def columns(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+    def columns(self, rows: Rows) -> NDArray[np.int64]:
         """Return the columns (n,) of the classes of training images."""
         sorter = np.argsort(self.classes)
         labels = self.setup.train.labels[rows]
         return sorter[np.searchsorted(self.classes, labels, sorter=sorter)].astype(np.int64)
 
-    def augmented(self, rows: NDArray[np.integer], *names: str | int) -> Batch:
+    def augmented(self, rows: Rows, *names: str | int) -> Batch:
         """Return augmented views of training images; ``names`` decide, with the place in the batch, each view."""
         return self._batch(rows, self.rng("view", *names).integers(2**62, size=len(rows)))
 
@@ -223,7 +264,7 @@ class Trained(nn.Module, ABC):
 
     def phase(
         self,
-        rows: NDArray[np.int64],
+        rows: Rows,
         loss: Callable[[Batch], Tensor],
         *groups: dict[str, Any],
         name: str = "training",
@@ -247,18 +288,18 @@ class Trained(nn.Module, ABC):
         more = {"epochs": self.epochs} | more
         return Phase(name, batches, len(rows), list(groups), loss, **more)
 
-    def scan(self, function: Callable[[Tensor], Tensor], rows: NDArray[np.integer]) -> Tensor:
-        """Return ``function`` (n, ...) of the plain views of training images, on the CPU in float32."""
-        self.eval()
-        return self.setup.scan(function, self.setup.train, rows)
+    def train_scan(self, function: Callable[[Tensor], Tensor], rows: Rows) -> Tensor:
+        """Return ``function`` (n, ...) of the plain views of training images, as :meth:`scan`."""
+        return self.scan(function, self.setup.train.subset(rows))
 
-    def _batch(self, rows: NDArray[np.integer], seeds: NDArray[np.integer]) -> Batch:
-        x = self.setup.augmented(rows, seeds)
-        return Batch(x, torch.from_numpy(self.columns(rows)).to(x.device), np.asarray(rows))
+    def _batch(self, rows: Rows, seeds: NDArray[np.integer]) -> Batch:
+        setup = self.setup
+        x = setup.view.augmented(setup.train.subset(rows).pixels, seeds, setup.device)
+        return Batch(x, torch.from_numpy(self.columns(rows)).to(x.device), rows)
 
     def _scores(self, images: Images) -> NDArray[np.float32]:
         """Return scores (n, c) of images; for methods that need not compute everything anew."""
-        return self.score(self.predict, images)
+        return self.scan(self.predict, images).numpy()
 
     def _check_usable(self) -> None:
         if self._failure:
@@ -274,12 +315,12 @@ class Trained(nn.Module, ABC):
         most = max(now, so_far, self.measured.get("trainable_parameters", 0))
         self.measured["trainable_parameters"] = most
 
-    def _outcome(self, rows: NDArray[np.int64], where: str) -> dict[str, Any]:
+    def _outcome(self, rows: Rows, where: str) -> dict[str, Any]:
         """Return what the session's images ``rows`` (n,) show after its training; a low accuracy is logged.
 
         ``training_accuracy`` is the percentage that is right among the session's classes.
         """
-        scores = self.scan(self.predict, rows).numpy()[:, self.first :]
+        scores = self.train_scan(self.predict, rows).numpy()[:, self.first :]
         right = np.argmax(scores, axis=1) == self.columns(rows) - self.first
         accuracy = 100 * float(np.mean(right))
         if accuracy < UNDERFITTED:

@@ -14,6 +14,7 @@ from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.methods.icarl_nme import herded
 from study.trained.growing import Growing
+from study.trained.learner import Rows
 
 
 @dataclass(eq=False, repr=False)
@@ -46,17 +47,15 @@ class Rehearsal(Growing):
         """Return the exemplars m of each class: ``per_class`` if above 0, else floor(memory / classes)."""
         return self.per_class or self.memory // classes
 
-    def with_exemplars(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    def with_exemplars(self, rows: Rows) -> Rows:
         """Return the rows of a session and those of all exemplars."""
         return np.concatenate([rows, flat(self.kept["exemplars"])])
 
-    def renew_exemplars(
-        self, features: Callable[[Tensor], Tensor], rows: NDArray[np.int64]
-    ) -> None:
+    def renew_exemplars(self, features: Callable[[Tensor], Tensor], rows: Rows) -> None:
         """Cut the lists of old classes, and herd those of the session's on unit ``features`` (b, D)."""
         self.kept["exemplars"] = renewed(
             self.kept["exemplars"].cpu(),
-            self.scan(features, rows).double().numpy(),
+            self.train_scan(features, rows).double().numpy(),
             self.setup.train.labels[rows],
             torch.from_numpy(rows),
             self.quota(len(self.classes)),

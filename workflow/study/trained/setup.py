@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from sparcl.base.checks import check_choice, check_int
 from sparcl.base.errors import InputError
@@ -44,22 +43,6 @@ class Setup:
         check_int("batch", self.batch, least=1)
         if self.device == "cuda" and not torch.cuda.is_available():
             raise InputError("device = 'cuda', but torch sees no CUDA device; set it to 'cpu'.")
-
-    def augmented(self, rows: NDArray[np.integer], seeds: NDArray[np.integer]) -> Tensor:
-        """Return views (b, 3, s, s) of training images, each drawn by its seed."""
-        pixels = [self.train.pixels[row] for row in rows]
-        return self.view.augmented(pixels, seeds, self.device)
-
-    def scan(
-        self, function: Callable[[Tensor], Tensor], images: Images, rows: NDArray[np.integer]
-    ) -> Tensor:
-        """Return ``function`` (n, ...) of the plain views of images, on the CPU in float32."""
-        parts = []
-        with torch.inference_mode():
-            for start in range(0, len(rows), self.batch):
-                pixels = [images.pixels[row] for row in rows[start : start + self.batch]]
-                parts.append(function(self.view.plain(pixels, self.device)).float().cpu())
-        return torch.cat(parts) if parts else torch.zeros(0)
 
     def check_rows(self, rows: NDArray[np.integer], seen: NDArray[np.int64], where: str) -> None:
         """Raise InputError unless ``rows`` are some training images, and of classes not ``seen`` before."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from study.trained.setup import Setup
 
 _FILES = Lookup(__name__, "trained method")
-names, hyperparameters, checked = _FILES.names, _FILES.hyperparameters, _FILES.checked
+names, hyperparameters = _FILES.names, _FILES.hyperparameters
 
 
 def build(name: str, setup: Setup, **hyper: Any) -> Trained:

@@ -18,20 +18,18 @@ Cost: 3 forward passes an image and epoch.  Trains 5 M D (L + 2) + (D + 1) K par
 keeps no images.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from sparcl.base.errors import InputError
 from study.trained import losses
 from study.trained.growing import Prompted
-from study.trained.learner import Batch
-from study.trained.phase import Phase
+from study.trained.learner import Batch, Phases, Rows
 from study.trained.tokens import admit_prefixes, check_blocks, prefixed
 
 
@@ -46,13 +44,10 @@ class CodaPrompt(Prompted):
 
     Parameters
     ----------
-    setup : transformer, images and device
-    rate, epochs, batch : of Adam
     blocks : those with prefixes, from 1
     components : that each session brings to each block (official 100 / T)
     length : rows of a component, half of them keys
     orthogonality : weight of the penalty
-    seed : of components, head, batches and views
     """
 
     rate: float = 1e-3
@@ -102,7 +97,7 @@ class CodaPrompt(Prompted):
             pool.append(nn.Parameter(found.float().unflatten(2, shape)))
         super().grow(new)
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train the session's components and the head's new rows."""
         prompts = [self.prompts[-1], self.keys[-1], self.focus[-1]]
         yield self.prompt_phase(rows, prompts, schedule=quarter_cosine)

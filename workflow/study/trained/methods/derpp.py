@@ -15,7 +15,6 @@ Cost: 9 forward passes an image and epoch.  Trains P + (D + 1) K parameters; kee
 with K logits each.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +24,7 @@ from torch import Tensor
 
 from study.trained import losses
 from study.trained.growing import kaiming_linear
-from study.trained.learner import Batch, Trained
-from study.trained.phase import Phase
+from study.trained.learner import Batch, Phases, Rows, Trained
 
 
 @dataclass(eq=False, repr=False)
@@ -35,11 +33,8 @@ class Derpp(Trained):
 
     Parameters
     ----------
-    setup : network, images and device
-    rate, epochs, batch, decay : of the training
     buffer : images in the reservoir
     alpha, beta : weights of the stored logits and of the stored labels
-    seed : of head, batches, views, draws and reservoir
     """
 
     rate: float = 1e-3
@@ -68,7 +63,7 @@ class Derpp(Trained):
     def grow(self, new: int) -> None:
         """Add nothing: the head has all columns."""
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train on images and buffer; the buffer changes with every step."""
         self._steps, self._arrivals = 0, self.rng("reservoir")
         yield self.phase(

@@ -19,18 +19,15 @@ Cost: 3 forward passes an image and epoch.  Trains D (4 L_g + T (6 L_e + 1)) + (
 T sessions; keeps no images.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from study.trained import losses
 from study.trained.growing import Prompted
-from study.trained.learner import Batch
-from study.trained.phase import Phase
+from study.trained.learner import Batch, Phases, Rows
 from study.trained.tokens import admit_prefixes, check_blocks, prefixed
 
 
@@ -40,13 +37,10 @@ class Dualprompt(Prompted):
 
     Parameters
     ----------
-    setup : transformer, images and device
-    rate, epochs, batch : of Adam
     general_blocks, expert_blocks : blocks (from 1) with G- and with E-prefixes
     general_length, expert_length : rows of keys, and as many of values, in a prefix
     pull : weight of the cosine between query and key
     clip : largest norm of the gradient; 0 for no clipping
-    seed : of prefixes, keys, head, batches and views
     """
 
     rate: float = 1e-3
@@ -81,7 +75,7 @@ class Dualprompt(Prompted):
         self.keys.append(self._uniform("key", self.d))
         super().grow(new)
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train G, the new slot, its key and the head's new rows."""
         prompts = [self.general, self.slots[-1], self.keys[-1]]
         yield self.prompt_phase(rows, prompts, clip=self.clip)

@@ -20,7 +20,6 @@ scored are kept: T n D floats.  Trains T L (2 D r + r + D)
 parameters in T sessions; keeps T K D floats of prototypes and no images.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -36,8 +35,8 @@ from sparcl.base.checks import check_positive
 from sparcl.base.errors import InputError
 from study.trained import losses
 from study.trained.images import Images
-from study.trained.learner import Batch, Trained
-from study.trained.phase import Phase, cosine
+from study.trained.learner import Batch, Phases, Rows, Trained
+from study.trained.phase import cosine
 from study.trained.tokens import adapted, check_tokens
 
 
@@ -83,11 +82,8 @@ class Ease(Trained):
 
     Parameters
     ----------
-    setup : transformer, images and device
-    rate, epochs, batch, decay : of the training
     width, scale, dropout : of the adapters: r, s, and the share of inner units dropped in training
     alpha, beta : weights of the other sets' cosines, and of those without adapters
-    seed : of adapters, heads, batches, views and dropout
     """
 
     rate: float = 0.025
@@ -136,7 +132,7 @@ class Ease(Trained):
             )
         )
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train the new set, measure prototypes of the new classes, make the missing ones."""
         adapters, new = self.adapters[-1], self.sizes[-1]
         head = CosineHead(self.d, new, self.torch_rng("head")).to(self.setup.device)
@@ -147,7 +143,7 @@ class Ease(Trained):
 
         group = self.group(adapters, head)
         yield self.phase(rows, loss, group, schedule=cosine, training=(adapters,))
-        features = self.scan(self.all_features, rows)
+        features = self.train_scan(self.all_features, rows)
         columns = torch.from_numpy(self.columns(rows))
         means = [features[columns == c].mean(0) for c in range(self.first, self.first + new)]
         old = self.kept["measured"].cpu()
@@ -177,13 +173,9 @@ class Ease(Trained):
         """Return scores (n, c); an image passes each set once, as a trained set never changes."""
         for space in range(self.least, self.number + 1):
             new = [p for p in images.pixels if (id(p), space) not in self._known]
-            found = self.score(
-                partial(self.features, space=space),
-                Images(new, np.zeros(len(new), dtype=np.int64), images.classes),
-            )
-            self._known |= {
-                (id(p), space): (p, torch.from_numpy(f)) for p, f in zip(new, found, strict=True)
-            }
+            unlabelled = Images(new, np.zeros(len(new), dtype=np.int64), images.classes)
+            found = self.scan(partial(self.features, space=space), unlabelled)
+            self._known |= {(id(p), space): (p, f) for p, f in zip(new, found, strict=True)}
         spaces = range(self.least, self.number + 1)
         features = [torch.stack([self._known[id(p), j][1] for j in spaces]) for p in images.pixels]
         return self.classify(torch.stack(features)).numpy()

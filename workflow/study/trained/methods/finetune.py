@@ -10,18 +10,14 @@ shrinks old rows of the head too, which have no gradient.
 Cost: 3 forward passes an image and epoch.  Trains P + (D + 1) K parameters.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from sparcl.base.checks import check_choice
 from study.trained import losses
 from study.trained.growing import Growing
-from study.trained.learner import Batch
-from study.trained.phase import Phase
+from study.trained.learner import Batch, Phases, Rows
 
 
 @dataclass(eq=False, repr=False)
@@ -30,10 +26,7 @@ class Finetune(Growing):
 
     Parameters
     ----------
-    setup : network, images and device
-    rate, epochs, batch, decay : of the training, see above
     logits : "new" (cross-entropy over the session's classes) or "seen" (over all classes so far)
-    seed : of head, batches and views
     """
 
     rate: float = 1e-3
@@ -48,7 +41,7 @@ class Finetune(Growing):
         super().__post_init__()
         check_choice("logits", self.logits, ("new", "seen"))
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train all on the session's images."""
         yield self.phase(rows, self.loss, self.everything(), training=(self.network,))
 

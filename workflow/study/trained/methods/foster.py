@@ -23,19 +23,18 @@ parameters, then P + (D + 1) K; holds 3 P from the second session on, and the ex
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sparcl.base.checks import check_fraction
 from study.trained import losses
 from study.trained.growing import Heads, kaiming_linear
-from study.trained.learner import Batch
+from study.trained.learner import Batch, Phases, Rows
 from study.trained.phase import Phase, cosine
 from study.trained.rehearsal import Rehearsal
 
@@ -85,13 +84,11 @@ class Foster(Rehearsal):
 
     Parameters
     ----------
-    setup : network, images and device
     rate, epochs, batch, decay : of the first session and of boosting
     compression : epochs of it, at the same rate
     beta1, beta2 : of the class weights in boosting and in compression
     distillation : weight of KD in boosting
     memory, per_class : exemplars in all; or, if above 0, of each class
-    seed : of heads, batches and views
     """
 
     rate: float = 1e-3
@@ -114,7 +111,7 @@ class Foster(Rehearsal):
         self.from_zero("distillation")
         self._others: dict[str, Callable[[Tensor], Tensor]] = {}
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train, or boost and compress; then choose exemplars."""
         self._others = {}  # frees the pair before, so that three networks are held and not five
         if self.number == 1:
@@ -150,7 +147,7 @@ class Foster(Rehearsal):
         pair = Pair(self.network, old, len(self.classes), self.torch_rng("pair"))
         return pair.to(self.setup.device)
 
-    def class_weights(self, rows: NDArray[np.int64], beta: float) -> Tensor:
+    def class_weights(self, rows: Rows, beta: float) -> Tensor:
         """Return w (c,) for the counts of images in ``rows``, columns ascending."""
         counts = np.bincount(self.columns(rows), minlength=len(self.classes))
         w = (1 - beta) / (1 - beta**counts)
@@ -173,7 +170,7 @@ class Foster(Rehearsal):
     def _phase(
         self,
         name: str,
-        rows: NDArray[np.int64],
+        rows: Rows,
         loss: Callable[[Batch], Tensor],
         *modules: nn.Module,
         decay: float = 1.0,

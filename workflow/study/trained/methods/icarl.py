@@ -16,20 +16,17 @@ P more during a session.
 """
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from sparcl.base.checks import check_choice
 from study.trained import losses
 from study.trained.growing import Heads
-from study.trained.learner import Batch
-from study.trained.phase import Phase
+from study.trained.learner import Batch, Phases, Rows
 from study.trained.rehearsal import Rehearsal, flat
 
 
@@ -39,11 +36,8 @@ class Icarl(Rehearsal):
 
     Parameters
     ----------
-    setup : network, images and device
-    rate, epochs, batch, decay : of the training
     memory, per_class : exemplars in all; or, if above 0, of each class
     distillation : "softmax" or "sigmoid", see above
-    seed : of head, batches and views
     """
 
     rate: float = 1e-3
@@ -60,7 +54,7 @@ class Icarl(Rehearsal):
         super().__post_init__()
         check_choice("distillation", self.distillation, ("softmax", "sigmoid"))
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train on images and exemplars, then choose exemplars and their means."""
         teacher = self.teacher() if self.number > 1 else None
         yield self.phase(
@@ -94,7 +88,7 @@ class Icarl(Rehearsal):
     def means(self) -> Tensor:
         """Return the mean unit feature (c, D) of each class's exemplars under the current network."""
         lists = self.kept["exemplars"]
-        features = functional.normalize(self.scan(self.network, flat(lists)), dim=1)
+        features = functional.normalize(self.train_scan(self.network, flat(lists)), dim=1)
         return torch.stack([part.mean(0) for part in features.split((lists >= 0).sum(1).tolist())])
 
     def predict(self, x: Tensor) -> Tensor:

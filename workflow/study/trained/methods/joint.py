@@ -6,30 +6,20 @@ at a fraction of the cost.  Loss, optimiser and settings are those of `finetune`
 Cost: 3 forward passes for every image seen so far and epoch.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from study.trained import losses
 from study.trained.growing import Growing, Heads
-from study.trained.learner import Batch
-from study.trained.phase import Phase
+from study.trained.learner import Batch, Phases, Rows
 
 
 @dataclass(eq=False, repr=False)
 class Joint(Growing):
-    """Network and head from the start in each session, on all images so far; ``kept["rows"]`` are these.
-
-    Parameters
-    ----------
-    setup : network, images and device
-    rate, epochs, batch, decay : of the training
-    seed : of head, batches and views
-    """
+    """Network and head from the start in each session, on all images so far; ``kept["rows"]`` are these."""
 
     rate: float = 1e-3
     epochs: int = 20
@@ -43,7 +33,7 @@ class Joint(Growing):
         self.head = Heads()
         super().grow(len(self.classes))
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Start from the pretrained network and train on all images so far."""
         earlier = self.kept.get("rows", torch.zeros(0, dtype=torch.int64)).cpu().numpy()
         rows = np.concatenate([earlier, rows])

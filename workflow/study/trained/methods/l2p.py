@@ -18,19 +18,15 @@ Cost: 1 + 2 r forward passes an image and epoch, r the share of tokens with prom
 M D (L + 1) + (D + 1) K parameters; keeps no images.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sparcl.base.errors import InputError
 from study.trained import losses
 from study.trained.growing import Prompted
-from study.trained.learner import Batch
-from study.trained.phase import Phase
+from study.trained.learner import Batch, Phases, Rows
 from study.trained.tokens import check_tokens, inserted
 
 
@@ -42,12 +38,9 @@ class L2p(Prompted):
 
     Parameters
     ----------
-    setup : transformer, images and device
-    rate, epochs, batch : of Adam
     pool, length, chosen : prompts M, tokens of each L, prompts of an image N
     pull : weight of the cosines between query and chosen keys
     clip : largest norm of the gradient; 0 for no clipping
-    seed : of pool, head, batches and views
     """
 
     rate: float = 1.875e-3
@@ -79,7 +72,7 @@ class L2p(Prompted):
         self._chosen = torch.zeros(0, dtype=torch.int64)
         self.to(self.setup.device)
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train pool, keys and the head's new rows."""
         prompts = [self.prompts, self.keys]
         yield self.prompt_phase(rows, prompts, clip=self.clip, after_step=self.count)

@@ -34,7 +34,7 @@ from torch.nn.utils import skip_init
 from sparcl.algebra.gaussians import Gaussians
 from study.trained import losses
 from study.trained.growing import Heads
-from study.trained.learner import Trained
+from study.trained.learner import Phases, Rows, Trained
 from study.trained.phase import Phase, cosine
 
 RIDGE = 1e-4  # added to every variance
@@ -48,12 +48,10 @@ class Slca(Trained):
 
     Parameters
     ----------
-    setup : network, images and device
     rate, epochs, batch, decay : of the heads' training
     drop : epoch, from 0, from which the rate is a tenth
     slow : rate of the network in units of the heads'; 0 freezes it
     alignment : epochs of the alignment; 0 for none
-    seed : of heads, batches, views and draws
     """
 
     rate: float = 0.01
@@ -81,7 +79,7 @@ class Slca(Trained):
         self.head.append(layer)
         self.aligned.append(copy.deepcopy(self.head[-1]))
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train network and new head; store the Gaussians; align a copy of the heads."""
         groups = [self.group(self.head[-1])]
         if self.slow:
@@ -95,7 +93,7 @@ class Slca(Trained):
             schedule=lambda epoch, _: 1.0 if epoch < self.drop else 0.1,
         )
         gaussians = self.gaussians()
-        features = self.scan(self.network, rows).double().numpy()
+        features = self.train_scan(self.network, rows).double().numpy()
         gaussians.add(features, self.columns(rows), len(self.classes))
         arrays = {"counts": gaussians.counts, "means": gaussians.means}
         arrays |= {f"factor-{j}": F for j, F in enumerate(gaussians.factors)}
