@@ -29,7 +29,7 @@ from sparcl.protocol import stream
 from study.images import datasets
 from study.pipeline.configuration import load
 from study.trained import methods
-from study.trained.images import Images, View, decode
+from study.trained.images import View, decode
 from study.trained.setup import Setup
 
 FACTORS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
@@ -90,8 +90,7 @@ def tried(suite: str, method: str, factor: float) -> dict[str, object]:
     except NumericalError:
         return row | {"training": 0.0, "validation": 0.0}
     images = setup.train
-    validation = Images([images.pixels[i] for i in held], images.labels[held], images.classes)
-    found = learner.classes[np.argmax(learner.logits(validation), axis=1)]
+    found = learner.classes[np.argmax(learner.scores(images.subset(held)), axis=1)]
     return row | {
         "training": round(learner.report()["training_accuracy"], 4),
         "validation": round(100 * float(np.mean(found == images.labels[held])), 4),

@@ -69,6 +69,7 @@ def _keywords(function: Callable[..., Any]) -> tuple[tuple[str, Any], ...]:
     Read once: a plan builds hundreds of learners.
     """
     parameters = inspect.signature(function).parameters.items()
-    # what is keyword-only in a class belongs to every learner
+    # in a class what is keyword-only belongs to every learner, and what has no default is no setting
     own = "POSITIONAL_OR_KEYWORD" if isinstance(function, type) else "KEYWORD_ONLY"
-    return tuple((key, p.default) for key, p in parameters if p.kind.name == own)
+    chosen = [(key, p) for key, p in parameters if p.kind.name == own]
+    return tuple((key, p.default) for key, p in chosen if p.default is not p.empty)

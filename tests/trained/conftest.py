@@ -1,17 +1,15 @@
 """Setups of small networks and images."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
-from trained.toys import PREPROCESSING, images, transformer
+from trained.toys import PREPROCESSING, Make, images, transformer
 
 from study.trained.images import Images, View
 from study.trained.setup import Setup
 
 
 @pytest.fixture
-def setup() -> Callable[..., Setup]:
+def setup() -> Make:
     """Return a builder of setups: a network, eight training images a class, a view."""
 
     def make(network: torch.nn.Module | None = None, augmentation: str = "none") -> Setup:

@@ -1,29 +1,22 @@
 """Adapters, prototypes and their complement in EASE."""
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from trained import toys
 from trained.slow_transformer import tokens
-from trained.toys import SESSIONS
+from trained.toys import SESSIONS, Make, rows
 
 from sparcl.base.errors import InputError
 from study.trained import methods
 from study.trained.images import Images
 from study.trained.learner import Trained
 from study.trained.methods.ease import complemented
-from study.trained.setup import Setup
 
-Make = Callable[..., Setup]
 HYPER = {"rate": 0.05, "epochs": 2, "batch": 6, "width": 4, "scale": 0.7, "alpha": 0.3, "beta": 0.2}
-
-
-def fitted(setup: Setup, sessions: int, **hyper: object) -> Trained:
-    learner = methods.build("ease", setup, **HYPER | hyper)
-    for classes in SESSIONS[:sessions]:
-        learner.fit_session(np.flatnonzero(np.isin(setup.train.labels, classes)))
-    return learner
+fitted = partial(toys.fitted, "ease", HYPER)
 
 
 def slow_features(learner: Trained, image: torch.Tensor, space: int) -> torch.Tensor:
@@ -41,7 +34,7 @@ def slow_features(learner: Trained, image: torch.Tensor, space: int) -> torch.Te
 
 def test_at_the_start_a_set_of_adapters_changes_nothing(setup: Make) -> None:
     learner = methods.build("ease", setup(), **HYPER)
-    learner.begin(2)
+    learner.begin(np.array([1, 4]))
     x = learner.setup.view.plain(learner.setup.train.pixels[:4], "cpu")
     with torch.no_grad():
         assert torch.equal(learner.features(x, 1), learner.network(x))
@@ -112,7 +105,7 @@ def test_measured_prototypes_and_old_features_never_change(setup: Make) -> None:
     learner = fitted(made, 2)
     x = made.view.plain(made.train.pixels[:5], "cpu")
     before, measured = learner.all_features(x).detach(), learner.kept["measured"]
-    learner.fit_session(np.flatnonzero(np.isin(made.train.labels, SESSIONS[2])))
+    learner.fit_session(rows(made, 2))
     assert torch.equal(learner.all_features(x)[:, :3].detach(), before)
     now = learner.kept["measured"][:4, :3]
     assert torch.equal(now.nan_to_num(9.0), measured.nan_to_num(9.0))
@@ -130,8 +123,8 @@ def test_kept_features_give_the_scores_that_recomputed_ones_give(
             patch.setattr(
                 learner, "features", lambda x, space: passes.append(len(x)) or features(x, space)
             )
-            scores = learner.logits(test_images)
-        recomputed = learner.score(learner.predict, test_images)
+            scores = learner.scores(test_images)
+        recomputed = learner.scan(learner.predict, test_images).numpy()
         np.testing.assert_allclose(scores, recomputed, rtol=1e-5, atol=1e-6)
     assert sum(passes) == 24 * 4  # three sets, and the network without adapters
 

@@ -1,15 +1,13 @@
 """Published settings: what each method trains by default, phase by phase, in its first two sessions."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-from trained.toys import SESSIONS, transformer
+from trained.toys import Make, rows, transformer
 
+from study.pipeline import provenance
 from study.trained import methods
 from study.trained.learner import Trained
 from study.trained.phase import Phase
-from study.trained.setup import Setup
 
 SGD, ADAM = "sgd", "adam"
 # session: (phase, optimiser, rates, weight decays, epochs, batch, rate of the last epoch / first)
@@ -40,16 +38,16 @@ PUBLISHED["foster"] = [
 
 @pytest.mark.parametrize("name", methods.names())
 def test_defaults_are_the_published_settings(
-    name: str, setup: Callable[..., Setup], monkeypatch: pytest.MonkeyPatch
+    name: str, setup: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[list[Phase]] = []
     monkeypatch.setattr(Trained, "_train", lambda _, phase, __: found[-1].append(phase) or 0.0)
     made = setup(transformer(5))
     learner = methods.build(name, made, **{"components": 2} if name == "coda-prompt" else {})
-    batch = learner.settings.batch
-    for classes, expected in zip(SESSIONS, PUBLISHED[name], strict=False):
+    batch = learner.batch
+    for session, expected in enumerate(PUBLISHED[name]):
         found.append([])
-        learner.fit_session(np.flatnonzero(np.isin(made.train.labels, classes)))
+        learner.fit_session(rows(made, session))
         assert len(found[-1]) == len(expected)
         for phase, (title, optimiser, rates, decays, epochs, size, last) in zip(
             found[-1], expected, strict=True
@@ -60,3 +58,9 @@ def test_defaults_are_the_published_settings(
             assert size == (256 if title == "alignment" else batch)
             assert phase.schedule(0, epochs) == 1.0
             assert phase.schedule(epochs - 1, epochs) == pytest.approx(last)
+
+
+def test_settings_read_from_the_file_are_those_of_the_module() -> None:
+    for name in methods.names():
+        read = provenance.hyperparameters({"learner": name, "trained": True})
+        assert sorted(read) == sorted(methods.hyperparameters(name))

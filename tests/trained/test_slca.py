@@ -1,27 +1,19 @@
 """Slow network, stored Gaussians and aligned heads of SLCA."""
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from trained.toys import SESSIONS
+from trained import toys
+from trained.toys import Make, rows
 
 from sparcl.methods.slca_frozen import normalised_gradient
 from study.trained import methods
-from study.trained.learner import Trained
 from study.trained.methods.slca import drawn
-from study.trained.setup import Setup
 
-Make = Callable[..., Setup]
 HYPER = {"rate": 0.05, "epochs": 2, "batch": 6, "drop": 1, "alignment": 2}
-
-
-def fitted(setup: Setup, sessions: int, **hyper: object) -> Trained:
-    learner = methods.build("slca", setup, **HYPER | hyper)
-    for classes in SESSIONS[:sessions]:
-        learner.fit_session(np.flatnonzero(np.isin(setup.train.labels, classes)))
-    return learner
+fitted = partial(toys.fitted, "slca", HYPER)
 
 
 def test_the_alignment_has_the_gradient_of_the_frozen_method(setup: Make) -> None:
@@ -61,7 +53,7 @@ def test_gaussians_are_those_of_the_plain_images_when_their_class_came(setup: Ma
         np.testing.assert_allclose(gaussians.means[column], f.mean(0), atol=1e-5)
         F = gaussians.factors[column]
         np.testing.assert_allclose(F.T @ F / 7, np.cov(f.T), atol=1e-4)
-    learner.fit_session(np.flatnonzero(np.isin(made.train.labels, SESSIONS[1])))
+    learner.fit_session(rows(made, 1))
     assert torch.equal(learner.kept["means"][:2], first["means"])
 
 
@@ -97,8 +89,7 @@ def test_draws_cover_all_classes_with_the_factor_of_their_session(
 def test_the_network_learns_at_its_own_rate_or_not_at_all(setup: Make) -> None:
     made = setup()
     learner = methods.build("slca", made, **HYPER)
-    learner.begin(2)
-    learner.classes = np.array([1, 4])
+    learner.begin(np.array([1, 4]))
     head, network = next(learner.session(np.flatnonzero(made.train.labels == 1))).groups
     assert network["lr"] == pytest.approx(head["lr"] / 100)
     frozen = fitted(made, 2, slow=0.0)
@@ -114,13 +105,13 @@ def test_with_a_frozen_network_it_is_the_training_of_a_head_on_features(setup: M
     made = setup()
     learner = fitted(made, 1, slow=0.0, epochs=3, batch=16, decay=0.01)
     twin = methods.build("slca", made, **HYPER)
-    twin.begin(2)
+    twin.begin(np.array([1, 4]))
     W, b = (p.detach().clone() for p in twin.head[0].parameters())
     velocity = [torch.zeros_like(W), torch.zeros_like(b)]
-    rows = np.flatnonzero(np.isin(made.train.labels, SESSIONS[0]))
+    chosen = rows(made, 0)
     with torch.no_grad():
-        X = made.network(made.view.plain([made.train.pixels[r] for r in rows], "cpu"))
-    y = torch.from_numpy(np.searchsorted([1, 4], made.train.labels[rows]))
+        X = made.network(made.view.plain([made.train.pixels[r] for r in chosen], "cpu"))
+    y = torch.from_numpy(np.searchsorted([1, 4], made.train.labels[chosen]))
     for epoch in range(3):
         G = (X @ W.T + b).softmax(1)
         G[torch.arange(16), y] -= 1

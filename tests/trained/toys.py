@@ -1,12 +1,18 @@
 """A transformer, a convolutional network and images that are small enough to train in a test."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import timm
 import torch
 
+from study.trained import methods
 from study.trained.images import Images
+from study.trained.learner import Trained
+from study.trained.setup import Setup
+
+Make = Callable[..., Setup]  # the fixture
 
 SIDE, CLASSES = 16, 6
 PREPROCESSING = {
@@ -52,3 +58,19 @@ def convolutional() -> torch.nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         return timm.create_model("test_resnet", pretrained=False, num_classes=0).eval()
+
+
+def rows(setup: Setup, *sessions: int) -> np.ndarray:
+    """Return the rows of the training images of some sessions, from 0."""
+    classes = np.concatenate([SESSIONS[session] for session in sessions])
+    return np.flatnonzero(np.isin(setup.train.labels, classes))
+
+
+def fitted(
+    name: str, hyper: dict[str, Any], setup: Setup, sessions: int = 3, **more: Any
+) -> Trained:
+    """Return a learner of so many sessions; settings in ``more`` go before those in ``hyper``."""
+    learner = methods.build(name, setup, **hyper | more)
+    for session in range(sessions):
+        learner.fit_session(rows(setup, session))
+    return learner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,6 +40,17 @@ class Images:
 
     def __len__(self) -> int:
         return len(self.pixels)
+
+    def subset(self, rows: NDArray[np.integer]) -> Images:
+        """Return the images of some rows, in their order."""
+        return Images([self.pixels[row] for row in rows], self.labels[rows], self.classes)
+
+    def digest(self) -> str:
+        """Return the sha256 of labels and pixels."""
+        digest = hashlib.sha256(np.asarray(self.labels, dtype=np.int64).tobytes())
+        for pixels in self.pixels:
+            digest.update(np.ascontiguousarray(pixels).tobytes())
+        return digest.hexdigest()
 
 
 def decode(split: ImageSplit, side: int, interpolation: str = "bicubic") -> Images:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 from os import PathLike
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from sparcl.extraction import backbones
 from sparcl.extraction.preprocessing import preprocessing_of
 from study.images import datasets
-from study.trained import methods
-from study.trained.images import Images, View, decode
+from study.trained.images import View, decode
 from study.trained.run import run
 from study.trained.setup import Setup
-
-SPLITS = ("train", "test")
 
 
 def train(
@@ -70,28 +67,14 @@ def train(
             side,
             preprocessing["interpolation"],
         )
-        for split in SPLITS
+        for split in ("train", "test")
     }  # fmt: skip
     network = backbones.build(spec["backbone"], preprocessing, cache=places["cache"])
     views = {key: spec[key] for key in ("augmentation", "least_area") if key in spec}
     view = View(preprocessing, **views, side=side)
     setup = Setup(network.model, splits["train"], view, device, spec.get("precision", "float32"))
-    hyper = methods.checked(spec["learner"], spec["hyper"] | {"seed": seed})
-    record = run(
-        setup,
-        splits["test"],
-        [np.array(classes, dtype=np.int64) for classes in sessions],
-        spec["learner"],
-        hyper,
-        str(checkpoint),
-    )
-    hashes = {f"{split}_sha256": _digest(images) for split, images in splits.items()}
+    classes: list[NDArray[np.integer]] = [np.array(s, dtype=np.int64) for s in sessions]
+    hyper = spec["hyper"] | {"seed": seed}
+    record = run(setup, splits["test"], classes, spec["learner"], hyper, str(checkpoint))
+    hashes = {f"{split}_sha256": images.digest() for split, images in splits.items()}
     return record | hashes | {"learner": spec["learner"], "weights_sha256": network.weights_sha256}
-
-
-def _digest(images: Images) -> str:
-    """Return the hash of pixels and labels."""
-    digest = hashlib.sha256(np.asarray(images.labels, dtype=np.int64).tobytes())
-    for pixels in images.pixels:
-        digest.update(np.ascontiguousarray(pixels).tobytes())
-    return digest.hexdigest()

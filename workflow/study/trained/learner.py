@@ -5,8 +5,9 @@ from __future__ import annotations
 import copy
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -14,58 +15,87 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from sparcl.base import randomness
-from sparcl.base.checks import check_int
+from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError, NumericalError
-from study.trained import loop
-from study.trained.feed import Batch, Feed, check_rows
+from study.trained import phase as training
 from study.trained.images import Images
-from study.trained.phase import Phase, Training
+from study.trained.phase import Phase
 from study.trained.setup import Setup
 
+Rows = NDArray[np.int64]  # numbers (n,) of training images
+Phases = Iterator[Phase]
 logger = logging.getLogger(__name__)
 
 # percent; a session whose own images are classified worse was trained too little
 UNDERFITTED = 95.0
+TENSORS, KEPT = "tensors/", "kept/"  # in the names of a state
+LARGEST = 1e30  # of a rate or a decay: torch multiplies them in float32
 
 
+class Batch(NamedTuple):
+    """Images x (b, 3, s, s), the columns y (b,) of their classes, and their rows (b,)."""
+
+    x: Tensor
+    y: Tensor
+    rows: Rows
+
+
+@dataclass(eq=False, repr=False)
 class Trained(nn.Module, ABC):
-    """A class-incremental learner on images.
+    """A class-incremental learner on images: a dataclass of its settings.
 
     A method says what a session adds (:meth:`grow`), how it is trained (:meth:`session`) and how
     images are scored (:meth:`predict`).  State is what a torch module holds, and :attr:`kept`.
+
+    Parameters
+    ----------
+    setup : network, images and device
+    rate, epochs, batch, decay : learning rate, epochs, batch size and weight decay of the training; the last is
+        a setting of some methods
+    seed : of all draws: of modules, heads, batches and views, and of what a method adds
 
     Attributes
     ----------
     classes : (c,) labels in order of first appearance, ascending within a session
     sizes : new classes of each session so far
     network : the backbone
-    settings : rate, epochs, batch and weight decay of its training
-    feed : training images as batches
+    d : dimension of its features
     kept : named tensors of any shape that the method keeps beside its modules
     trained : names of the parameters trained so far
     measured : what the last session's training showed
     """
 
+    setup: Setup
+    rate: float
+    epochs: int
+    batch: int
+    seed: int
+    decay = 0.0
     name: ClassVar[str]
     trains_network: ClassVar[bool] = True  # a frozen network is left out of the state
 
-    def __init__(self, setup: Setup, settings: Training, seed: int) -> None:
+    def __post_init__(self) -> None:
         super().__init__()
-        self.setup, self.settings = setup, settings
-        self.seed = check_int("seed", seed, least=0)
-        network: Any = copy.deepcopy(setup.network).eval().requires_grad_(False)
+        check_positive("rate", self.rate)
+        self.at_least(1, "epochs", "batch")
+        self.at_least(0, "seed")
+        self.from_zero("decay")
+        if max(self.rate, self.decay) > LARGEST:
+            raise InputError(
+                f"rate = {self.rate!r}, decay = {self.decay!r}: neither may be above {LARGEST:g}."
+            )
+        network: Any = copy.deepcopy(self.setup.network).eval().requires_grad_(False)
         if not hasattr(network, "patch_embed"):  # convolutions are a third faster so
             network = network.to(memory_format=torch.channels_last)
         self.network = network
-        self.width: int = network.num_features
+        self.d: int = network.num_features
         self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self.sizes: list[int] = []
         self.kept: dict[str, Tensor] = {}
         self.trained: set[str] = set()
         self.measured: dict[str, Any] = {}
-        self.feed = Feed(setup, self.rng, self.columns)
         self._failure = ""
-        self.to(setup.device)
+        self.to(self.setup.device)
 
     # What a method says.
 
@@ -74,7 +104,7 @@ class Trained(nn.Module, ABC):
         """Add the modules of ``new`` classes; their draws come from :meth:`torch_rng`."""
 
     @abstractmethod
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Yield the phases of a session; what stands between two yields is done between them."""
 
     @abstractmethod
@@ -92,10 +122,6 @@ class Trained(nn.Module, ABC):
         """Return further ways to predict, by name, whose accuracy a run states beside the method's."""
         return {}
 
-    def scores(self, images: Images) -> NDArray[np.float32]:
-        """Return scores (n, c) of images; for methods that need not compute everything anew."""
-        return self.score(self.predict, images)
-
     # What all do.
 
     def fit_session(self, rows: NDArray[np.integer]) -> None:
@@ -112,12 +138,11 @@ class Trained(nn.Module, ABC):
         where = f"{self.name}, session {self.number + 1}"
         self._check_usable()
         chosen = np.asarray(rows)
-        check_rows(chosen, self.setup.train, self.classes, where)
+        self.setup.check_rows(chosen, self.classes, where)
         chosen = chosen.astype(np.int64)
         new = np.unique(self.setup.train.labels[chosen])
         self.check(len(new))
-        self.classes = np.concatenate([self.classes, new])
-        self.begin(len(new))
+        self.begin(new)
         for phase in self.session(chosen):
             self._count(phase)
             try:
@@ -127,25 +152,63 @@ class Trained(nn.Module, ABC):
                 raise
         self.measured |= self._outcome(chosen, where)
 
-    def begin(self, new: int) -> None:
-        """Begin a session of ``new`` classes: :meth:`grow`, on the device."""
-        self.sizes.append(new)
-        self.grow(new)
+    def begin(self, new: NDArray[np.integer]) -> None:
+        """Begin a session of the classes ``new``, ascending: :meth:`grow`, on the device."""
+        self.classes = np.concatenate([self.classes, new])
+        self.sizes.append(len(new))
+        self.grow(len(new))
         self.to(self.setup.device)
 
-    def logits(self, images: Images) -> NDArray[np.float32]:
+    def scores(self, images: Images) -> NDArray[np.float32]:
         """Return scores (n, c) of images; columns in the order of :attr:`classes`."""
         self._check_usable()
         if not self.sizes:
             raise InputError(
-                f"{self.name}: no session was fitted yet, call fit_session before logits."
+                f"{self.name}: no session was fitted yet, call fit_session before scores."
             )
-        return self.scores(images)
+        return self._scores(images)
 
-    def score(self, predict: Callable[[Tensor], Tensor], images: Images) -> NDArray[np.float32]:
-        """Return ``predict`` (n, c) of the plain views of images, in evaluation mode."""
+    def scan(self, function: Callable[[Tensor], Tensor], images: Images) -> Tensor:
+        """Return ``function`` (n, ...) of the plain views of images, in evaluation mode, on the CPU in float32."""
         self.eval()
-        return self.feed.scan(predict, images, np.arange(len(images))).numpy()
+        size, device, parts = self.setup.batch, self.setup.device, []
+        with torch.inference_mode():
+            for start in range(0, len(images), size):
+                x = self.setup.view.plain(images.pixels[start : start + size], device)
+                parts.append(function(x).float().cpu())
+        return torch.cat(parts) if parts else torch.zeros(0)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return what was learned, by name: tensors of modules, but for a network that stays, and what is kept."""
+        tensors = {
+            TENSORS + key: tensor
+            for key, tensor in self.state_dict().items()
+            if self.trains_network or not key.startswith("network.")
+        }
+        return tensors | {KEPT + key: tensor for key, tensor in self.kept.items()}
+
+    def load(self, state: Mapping[str, Tensor], sessions: Sequence[NDArray[np.integer]]) -> None:
+        """Bring a new learner, of the same settings, to a state after ``sessions`` of classes.
+
+        Raises
+        ------
+        InputError, RuntimeError
+            The state has not the tensors of these sessions, or one has another shape.
+        """
+        for session in sessions:
+            self.begin(np.sort(session))
+        tensors, self.kept = (
+            {
+                key.removeprefix(prefix): tensor.to(self.setup.device)
+                for key, tensor in state.items()
+                if key.startswith(prefix)
+            }
+            for prefix in (TENSORS, KEPT)
+        )
+        wrong = sorted(self.state().keys() ^ state.keys())
+        if wrong:
+            raise InputError(f"it lacks, or has without need, {', '.join(wrong[:3])}")
+        self.load_state_dict(tensors, strict=False)
 
     def report(self) -> dict[str, Any]:
         """Return what the last session's training showed: loss, accuracy on its images, what is kept."""
@@ -171,15 +234,37 @@ class Trained(nn.Module, ABC):
         """Return torch's generator, on the CPU, of this method, seed, session and ``names``."""
         return torch.Generator().manual_seed(int(self.rng(*names).integers(2**62)))
 
-    def columns(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+    def at_least(self, least: int, *names: str) -> None:
+        """Raise InputError unless the settings ``names`` are integers of at least ``least``."""
+        for name in names:
+            setattr(self, name, check_int(name, getattr(self, name), least=least))
+
+    def from_zero(self, *names: str) -> None:
+        """Raise InputError unless the settings ``names`` are finite numbers of at least zero."""
+        for name in names:
+            value = getattr(self, name)
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            if not number or not 0 <= value < np.inf:
+                raise InputError(f"{name} = {value!r}: it must be a finite number of at least 0.")
+
+    def columns(self, rows: Rows) -> NDArray[np.int64]:
         """Return the columns (n,) of the classes of training images."""
         sorter = np.argsort(self.classes)
         labels = self.setup.train.labels[rows]
         return sorter[np.searchsorted(self.classes, labels, sorter=sorter)].astype(np.int64)
 
+    def augmented(self, rows: Rows, *names: str | int) -> Batch:
+        """Return augmented views of training images; ``names`` decide, with the place in the batch, each view."""
+        return self._batch(rows, self.rng("view", *names).integers(2**62, size=len(rows)))
+
+    def group(self, *modules: nn.Module, share: float = 1.0, decay: float = 1.0) -> dict[str, Any]:
+        """Return the parameter group of modules, at ``share`` of the rate and ``decay`` of the weight decay."""
+        parameters = [parameter for module in modules for parameter in module.parameters()]
+        return {"params": parameters, "lr": share * self.rate, "weight_decay": decay * self.decay}
+
     def phase(
         self,
-        rows: NDArray[np.int64],
+        rows: Rows,
         loss: Callable[[Batch], Tensor],
         *groups: dict[str, Any],
         name: str = "training",
@@ -188,23 +273,40 @@ class Trained(nn.Module, ABC):
     ) -> Phase:
         """Return the phase that trains ``groups`` on training images with the method's settings.
 
-        ``views`` names the draws of views and batches; ``more`` are further attributes of the phase.
+        Batches are shuffled and augmented, the last may be smaller; the view of an image depends on
+        seed, session, ``views``, epoch and row, and not on its batch.  ``more`` are further
+        attributes of the phase.
         """
-        epochs = more.pop("epochs", self.settings.epochs)
-        batches = self.feed.epochs_of(rows, self.settings.batch, views)
-        return Phase(name, batches, len(rows), list(groups), loss, epochs, **more)
 
-    def scan(self, function: Callable[[Tensor], Tensor], rows: NDArray[np.integer]) -> Tensor:
-        """Return ``function`` (n, ...) of the plain views of training images, on the CPU in float32."""
-        self.eval()
-        return self.feed.scan(function, self.setup.train, rows)
+        def batches(epoch: int) -> Iterator[Batch]:
+            rng = self.rng("epoch", views, epoch)
+            order, seeds = rng.permutation(len(rows)), rng.integers(2**62, size=len(rows))
+            for start in range(0, len(rows), self.batch):
+                chosen = order[start : start + self.batch]
+                yield self._batch(rows[chosen], seeds[chosen])
+
+        more = {"epochs": self.epochs} | more
+        return Phase(name, batches, len(rows), list(groups), loss, **more)
+
+    def train_scan(self, function: Callable[[Tensor], Tensor], rows: Rows) -> Tensor:
+        """Return ``function`` (n, ...) of the plain views of training images, as :meth:`scan`."""
+        return self.scan(function, self.setup.train.subset(rows))
+
+    def _batch(self, rows: Rows, seeds: NDArray[np.integer]) -> Batch:
+        setup = self.setup
+        x = setup.view.augmented(setup.train.subset(rows).pixels, seeds, setup.device)
+        return Batch(x, torch.from_numpy(self.columns(rows)).to(x.device), rows)
+
+    def _scores(self, images: Images) -> NDArray[np.float32]:
+        """Return scores (n, c) of images; for methods that need not compute everything anew."""
+        return self.scan(self.predict, images).numpy()
 
     def _check_usable(self) -> None:
         if self._failure:
             raise NumericalError(f"An earlier session failed, build a new learner: {self._failure}")
 
     def _count(self, phase: Phase) -> None:
-        """Count the parameters trained: those of this phase, or all so far if more."""
+        """Count the parameters trained: those of this phase's groups, or all so far if more."""
         declared = {id(parameter) for parameter in phase.parameters}
         named = list(self.named_parameters())
         self.trained |= {key for key, parameter in named if id(parameter) in declared}
@@ -213,12 +315,12 @@ class Trained(nn.Module, ABC):
         most = max(now, so_far, self.measured.get("trainable_parameters", 0))
         self.measured["trainable_parameters"] = most
 
-    def _outcome(self, rows: NDArray[np.int64], where: str) -> dict[str, Any]:
+    def _outcome(self, rows: Rows, where: str) -> dict[str, Any]:
         """Return what the session's images ``rows`` (n,) show after its training; a low accuracy is logged.
 
         ``training_accuracy`` is the percentage that is right among the session's classes.
         """
-        scores = self.scan(self.predict, rows).numpy()[:, self.first :]
+        scores = self.train_scan(self.predict, rows).numpy()[:, self.first :]
         right = np.argmax(scores, axis=1) == self.columns(rows) - self.first
         accuracy = 100 * float(np.mean(right))
         if accuracy < UNDERFITTED:
@@ -234,6 +336,6 @@ class Trained(nn.Module, ABC):
     def _train(self, phase: Phase, where: str) -> float:
         """Carry out a phase and return the mean loss of its last epoch."""
         seed = int(self.rng("phase", phase.name).integers(2**62))
-        return loop.train(
+        return training.train(
             phase, self, f"{where}, {phase.name}", seed, self.setup.device, self.setup.precision
         )

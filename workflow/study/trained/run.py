@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import time
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,8 +21,9 @@ from sparcl.learners.learner import Learner
 from sparcl.protocol import experiment, stream
 from sparcl.protocol.experiment import Split
 from study.report import memory
-from study.trained import methods, state
+from study.trained import methods
 from study.trained.images import Images, check_images
+from study.trained.learner import Trained
 from study.trained.setup import Setup
 
 KEYS = {"exemplars", "trainable_parameters", "training_accuracy", "underfitted"}  # of a report
@@ -65,11 +67,11 @@ def run(
     OutputError
         The checkpoint cannot be a file; before any work.
     """
-    if checkpoint and os.path.lexists(checkpoint):
-        if os.path.islink(checkpoint) or not os.path.isfile(checkpoint):
-            raise OutputError(
-                f"{checkpoint} is a link, a folder or a device, and a checkpoint is a file. Name another."
-            )
+    path = Path(checkpoint) if checkpoint else None
+    if path and os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        raise OutputError(
+            f"{path} is a link, a folder or a device, and a checkpoint is a file. Name another."
+        )
     check_images(test, "test images")
     # Learners on images are given row numbers where others are given features.
     rows_train, rows_test = (
@@ -81,55 +83,57 @@ def run(
     hyper = methods.hyperparameters(method) | hyper
     if setup.device == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    learner = _Resumable(setup, test, sessions, method, hyper, checkpoint)
-    record = experiment.evaluate_stream(
-        cast(Learner, learner), learner.fit, rows_test, sessions, method, hyper
+    learner = methods.build(method, setup, **hyper)
+    resumable = _Resumable(
+        learner, test, sessions, path, _fingerprint(setup, test, sessions, method, hyper)
     )
-    if checkpoint:
-        Path(checkpoint).unlink(missing_ok=True)
+    record = experiment.evaluate_stream(
+        cast(Learner, resumable), resumable.fit, rows_test, sessions, method, hyper
+    )
+    if path:
+        path.unlink(missing_ok=True)
     last = record["reports"][-1]
     return record | {
         "exemplars": last["exemplars"],
         "trainable_parameters": last["trainable_parameters"],
         "underfitted": any(report["underfitted"] for report in record["reports"]),
-        "seconds": learner.seconds,
-        "peak_bytes": learner.peak,
+        "seconds": resumable.seconds,
+        "peak_bytes": resumable.peak,
     }
 
 
+@dataclass
 class _Resumable:
     """A learner that writes what is finished after each session, scores included, and goes on from it.
 
     Attributes
     ----------
-    classes : (c,) labels of the columns, after the session last asked for
-    seconds : of training, a session
-    peak : largest memory so far in bytes
+    test, sessions : images, and classes of each session
+    path : of the checkpoint
+    fingerprint : of the run
+    asked : the session last asked for, from 1
+    scores : (n, c) a session, of the test images of all classes seen
+    reports, seconds : of a session each; peak : largest memory so far in bytes
     """
 
-    def __init__(
-        self,
-        setup: Setup,
-        test: Images,
-        sessions: list[NDArray[np.integer]],
-        method: str,
-        hyper: dict[str, Any],
-        checkpoint: str | Path,
-    ) -> None:
-        self.learner = methods.build(method, setup, **hyper)
-        self.test, self.sessions = test, sessions
-        self.path = Path(checkpoint) if checkpoint else None
-        self.fingerprint = _fingerprint(setup, test, sessions, method, hyper)
-        self.asked = 0
+    learner: Trained
+    test: Images
+    sessions: list[NDArray[np.integer]]
+    path: Path | None
+    fingerprint: str
+    asked: int = 0
+    peak: int = 0
+
+    def __post_init__(self) -> None:
         self.scores: list[NDArray[np.float32]] = []
         self.reports: list[dict[str, Any]] = []
         self.seconds: list[float] = []
-        self.peak = 0
-        if self.path is not None and self.path.is_file():
+        if self.path and self.path.is_file():
             self._resume(self.path)
 
     @property
     def classes(self) -> NDArray[np.int64]:
+        """Labels (c,) of the columns, after the session last asked for."""
         return self.learner.classes[: sum(map(len, self.sessions[: self.asked]))]
 
     def fit(self, session: int) -> None:
@@ -137,27 +141,26 @@ class _Resumable:
         self.asked = session + 1
         if self.asked <= len(self.scores):
             return
-        rows = stream.rows_of(self.learner.setup.train.labels, self.sessions[session])
+        learner = self.learner
+        rows = stream.rows_of(learner.setup.train.labels, self.sessions[session])
         began = time.monotonic()
-        self.learner.fit_session(rows)
+        learner.fit_session(rows)
         self.seconds.append(time.monotonic() - began)
-        seen = self._seen()
-        images = Images(
-            [self.test.pixels[row] for row in seen], self.test.labels[seen], self.test.classes
-        )
-        self.scores.append(self.learner.logits(images))
-        report = self.learner.report()
-        for name, predict in self.learner.others().items():
-            found = self.learner.classes[np.argmax(self.learner.score(predict, images), axis=1)]
+        images = self._seen()
+        self.scores.append(learner.scores(images))
+        report = learner.report()
+        for name, predict in learner.others().items():
+            found = learner.classes[np.argmax(learner.scan(predict, images).numpy(), axis=1)]
             report[f"{name}_accuracy"] = 100 * float(np.mean(found == images.labels))
         self.reports.append(report)
-        self.peak = max(self.peak, _peak(self.learner.setup.device))
-        if self.path is not None:
+        gpu = learner.setup.device == "cuda"
+        self.peak = max(self.peak, torch.cuda.max_memory_allocated() if gpu else memory.peak())
+        if self.path:
             self._save(self.path)
         left = (len(self.sessions) - self.asked) * float(np.mean(self.seconds)) / 60
         logger.info(
             "%s: session %d of %d in %.0f s, %.1f%% of its images; about %.0f min left.",
-            self.learner.name, self.asked, len(self.sessions), self.seconds[-1],
+            learner.name, self.asked, len(self.sessions), self.seconds[-1],
             report["training_accuracy"], left,
         )  # fmt: skip
 
@@ -169,9 +172,10 @@ class _Resumable:
         """Return the report of the session last asked for."""
         return self.reports[self.asked - 1]
 
-    def _seen(self) -> NDArray[np.intp]:
+    def _seen(self) -> Images:
+        """Return the test images of all classes seen, session by session."""
         parts = [stream.rows_of(self.test.labels, s) for s in self.sessions[: self.asked]]
-        return np.concatenate(parts)
+        return self.test.subset(np.concatenate(parts))
 
     def _save(self, path: Path) -> None:
         done = {
@@ -179,14 +183,17 @@ class _Resumable:
             "reports": self.reports,
             "seconds": self.seconds,
             "peak": self.peak,
+            "trained": sorted(self.learner.trained),
         }
-        scores = {f"scores/{i}": scores for i, scores in enumerate(self.scores)}
-        write_npz(path, {"done": json.dumps(done)} | scores | state.state(self.learner))
+        arrays: dict[str, Any] = {"done": json.dumps(done)}
+        arrays |= {f"scores/{i}": scores for i, scores in enumerate(self.scores)}
+        arrays |= {k: tensor.detach().cpu().numpy() for k, tensor in self.learner.state().items()}
+        write_npz(path, arrays)
 
     def _resume(self, path: Path) -> None:
         try:
             content = read_npz(path)
-            done = json.loads(str(content["done"]))
+            done = json.loads(str(content.pop("done")))
             if done["fingerprint"] != self.fingerprint:
                 raise InputError(
                     "it is of another run: method, settings, network, images or sessions differ"
@@ -194,12 +201,16 @@ class _Resumable:
             self.reports, self.seconds, self.peak = (
                 done[key] for key in ("reports", "seconds", "peak")
             )
-            self.scores = [content[f"scores/{i}"] for i in range(len(self.reports))]
-            state.load(self.learner, content, self.sessions[: len(self.scores)])
+            self.scores = [content.pop(f"scores/{i}") for i in range(len(self.reports))]
+            tensors = {key: torch.from_numpy(array) for key, array in content.items()}
+            self.learner.load(tensors, self.sessions[: len(self.scores)])
+            self.learner.trained = set(done["trained"])
+            self.learner.measured = dict(self.reports[-1])
             self._check()
-        except (KeyError, TypeError, ValueError, RecursionError, InputError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, RuntimeError, InputError) as error:
+            said = " ".join(str(error).split())
             raise InputError(
-                f"{path}: no checkpoint that this run can go on from ({error}). Delete it, or name another file, and "
+                f"{path}: no checkpoint that this run can go on from ({said}). Delete it, or name another file, and "
                 "run again."
             ) from error
         logger.info(
@@ -231,20 +242,12 @@ def _fingerprint(
     hyper: dict[str, Any],
 ) -> str:
     """Return the hash of all that decides the numbers of a run but library versions and code."""
-    view = setup.view
     settings = [
-        method, hyper, [list(map(int, s)) for s in sessions], setup.device, setup.precision, setup.batch,
-        view.preprocessing, view.augmentation, view.least_area, view.side,
-    ]  # fmt: skip
+        *(method, hyper, [session.tolist() for session in sessions]),
+        *(setup.device, setup.precision, setup.batch, asdict(setup.view)),
+        *(setup.train.digest(), test.digest()),
+    ]
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     for tensor in setup.network.state_dict().values():
         digest.update(tensor.detach().cpu().contiguous().numpy().tobytes())
-    for images in (setup.train, test):
-        digest.update(np.asarray(images.labels, dtype=np.int64).tobytes())
-        for pixels in images.pixels:
-            digest.update(np.ascontiguousarray(pixels).tobytes())
     return digest.hexdigest()
-
-
-def _peak(device: str) -> int:
-    return torch.cuda.max_memory_allocated() if device == "cuda" else memory.peak()

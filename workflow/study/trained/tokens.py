@@ -33,15 +33,16 @@ def check_tokens(method: str, network: nn.Module, blocks: int = 1) -> None:
         )
 
 
-def check_blocks(method: str, network: nn.Module, **named: Sequence[int]) -> None:
-    """Raise InputError unless the blocks in ``named`` differ, count from 1, and exist in the transformer."""
-    blocks = [number for numbers in named.values() for number in numbers]
+def check_blocks(learner: Any, *names: str) -> None:
+    """Raise InputError unless the blocks in the settings ``names`` differ, count from 1, and exist."""
+    given = {name: tuple(getattr(learner, name)) for name in names}
+    blocks = [number for numbers in given.values() for number in numbers]
     if not blocks or min(blocks) < 1 or len(set(blocks)) < len(blocks):
-        given = " and ".join(f"{name} {list(numbers)}" for name, numbers in named.items())
+        said = " and ".join(f"{name} {list(numbers)}" for name, numbers in given.items())
         raise InputError(
-            f"{method}: {given} must be different numbers from 1: a block has one prefix."
+            f"{learner.name}: {said} must be different numbers from 1: a block has one prefix."
         )
-    check_tokens(method, network, max(blocks))
+    check_tokens(learner.name, learner.setup.network, max(blocks))
 
 
 class PrefixAttention(nn.Module):

@@ -1,4 +1,4 @@
-"""One method a file, looked up by module name when it is asked for; its ``build`` says the settings."""
+"""One method a file, looked up by module name when it is asked for; its ``build``, a dataclass, says the settings."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 from sparcl.base.lookup import Lookup
 
 if TYPE_CHECKING:
+    from study.trained.learner import Trained
     from study.trained.setup import Setup
-from study.trained.learner import Trained
 
 _FILES = Lookup(__name__, "trained method")
-names, module_name, hyperparameters = _FILES.names, _FILES.module_name, _FILES.hyperparameters
-checked = _FILES.checked
+names, hyperparameters = _FILES.names, _FILES.hyperparameters
 
 
 def build(name: str, setup: Setup, **hyper: Any) -> Trained:
@@ -24,4 +23,5 @@ def build(name: str, setup: Setup, **hyper: Any) -> Trained:
         For an unknown method or hyper-parameter (the message names the allowed ones), for values
         outside their range, and for a network that the method cannot train.
     """
-    return _FILES.build(name, setup, **hyper)
+    learner: Trained = _FILES.build(name, setup, **hyper)
+    return learner

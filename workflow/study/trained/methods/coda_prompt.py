@@ -18,21 +18,18 @@ Cost: 3 forward passes an image and epoch.  Trains 5 M D (L + 2) + (D + 1) K par
 keeps no images.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sparcl.base.checks import check_int
 from sparcl.base.errors import InputError
 from study.trained import losses
-from study.trained.feed import Batch
-from study.trained.phase import Phase, Training, check_from_zero
-from study.trained.prompted import Prompted
-from study.trained.setup import Setup
+from study.trained.growing import Prompted
+from study.trained.learner import Batch, Phases, Rows
 from study.trained.tokens import admit_prefixes, check_blocks, prefixed
 
 
@@ -41,50 +38,57 @@ def quarter_cosine(epoch: int, epochs: int) -> float:
     return float(np.cos(99 * np.pi * epoch / (200 * max(epochs - 1, 1))))
 
 
+@dataclass(eq=False, repr=False)
 class CodaPrompt(Prompted):
-    """One parameter a session in each of ``prompts`` (B, m, L, D), ``keys`` and ``focus`` (B, m, D), for B blocks."""
+    """One parameter a session in each of ``prompts`` (B, m, L, D), ``keys`` and ``focus`` (B, m, D), for B blocks.
 
+    Parameters
+    ----------
+    blocks : those with prefixes, from 1
+    components : that each session brings to each block (official 100 / T)
+    length : rows of a component, half of them keys
+    orthogonality : weight of the penalty
+    """
+
+    rate: float = 1e-3
+    epochs: int = 20
+    batch: int = 128
+    blocks: Sequence[int] = (1, 2, 3, 4, 5)
+    components: int = 10
+    length: int = 8
+    orthogonality: float = 0.0
+    seed: int = 0
     name = "coda-prompt"
 
-    def __init__(
-        self,
-        setup: Setup,
-        settings: Training,
-        blocks: Sequence[int],
-        components: int,
-        length: int,
-        orthogonality: float,
-        seed: int,
-    ) -> None:
-        self.blocks = tuple(blocks)
-        check_blocks(self.name, setup.network, blocks=self.blocks)
-        super().__init__(setup, settings, seed)
+    def __post_init__(self) -> None:
+        check_blocks(self, "blocks")
+        super().__post_init__()
         admit_prefixes(self.network, self.blocks)
-        self.components = check_int("components", components, least=1)
-        self.length = check_int("length", length, least=2)
+        self.at_least(1, "components")
+        self.at_least(2, "length")
         if self.length % 2:
             raise InputError(
-                f"length = {length}: keys and values take half each, give an even number."
+                f"length = {self.length}: keys and values take half each, give an even number."
             )
-        self.orthogonality = check_from_zero("orthogonality", orthogonality)
+        self.from_zero("orthogonality")
         self.prompts, self.keys = nn.ParameterList(), nn.ParameterList()
         self.focus = nn.ParameterList()
 
     def check(self, new: int) -> None:
         """Raise InputError when more components are wanted than are orthogonal in D dimensions."""
         wanted = self.components * (self.number + 1)
-        if wanted > self.width:
+        if wanted > self.d:
             raise InputError(
                 f"{self.name}, session {self.number + 1}: {wanted} components cannot be orthogonal in "
-                f"{self.width} dimensions. Lower `components`, the number each session brings."
+                f"{self.d} dimensions. Lower `components`, the number each session brings."
             )
 
     def grow(self, new: int) -> None:
         """Add components orthonormal to all earlier ones, and rows of the head."""
         for name, pool, shape in (
-            ("prompts", self.prompts, (self.length, self.width)),
-            ("keys", self.keys, (self.width,)),
-            ("focus", self.focus, (self.width,)),
+            ("prompts", self.prompts, (self.length, self.d)),
+            ("keys", self.keys, (self.d,)),
+            ("focus", self.focus, (self.d,)),
         ):
             draws = (len(self.blocks), self.components, int(np.prod(shape)))
             fresh = torch.rand(draws, generator=self.torch_rng(name), dtype=torch.float64)
@@ -93,7 +97,7 @@ class CodaPrompt(Prompted):
             pool.append(nn.Parameter(found.float().unflatten(2, shape)))
         super().grow(new)
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train the session's components and the head's new rows."""
         prompts = [self.prompts[-1], self.keys[-1], self.focus[-1]]
         yield self.prompt_phase(rows, prompts, schedule=quarter_cosine)
@@ -153,29 +157,4 @@ def orthonormal(rows: Tensor, before: int) -> Tensor:
     return basis[:, :, before:].transpose(1, 2)
 
 
-def build(
-    setup: Setup,
-    *,
-    rate: float = 1e-3,
-    epochs: int = 20,
-    batch: int = 128,
-    blocks: Sequence[int] = (1, 2, 3, 4, 5),
-    components: int = 10,
-    length: int = 8,
-    orthogonality: float = 0.0,
-    seed: int = 0,
-) -> CodaPrompt:
-    """Build the learner.
-
-    Parameters
-    ----------
-    setup : transformer, images and device
-    rate, epochs, batch : of Adam
-    blocks : those with prefixes, from 1
-    components : that each session brings to each block (official 100 / T)
-    length : rows of a component, half of them keys
-    orthogonality : weight of the penalty
-    seed : of components, head, batches and views
-    """
-    settings = Training(rate, epochs, batch)
-    return CodaPrompt(setup, settings, blocks, components, length, orthogonality, seed)
+build = CodaPrompt

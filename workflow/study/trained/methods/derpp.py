@@ -15,38 +15,46 @@ Cost: 9 forward passes an image and epoch.  Trains P + (D + 1) K parameters; kee
 with K logits each.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from sparcl.base.checks import check_int
 from study.trained import losses
-from study.trained.feed import Batch
-from study.trained.heads import kaiming_linear
-from study.trained.learner import Trained
-from study.trained.memory import reservoir_slots
-from study.trained.phase import Phase, Training, check_from_zero
-from study.trained.setup import Setup
+from study.trained.growing import kaiming_linear
+from study.trained.learner import Batch, Phases, Rows, Trained
 
 
+@dataclass(eq=False, repr=False)
 class Derpp(Trained):
-    """Network and full-width head; ``kept`` holds the buffer: ``rows`` (n,) and ``logits`` (n, K)."""
+    """Network and full-width head; ``kept`` holds the buffer: ``rows`` (n,) and ``logits`` (n, K).
 
+    Parameters
+    ----------
+    buffer : images in the reservoir
+    alpha, beta : weights of the stored logits and of the stored labels
+    """
+
+    rate: float = 1e-3
+    epochs: int = 20
+    batch: int = 128
+    decay: float = 5e-4
+    buffer: int = 500
+    alpha: float = 0.3
+    beta: float = 0.5
+    seed: int = 0
     name = "derpp"
 
-    def __init__(
-        self, setup: Setup, settings: Training, buffer: int, alpha: float, beta: float, seed: int
-    ) -> None:
-        super().__init__(setup, settings, seed)
-        self.buffer = check_int("buffer", buffer, least=1)
-        self.alpha, self.beta = check_from_zero("alpha", alpha), check_from_zero("beta", beta)
-        self.total = setup.train.classes
-        self.head = kaiming_linear(self.width, self.total, self.torch_rng("head")).to(setup.device)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.at_least(1, "buffer")
+        self.from_zero("alpha", "beta")
+        K = self.setup.train.classes
+        self.head = kaiming_linear(self.d, K, self.torch_rng("head")).to(self.setup.device)
         self.kept["rows"] = torch.zeros(0, dtype=torch.int64)
-        self.kept["logits"] = torch.zeros((0, self.total))
+        self.kept["logits"] = torch.zeros((0, K))
         self.kept["seen"] = torch.zeros((), dtype=torch.int64)
         self._steps = 0
         self._logits = torch.zeros(0)
@@ -55,13 +63,13 @@ class Derpp(Trained):
     def grow(self, new: int) -> None:
         """Add nothing: the head has all columns."""
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train on images and buffer; the buffer changes with every step."""
         self._steps, self._arrivals = 0, self.rng("reservoir")
         yield self.phase(
             rows,
             self.loss,
-            self.settings.group(self.network, self.head),
+            self.group(self.network, self.head),
             training=(self.network,),
             after_step=self.store,
         )
@@ -83,10 +91,10 @@ class Derpp(Trained):
     def draw(self, kind: str) -> tuple[Batch, Tensor]:
         """Return a batch from the buffer, augmented anew, and its places (b,) there."""
         kept = self.kept["rows"]
-        size = min(self.settings.batch, len(kept))
+        size = min(self.batch, len(kept))
         rng = self.rng("draw", kind, self._steps)
         places = torch.from_numpy(rng.choice(len(kept), size, replace=False)).to(kept.device)
-        return self.feed.augmented(kept[places].cpu().numpy(), "draw", kind, self._steps), places
+        return self.augmented(kept[places].cpu().numpy(), "draw", kind, self._steps), places
 
     def store(self, batch: Batch) -> None:
         """Let the images of a batch into the reservoir, with the logits they had before the step."""
@@ -95,7 +103,7 @@ class Derpp(Trained):
         rows, logits = self.kept["rows"], self.kept["logits"].to(self._logits.device)
         room = min(seen + len(slots), self.buffer) - len(rows)
         rows = torch.cat([rows, rows.new_zeros(room)])
-        logits = torch.cat([logits, logits.new_zeros((room, self.total))])
+        logits = torch.cat([logits, logits.new_zeros((room, logits.shape[1]))])
         for position in np.flatnonzero(slots >= 0):
             rows[slots[position]] = int(batch.rows[position])
             logits[slots[position]] = self._logits[position]
@@ -110,27 +118,18 @@ class Derpp(Trained):
         return len(self.kept["rows"])
 
 
-def build(
-    setup: Setup,
-    *,
-    rate: float = 1e-3,
-    epochs: int = 20,
-    batch: int = 128,
-    decay: float = 5e-4,
-    buffer: int = 500,
-    alpha: float = 0.3,
-    beta: float = 0.5,
-    seed: int = 0,
-) -> Derpp:
-    """Build the learner.
+def reservoir_slots(
+    seen: int, arrivals: int, capacity: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the slot (arrivals,) of a buffer that each arrival takes, -1 for none (Vitter, 1985).
 
-    Parameters
-    ----------
-    setup : network, images and device
-    rate, epochs, batch, decay : of the training
-    buffer : images in the reservoir
-    alpha, beta : weights of the stored logits and of the stored labels
-    seed : of head, batches, views, draws and reservoir
+    Arrival number i (from 0, ``seen`` before these) takes slot i while there is room, then a
+    uniform number in 0..i if it is below ``capacity``.
     """
-    settings = Training(rate, epochs, batch, decay)
-    return Derpp(setup, settings, buffer, alpha, beta, seed)
+    numbers = np.arange(seen, seen + arrivals)
+    drawn = rng.integers(0, numbers + 1)
+    slots = np.where(numbers < capacity, numbers, drawn)
+    return np.where(slots < capacity, slots, -1)
+
+
+build = Derpp

@@ -19,65 +19,63 @@ Cost: 3 forward passes an image and epoch.  Trains D (4 L_g + T (6 L_e + 1)) + (
 T sessions; keeps no images.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sparcl.base.checks import check_int
 from study.trained import losses
-from study.trained.feed import Batch
-from study.trained.phase import Phase, Training, check_from_zero
-from study.trained.prompted import Prompted
-from study.trained.setup import Setup
+from study.trained.growing import Prompted
+from study.trained.learner import Batch, Phases, Rows
 from study.trained.tokens import admit_prefixes, check_blocks, prefixed
 
 
+@dataclass(eq=False, repr=False)
 class Dualprompt(Prompted):
-    """``general`` (G, 2, L_g, D); ``slots``: one (E, 2, L_e, D) a session; ``keys``: one (D,) a session."""
+    """``general`` (G, 2, L_g, D); ``slots``: one (E, 2, L_e, D) a session; ``keys``: one (D,) a session.
 
+    Parameters
+    ----------
+    general_blocks, expert_blocks : blocks (from 1) with G- and with E-prefixes
+    general_length, expert_length : rows of keys, and as many of values, in a prefix
+    pull : weight of the cosine between query and key
+    clip : largest norm of the gradient; 0 for no clipping
+    """
+
+    rate: float = 1e-3
+    epochs: int = 5
+    batch: int = 24
+    general_blocks: Sequence[int] = (1, 2)
+    expert_blocks: Sequence[int] = (3, 4, 5)
+    general_length: int = 5
+    expert_length: int = 5
+    pull: float = 0.1
+    clip: float = 0.0
+    seed: int = 0
     name = "dualprompt"
 
-    def __init__(
-        self,
-        setup: Setup,
-        settings: Training,
-        general_blocks: Sequence[int],
-        expert_blocks: Sequence[int],
-        general_length: int,
-        expert_length: int,
-        pull: float,
-        clip: float,
-        seed: int,
-    ) -> None:
-        self.general_blocks, self.expert_blocks = tuple(general_blocks), tuple(expert_blocks)
-        check_blocks(
-            self.name,
-            setup.network,
-            general_blocks=self.general_blocks,
-            expert_blocks=self.expert_blocks,
-        )
-        super().__init__(setup, settings, seed)
-        admit_prefixes(self.network, self.general_blocks + self.expert_blocks)
-        self.pull, self.clip = check_from_zero("pull", pull), check_from_zero("clip", clip)
-        self.length = check_int("expert_length", expert_length, least=1)
-        rows = check_int("general_length", general_length, least=1)
-        self.general = self._uniform("general", len(self.general_blocks), 2, rows, self.width)
+    def __post_init__(self) -> None:
+        check_blocks(self, "general_blocks", "expert_blocks")
+        super().__post_init__()
+        admit_prefixes(self.network, (*self.general_blocks, *self.expert_blocks))
+        self.from_zero("pull", "clip")
+        self.at_least(1, "general_length", "expert_length")
+        blocks, rows = len(self.general_blocks), self.general_length
+        self.general = self._uniform("general", blocks, 2, rows, self.d)
         self.slots, self.keys = nn.ParameterList(), nn.ParameterList()
-        self.to(setup.device)
+        self.to(self.setup.device)
 
     def grow(self, new: int) -> None:
         """Add a slot, a copy of the one before, with a random key; and rows of the head."""
-        slot = self._uniform("slot", len(self.expert_blocks), 2, self.length, self.width)
+        slot = self._uniform("slot", len(self.expert_blocks), 2, self.expert_length, self.d)
         if len(self.slots):
             slot = nn.Parameter(self.slots[-1].detach().clone())
         self.slots.append(slot)
-        self.keys.append(self._uniform("key", self.width))
+        self.keys.append(self._uniform("key", self.d))
         super().grow(new)
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train G, the new slot, its key and the head's new rows."""
         prompts = [self.general, self.slots[-1], self.keys[-1]]
         yield self.prompt_phase(rows, prompts, clip=self.clip)
@@ -110,40 +108,4 @@ class Dualprompt(Prompted):
         return nn.Parameter(2 * torch.rand(shape, generator=self.torch_rng(name)) - 1)
 
 
-def build(
-    setup: Setup,
-    *,
-    rate: float = 1e-3,
-    epochs: int = 5,
-    batch: int = 24,
-    general_blocks: Sequence[int] = (1, 2),
-    expert_blocks: Sequence[int] = (3, 4, 5),
-    general_length: int = 5,
-    expert_length: int = 5,
-    pull: float = 0.1,
-    clip: float = 0.0,
-    seed: int = 0,
-) -> Dualprompt:
-    """Build the learner.
-
-    Parameters
-    ----------
-    setup : transformer, images and device
-    rate, epochs, batch : of Adam
-    general_blocks, expert_blocks : blocks (from 1) with G- and with E-prefixes
-    general_length, expert_length : rows of keys, and as many of values, in a prefix
-    pull : weight of the cosine between query and key
-    clip : largest norm of the gradient; 0 for no clipping
-    seed : of prefixes, keys, head, batches and views
-    """
-    return Dualprompt(
-        setup,
-        Training(rate, epochs, batch),
-        general_blocks,
-        expert_blocks,
-        general_length,
-        expert_length,
-        pull,
-        clip,
-        seed,
-    )
+build = Dualprompt

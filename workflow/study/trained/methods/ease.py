@@ -20,7 +20,7 @@ scored are kept: T n D floats.  Trains T L (2 D r + r + D)
 parameters in T sessions; keeps T K D floats of prototypes and no images.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,15 +29,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils import skip_init
 
-from sparcl.base.checks import check_int, check_positive
+from sparcl.base.checks import check_positive
 from sparcl.base.errors import InputError
 from study.trained import losses
-from study.trained.feed import Batch
 from study.trained.images import Images
-from study.trained.learner import Trained
-from study.trained.phase import Phase, Training, check_from_zero, cosine
-from study.trained.setup import Setup
+from study.trained.learner import Batch, Phases, Rows, Trained
+from study.trained.phase import cosine
 from study.trained.tokens import adapted, check_tokens
 
 
@@ -49,8 +48,8 @@ class Adapter(nn.Module):
     ) -> None:
         super().__init__()
         self.scale, self.dropout = scale, nn.Dropout(dropout)
-        self.down = nn.Linear(width, inner, device="meta").to_empty(device="cpu")
-        self.up = nn.Linear(inner, width, device="meta").to_empty(device="cpu")
+        self.down = skip_init(nn.Linear, width, inner)
+        self.up = skip_init(nn.Linear, inner, width)
         nn.init.kaiming_uniform_(self.down.weight, a=5**0.5, generator=generator)
         for zero in (self.down.bias, self.up.weight, self.up.bias):
             nn.init.zeros_(zero)
@@ -74,48 +73,53 @@ class CosineHead(nn.Module):
         return self.scale * losses.cosine(x, self.weight)
 
 
+@dataclass(eq=False, repr=False)
 class Ease(Trained):
     """One set of ``adapters`` a session; ``kept`` holds ``measured`` and ``prototypes``, (K, T + 1, D) both.
 
     Space 0 is the network without adapters, space j that of session j's set.  Of ``measured``, nan
     stands where a prototype cannot be measured.
+
+    Parameters
+    ----------
+    width, scale, dropout : of the adapters: r, s, and the share of inner units dropped in training
+    alpha, beta : weights of the other sets' cosines, and of those without adapters
     """
 
+    rate: float = 0.025
+    epochs: int = 20
+    batch: int = 48
+    decay: float = 5e-4
+    width: int = 64
+    scale: float = 0.1
+    dropout: float = 0.1
+    alpha: float = 0.1
+    beta: float = 0.0
+    seed: int = 0
     name = "ease"
     trains_network = False
 
-    def __init__(
-        self,
-        setup: Setup,
-        settings: Training,
-        width: int,
-        scale: float,
-        dropout: float,
-        alpha: float,
-        beta: float,
-        seed: int,
-    ) -> None:
-        check_tokens(self.name, setup.network)
-        network: Any = setup.network
+    def __post_init__(self) -> None:
+        network: Any = self.setup.network
+        check_tokens(self.name, network)
         if not hasattr(network.blocks[0], "norm2"):
             raise InputError(
-                f"{self.name}: the blocks of {type(setup.network).__name__} have no norm2 before an MLP. Choose "
+                f"{self.name}: the blocks of {type(network).__name__} have no norm2 before an MLP. Choose "
                 "a plain vision transformer, for example vit_base_patch16_224."
             )
-        super().__init__(setup, settings, seed)
-        self.inner = check_int("width", width, least=1)
-        self.scale, self.dropout = (
-            check_positive("scale", scale),
-            check_from_zero("dropout", dropout),
-        )
-        if dropout >= 1:
-            raise InputError(f"dropout = {dropout}: it is a share of units and must be below 1.")
-        self.alpha, self.beta = check_from_zero("alpha", alpha), check_from_zero("beta", beta)
+        super().__post_init__()
+        self.at_least(1, "width")
+        check_positive("scale", self.scale)
+        self.from_zero("dropout", "alpha", "beta")
+        if self.dropout >= 1:
+            raise InputError(
+                f"dropout = {self.dropout}: it is a share of units and must be below 1."
+            )
         self.least = 0 if self.beta else 1  # first space in use
         self.adapters = nn.ModuleList()
         # test images by identity, and kept alive by it, with their features
         self._known: dict[tuple[int, int], tuple[NDArray[np.uint8], Tensor]] = {}
-        self.kept["measured"] = torch.zeros((0, 1, self.width), device=setup.device)
+        self.kept["measured"] = torch.zeros((0, 1, self.d), device=self.setup.device)
         self.kept["prototypes"] = self.kept["measured"]
 
     def grow(self, new: int) -> None:
@@ -123,27 +127,27 @@ class Ease(Trained):
         rng = self.torch_rng("adapters")
         self.adapters.append(
             nn.ModuleList(
-                Adapter(self.width, self.inner, self.scale, self.dropout, rng)
+                Adapter(self.d, self.width, self.scale, self.dropout, rng)
                 for _ in self.network.blocks
             )
         )
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train the new set, measure prototypes of the new classes, make the missing ones."""
         adapters, new = self.adapters[-1], self.sizes[-1]
-        head = CosineHead(self.width, new, self.torch_rng("head")).to(self.setup.device)
+        head = CosineHead(self.d, new, self.torch_rng("head")).to(self.setup.device)
 
         def loss(batch: Batch) -> Tensor:
             features = self.features(batch.x, self.number)
             return losses.cross_entropy(head(features), batch.y - self.first)
 
-        group = self.settings.group(adapters, head)
+        group = self.group(adapters, head)
         yield self.phase(rows, loss, group, schedule=cosine, training=(adapters,))
-        features = self.scan(self.all_features, rows)
+        features = self.train_scan(self.all_features, rows)
         columns = torch.from_numpy(self.columns(rows))
         means = [features[columns == c].mean(0) for c in range(self.first, self.first + new)]
         old = self.kept["measured"].cpu()
-        unknown = torch.full((len(old), 1, self.width), torch.nan)
+        unknown = torch.full((len(old), 1, self.d), torch.nan)
         measured = torch.cat([torch.cat([old, unknown], dim=1), torch.stack(means)])
         self.kept["measured"] = measured.to(self.setup.device)
         self.kept["prototypes"] = complemented(measured, self.sizes).to(self.setup.device)
@@ -165,17 +169,13 @@ class Ease(Trained):
         """Return scores (b, c)."""
         return self.classify(self.all_features(x, self.least))
 
-    def scores(self, images: Images) -> NDArray[np.float32]:
+    def _scores(self, images: Images) -> NDArray[np.float32]:
         """Return scores (n, c); an image passes each set once, as a trained set never changes."""
         for space in range(self.least, self.number + 1):
             new = [p for p in images.pixels if (id(p), space) not in self._known]
-            found = self.score(
-                partial(self.features, space=space),
-                Images(new, np.zeros(len(new), dtype=np.int64), images.classes),
-            )
-            self._known |= {
-                (id(p), space): (p, torch.from_numpy(f)) for p, f in zip(new, found, strict=True)
-            }
+            unlabelled = Images(new, np.zeros(len(new), dtype=np.int64), images.classes)
+            found = self.scan(partial(self.features, space=space), unlabelled)
+            self._known |= {(id(p), space): (p, f) for p, f in zip(new, found, strict=True)}
         spaces = range(self.least, self.number + 1)
         features = [torch.stack([self._known[id(p), j][1] for j in spaces]) for p in images.pixels]
         return self.classify(torch.stack(features)).numpy()
@@ -213,29 +213,4 @@ def complemented(measured: Tensor, sizes: list[int]) -> Tensor:
     return result
 
 
-def build(
-    setup: Setup,
-    *,
-    rate: float = 0.025,
-    epochs: int = 20,
-    batch: int = 48,
-    decay: float = 5e-4,
-    width: int = 64,
-    scale: float = 0.1,
-    dropout: float = 0.1,
-    alpha: float = 0.1,
-    beta: float = 0.0,
-    seed: int = 0,
-) -> Ease:
-    """Build the learner.
-
-    Parameters
-    ----------
-    setup : transformer, images and device
-    rate, epochs, batch, decay : of the training
-    width, scale, dropout : of the adapters: r, s, and the share of inner units dropped in training
-    alpha, beta : weights of the other sets' cosines, and of those without adapters
-    seed : of adapters, heads, batches, views and dropout
-    """
-    settings = Training(rate, epochs, batch, decay)
-    return Ease(setup, settings, width, scale, dropout, alpha, beta, seed)
+build = Ease

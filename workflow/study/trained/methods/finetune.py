@@ -10,56 +10,45 @@ shrinks old rows of the head too, which have no gradient.
 Cost: 3 forward passes an image and epoch.  Trains P + (D + 1) K parameters.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from sparcl.base.checks import check_choice
 from study.trained import losses
-from study.trained.feed import Batch
 from study.trained.growing import Growing
-from study.trained.phase import Phase, Training
-from study.trained.setup import Setup
+from study.trained.learner import Batch, Phases, Rows
 
 
+@dataclass(eq=False, repr=False)
 class Finetune(Growing):
-    """Network and head under cross-entropy."""
+    """Network and head under cross-entropy.
 
+    Parameters
+    ----------
+    logits : "new" (cross-entropy over the session's classes) or "seen" (over all classes so far)
+    """
+
+    rate: float = 1e-3
+    epochs: int = 20
+    batch: int = 128
+    decay: float = 5e-4
+    logits: str = "new"
+    seed: int = 0
     name = "finetune"
 
-    def __init__(self, setup: Setup, training: Training, logits: str, seed: int) -> None:
-        super().__init__(setup, training, seed)
-        self.scope = check_choice("logits", logits, ("new", "seen"))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("logits", self.logits, ("new", "seen"))
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train all on the session's images."""
         yield self.phase(rows, self.loss, self.everything(), training=(self.network,))
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the cross-entropy of a batch."""
-        first = self.first if self.scope == "new" else 0
+        first = self.first if self.logits == "new" else 0
         return losses.cross_entropy(self.predict(batch.x), batch.y, first)
 
 
-def build(
-    setup: Setup,
-    *,
-    rate: float = 1e-3,
-    epochs: int = 20,
-    batch: int = 128,
-    decay: float = 5e-4,
-    logits: str = "new",
-    seed: int = 0,
-) -> Finetune:
-    """Build the learner.
-
-    Parameters
-    ----------
-    setup : network, images and device
-    rate, epochs, batch, decay : of the training, see above
-    logits : "new" (cross-entropy over the session's classes) or "seen" (over all classes so far)
-    seed : of head, batches and views
-    """
-    return Finetune(setup, Training(rate, epochs, batch, decay), logits, seed)
+build = Finetune

@@ -23,20 +23,20 @@ parameters, then P + (D + 1) K; holds 3 P from the second session on, and the ex
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sparcl.base.checks import check_fraction, check_int
+from sparcl.base.checks import check_fraction
 from study.trained import losses
-from study.trained.feed import Batch
-from study.trained.heads import Heads, kaiming_linear
-from study.trained.phase import Phase, Training, check_from_zero, cosine
+from study.trained.growing import Heads, kaiming_linear
+from study.trained.learner import Batch, Phases, Rows
+from study.trained.phase import Phase, cosine
 from study.trained.rehearsal import Rehearsal
-from study.trained.setup import Setup
 
 
 class Pair(nn.Module):
@@ -78,56 +78,68 @@ class Pair(nn.Module):
         return fit + auxiliary + distillation * kept
 
 
+@dataclass(eq=False, repr=False)
 class Foster(Rehearsal):
-    """The student: network and linear head; ``kept`` holds ``exemplars`` (c, m)."""
+    """The student: network and linear head; ``kept`` holds ``exemplars`` (c, m).
 
+    Parameters
+    ----------
+    rate, epochs, batch, decay : of the first session and of boosting
+    compression : epochs of it, at the same rate
+    beta1, beta2 : of the class weights in boosting and in compression
+    distillation : weight of KD in boosting
+    memory, per_class : exemplars in all; or, if above 0, of each class
+    """
+
+    rate: float = 1e-3
+    epochs: int = 20
+    batch: int = 32
+    decay: float = 5e-4
+    compression: int = 20
+    beta1: float = 0.96
+    beta2: float = 0.97
+    distillation: float = 1.0
+    memory: int = 0
+    per_class: int = 20
+    seed: int = 0
     name = "foster"
 
-    def __init__(
-        self,
-        setup: Setup,
-        settings: Training,
-        compression: int,
-        betas: tuple[float, float],
-        distillation: float,
-        exemplars: tuple[int, int],
-        seed: int,
-    ) -> None:
-        super().__init__(setup, settings, *exemplars, seed)
-        self.compression = check_int("compression", compression, least=1)
-        self.betas = check_fraction("beta1", betas[0]), check_fraction("beta2", betas[1])
-        self.distillation = check_from_zero("distillation", distillation)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.at_least(1, "compression")
+        check_fraction("beta1", self.beta1), check_fraction("beta2", self.beta2)
+        self.from_zero("distillation")
         self._others: dict[str, Callable[[Tensor], Tensor]] = {}
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train, or boost and compress; then choose exemplars."""
-        features: Callable[[Tensor], Tensor] = self.network
+        self._others = {}  # frees the pair before, so that three networks are held and not five
         if self.number == 1:
-            yield self._phase("training", rows, self._cross_entropy, self.network, self.head)
-        else:
-            replayed = self.with_exemplars(rows)
-            boosting, compression = (self.class_weights(replayed, beta) for beta in self.betas)
-            pair = self.pair()
-            yield self._phase(
-                "boosting",
-                replayed,
-                lambda batch: pair.loss(batch, boosting, self.distillation),
-                pair.new,
-                pair.head,
-                pair.auxiliary,
-            )
-            phase = self._phase(
-                "compression",
-                replayed,
-                lambda batch: self.compression_loss(batch, pair, compression),
-                self.network,
-                self.head,
-                decay=0.0,
-            )
-            phase.epochs = self.compression
-            yield phase
-            features, self._others = pair.features, {"pair": pair.forward}
-        self.renew_exemplars(features, rows)
+            modules = self.network, self.head
+            yield self._phase("training", rows, self._cross_entropy, *modules)
+            self.renew_exemplars(self.network, rows)
+            return
+        replayed = self.with_exemplars(rows)
+        boosting, compression = (
+            self.class_weights(replayed, beta) for beta in (self.beta1, self.beta2)
+        )
+        pair = self.pair()
+        yield self._phase(
+            "boosting",
+            replayed,
+            lambda batch: pair.loss(batch, boosting, self.distillation),
+            *(pair.new, pair.head, pair.auxiliary),
+        )
+        yield self._phase(
+            "compression",
+            replayed,
+            lambda batch: self.compression_loss(batch, pair, compression),
+            *(self.network, self.head),
+            decay=0.0,
+            epochs=self.compression,
+        )
+        self.renew_exemplars(pair.features, rows)
+        self._others = {"pair": pair.forward}
 
     def pair(self) -> Pair:
         """Return f_o, which is the student so far, with a copy of itself to be trained."""
@@ -135,7 +147,7 @@ class Foster(Rehearsal):
         pair = Pair(self.network, old, len(self.classes), self.torch_rng("pair"))
         return pair.to(self.setup.device)
 
-    def class_weights(self, rows: NDArray[np.int64], beta: float) -> Tensor:
+    def class_weights(self, rows: Rows, beta: float) -> Tensor:
         """Return w (c,) for the counts of images in ``rows``, columns ascending."""
         counts = np.bincount(self.columns(rows), minlength=len(self.classes))
         w = (1 - beta) / (1 - beta**counts)
@@ -158,44 +170,14 @@ class Foster(Rehearsal):
     def _phase(
         self,
         name: str,
-        rows: NDArray[np.int64],
+        rows: Rows,
         loss: Callable[[Batch], Tensor],
         *modules: nn.Module,
         decay: float = 1.0,
+        **more: Any,
     ) -> Phase:
-        group = self.settings.group(*modules, decay=decay)
-        return self.phase(
-            rows, loss, group, name=name, views=name, schedule=cosine, training=modules
-        )
+        more |= {"name": name, "views": name, "schedule": cosine, "training": modules}
+        return self.phase(rows, loss, self.group(*modules, decay=decay), **more)
 
 
-def build(
-    setup: Setup,
-    *,
-    rate: float = 1e-3,
-    epochs: int = 20,
-    batch: int = 32,
-    decay: float = 5e-4,
-    compression: int = 20,
-    beta1: float = 0.96,
-    beta2: float = 0.97,
-    distillation: float = 1.0,
-    memory: int = 0,
-    per_class: int = 20,
-    seed: int = 0,
-) -> Foster:
-    """Build the learner.
-
-    Parameters
-    ----------
-    setup : network, images and device
-    rate, epochs, batch, decay : of the first session and of boosting
-    compression : epochs of it, at the same rate
-    beta1, beta2 : of the class weights in boosting and in compression
-    distillation : weight of KD in boosting
-    memory, per_class : exemplars in all; or, if above 0, of each class
-    seed : of heads, batches and views
-    """
-    settings = Training(rate, epochs, batch, decay)
-    limits = memory, per_class
-    return Foster(setup, settings, compression, (beta1, beta2), distillation, limits, seed)
+build = Foster

@@ -16,41 +16,45 @@ P more during a session.
 """
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from sparcl.base.checks import check_choice
-from study.trained import losses, memory
-from study.trained.feed import Batch
-from study.trained.heads import Heads
-from study.trained.phase import Phase, Training
-from study.trained.rehearsal import Rehearsal
-from study.trained.setup import Setup
+from study.trained import losses
+from study.trained.growing import Heads
+from study.trained.learner import Batch, Phases, Rows
+from study.trained.rehearsal import Rehearsal, flat
 
 
+@dataclass(eq=False, repr=False)
 class Icarl(Rehearsal):
-    """Network and head with exemplars; ``kept`` holds ``exemplars`` (c, m) and their ``means`` (c, D)."""
+    """Network and head with exemplars; ``kept`` holds ``exemplars`` (c, m) and their ``means`` (c, D).
 
+    Parameters
+    ----------
+    memory, per_class : exemplars in all; or, if above 0, of each class
+    distillation : "softmax" or "sigmoid", see above
+    """
+
+    rate: float = 1e-3
+    epochs: int = 20
+    batch: int = 128
+    decay: float = 5e-4
+    memory: int = 2000
+    per_class: int = 0
+    distillation: str = "softmax"
+    seed: int = 0
     name = "icarl"
 
-    def __init__(
-        self,
-        setup: Setup,
-        settings: Training,
-        memory: int,
-        per_class: int,
-        distillation: str,
-        seed: int,
-    ) -> None:
-        super().__init__(setup, settings, memory, per_class, seed)
-        self.distillation = check_choice("distillation", distillation, ("softmax", "sigmoid"))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("distillation", self.distillation, ("softmax", "sigmoid"))
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train on images and exemplars, then choose exemplars and their means."""
         teacher = self.teacher() if self.number > 1 else None
         yield self.phase(
@@ -84,7 +88,7 @@ class Icarl(Rehearsal):
     def means(self) -> Tensor:
         """Return the mean unit feature (c, D) of each class's exemplars under the current network."""
         lists = self.kept["exemplars"]
-        features = functional.normalize(self.scan(self.network, memory.flat(lists)), dim=1)
+        features = functional.normalize(self.train_scan(self.network, flat(lists)), dim=1)
         return torch.stack([part.mean(0) for part in features.split((lists >= 0).sum(1).tolist())])
 
     def predict(self, x: Tensor) -> Tensor:
@@ -96,27 +100,4 @@ class Icarl(Rehearsal):
         return {"head": lambda x: self.head(self.network(x))}
 
 
-def build(
-    setup: Setup,
-    *,
-    rate: float = 1e-3,
-    epochs: int = 20,
-    batch: int = 128,
-    decay: float = 5e-4,
-    memory: int = 2000,
-    per_class: int = 0,
-    distillation: str = "softmax",
-    seed: int = 0,
-) -> Icarl:
-    """Build the learner.
-
-    Parameters
-    ----------
-    setup : network, images and device
-    rate, epochs, batch, decay : of the training
-    memory, per_class : exemplars in all; or, if above 0, of each class
-    distillation : "softmax" or "sigmoid", see above
-    seed : of head, batches and views
-    """
-    settings = Training(rate, epochs, batch, decay)
-    return Icarl(setup, settings, memory, per_class, distillation, seed)
+build = Icarl

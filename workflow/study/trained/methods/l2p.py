@@ -18,59 +18,61 @@ Cost: 1 + 2 r forward passes an image and epoch, r the share of tokens with prom
 M D (L + 1) + (D + 1) K parameters; keeps no images.
 """
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from sparcl.base.checks import check_int
 from sparcl.base.errors import InputError
 from study.trained import losses
-from study.trained.feed import Batch
-from study.trained.phase import Phase, Training, check_from_zero
-from study.trained.prompted import Prompted
-from study.trained.setup import Setup
+from study.trained.growing import Prompted
+from study.trained.learner import Batch, Phases, Rows
 from study.trained.tokens import check_tokens, inserted
 
 
+@dataclass(eq=False, repr=False)
 class L2p(Prompted):
     """Pool ``prompts`` (M, L, D) with ``keys`` (M, D) on a frozen network.
 
     ``kept["uses"]`` (M,) counts how often each prompt was chosen in training: a few may serve all.
+
+    Parameters
+    ----------
+    pool, length, chosen : prompts M, tokens of each L, prompts of an image N
+    pull : weight of the cosines between query and chosen keys
+    clip : largest norm of the gradient; 0 for no clipping
     """
 
+    rate: float = 1.875e-3
+    epochs: int = 5
+    batch: int = 16
+    pool: int = 10
+    length: int = 5
+    chosen: int = 5
+    pull: float = 0.1
+    clip: float = 0.0
+    seed: int = 0
     name = "l2p"
 
-    def __init__(
-        self,
-        setup: Setup,
-        settings: Training,
-        pool: int,
-        length: int,
-        chosen: int,
-        pull: float,
-        clip: float,
-        seed: int,
-    ) -> None:
-        check_tokens(self.name, setup.network)
-        super().__init__(setup, settings, seed)
-        M, L = check_int("pool", pool, least=1), check_int("length", length, least=1)
-        self.chosen = check_int("chosen", chosen, least=1)
-        if self.chosen > M:
+    def __post_init__(self) -> None:
+        check_tokens(self.name, self.setup.network)
+        super().__post_init__()
+        self.at_least(1, "pool", "length", "chosen")
+        if self.chosen > self.pool:
             raise InputError(
-                f"chosen = {chosen} prompts out of a pool of {M}: raise pool or lower it."
+                f"chosen = {self.chosen} prompts out of a pool of {self.pool}: raise pool or lower it."
             )
-        self.pull, self.clip = check_from_zero("pull", pull), check_from_zero("clip", clip)
+        self.from_zero("pull", "clip")
         rng = self.torch_rng("pool")
-        self.prompts = nn.Parameter(2 * torch.rand((M, L, self.width), generator=rng) - 1)
-        self.keys = nn.Parameter(2 * torch.rand((M, self.width), generator=rng) - 1)
-        self.kept["uses"] = torch.zeros(M, dtype=torch.int64, device=setup.device)
+        self.prompts = nn.Parameter(
+            2 * torch.rand((self.pool, self.length, self.d), generator=rng) - 1
+        )
+        self.keys = nn.Parameter(2 * torch.rand((self.pool, self.d), generator=rng) - 1)
+        self.kept["uses"] = torch.zeros(self.pool, dtype=torch.int64, device=self.setup.device)
         self._chosen = torch.zeros(0, dtype=torch.int64)
-        self.to(setup.device)
+        self.to(self.setup.device)
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train pool, keys and the head's new rows."""
         prompts = [self.prompts, self.keys]
         yield self.prompt_phase(rows, prompts, clip=self.clip, after_step=self.count)
@@ -109,29 +111,4 @@ class L2p(Prompted):
         return super().report() | {"prompt_uses": self.kept["uses"].tolist()}
 
 
-def build(
-    setup: Setup,
-    *,
-    rate: float = 1.875e-3,
-    epochs: int = 5,
-    batch: int = 16,
-    pool: int = 10,
-    length: int = 5,
-    chosen: int = 5,
-    pull: float = 0.1,
-    clip: float = 0.0,
-    seed: int = 0,
-) -> L2p:
-    """Build the learner.
-
-    Parameters
-    ----------
-    setup : transformer, images and device
-    rate, epochs, batch : of Adam
-    pool, length, chosen : prompts M, tokens of each L, prompts of an image N
-    pull : weight of the cosines between query and chosen keys
-    clip : largest norm of the gradient; 0 for no clipping
-    seed : of pool, head, batches and views
-    """
-    settings = Training(rate, epochs, batch)
-    return L2p(setup, settings, pool, length, chosen, pull, clip, seed)
+build = L2p

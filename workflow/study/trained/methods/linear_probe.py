@@ -6,33 +6,22 @@ differs from `joint` in one thing, the network stays as it is.  The rate is ten 
 Cost: one forward pass for every image seen so far and epoch.  Trains (D + 1) K parameters.
 """
 
+from dataclasses import dataclass
+
 from study.trained.methods.joint import Joint
-from study.trained.phase import Training
-from study.trained.setup import Setup
 
 
+@dataclass(eq=False, repr=False)
 class LinearProbe(Joint):
-    """`Joint` with a frozen network."""
+    """`Joint` with a frozen network, and with its settings."""
 
+    rate: float = 1e-2
+    epochs: int = 20
+    batch: int = 128
+    decay: float = 5e-4
+    seed: int = 0
     name = "linear-probe"
     trains_network = False
 
 
-def build(
-    setup: Setup,
-    *,
-    rate: float = 1e-2,
-    epochs: int = 20,
-    batch: int = 128,
-    decay: float = 5e-4,
-    seed: int = 0,
-) -> LinearProbe:
-    """Build the learner.
-
-    Parameters
-    ----------
-    setup : network, images and device
-    rate, epochs, batch, decay : of the training
-    seed : of head, batches and views
-    """
-    return LinearProbe(setup, Training(rate, epochs, batch, decay), "seen", seed)
+build = LinearProbe

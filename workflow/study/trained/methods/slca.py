@@ -23,55 +23,67 @@ a Gaussian a class, at most n_c D + D floats.
 
 import copy
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils import skip_init
 
 from sparcl.algebra.gaussians import Gaussians
-from sparcl.base.checks import check_int
 from study.trained import losses
-from study.trained.heads import Heads, normal_linear
-from study.trained.learner import Trained
-from study.trained.phase import Phase, Training, check_from_zero, cosine
-from study.trained.setup import Setup
+from study.trained.growing import Heads
+from study.trained.learner import Phases, Rows, Trained
+from study.trained.phase import Phase, cosine
 
 RIDGE = 1e-4  # added to every variance
 DRAWS = 256  # of a class in an epoch of the alignment, and the size of its batches
 TEMPERATURE = 0.1
 
 
+@dataclass(eq=False, repr=False)
 class Slca(Trained):
-    """Network, trained heads ``head`` and their aligned copy ``aligned``; ``kept`` holds the Gaussians."""
+    """Network, trained heads ``head`` and their aligned copy ``aligned``; ``kept`` holds the Gaussians.
 
+    Parameters
+    ----------
+    rate, epochs, batch, decay : of the heads' training
+    drop : epoch, from 0, from which the rate is a tenth
+    slow : rate of the network in units of the heads'; 0 freezes it
+    alignment : epochs of the alignment; 0 for none
+    """
+
+    rate: float = 0.01
+    epochs: int = 20
+    batch: int = 64
+    decay: float = 5e-4
+    drop: int = 18
+    slow: float = 0.01
+    alignment: int = 3
+    seed: int = 0
     name = "slca"
 
-    def __init__(
-        self,
-        setup: Setup,
-        settings: Training,
-        drop: int,
-        slow: float,
-        alignment: int,
-        seed: int,
-    ) -> None:
-        super().__init__(setup, settings, seed)
-        self.drop = check_int("drop", drop, least=1)
-        self.slow = check_from_zero("slow", slow)
-        self.alignment = check_int("alignment", alignment, least=0)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.at_least(1, "drop")
+        self.at_least(0, "alignment")
+        self.from_zero("slow")
         self.head, self.aligned = Heads(), Heads()
 
     def grow(self, new: int) -> None:
         """Add the heads of new classes."""
-        self.head.append(normal_linear(self.width, new, self.torch_rng("head")))
+        layer = skip_init(nn.Linear, self.d, new)  # truncated normal, as timm's heads
+        nn.init.trunc_normal_(layer.weight, std=0.02, generator=self.torch_rng("head"))
+        nn.init.zeros_(layer.bias)
+        self.head.append(layer)
         self.aligned.append(copy.deepcopy(self.head[-1]))
 
-    def session(self, rows: NDArray[np.int64]) -> Iterator[Phase]:
+    def session(self, rows: Rows) -> Phases:
         """Train network and new head; store the Gaussians; align a copy of the heads."""
-        groups = [self.settings.group(self.head[-1])]
+        groups = [self.group(self.head[-1])]
         if self.slow:
-            groups.append(self.settings.group(self.network, share=self.slow))
+            groups.append(self.group(self.network, share=self.slow))
         yield self.phase(
             rows,
             lambda batch: losses.cross_entropy(
@@ -81,7 +93,7 @@ class Slca(Trained):
             schedule=lambda epoch, _: 1.0 if epoch < self.drop else 0.1,
         )
         gaussians = self.gaussians()
-        features = self.scan(self.network, rows).double().numpy()
+        features = self.train_scan(self.network, rows).double().numpy()
         gaussians.add(features, self.columns(rows), len(self.classes))
         arrays = {"counts": gaussians.counts, "means": gaussians.means}
         arrays |= {f"factor-{j}": F for j, F in enumerate(gaussians.factors)}
@@ -92,7 +104,7 @@ class Slca(Trained):
                 "alignment",
                 self.draws(gaussians),
                 DRAWS * len(self.classes),
-                [self.settings.group(self.aligned)],
+                [self.group(self.aligned)],
                 lambda batch: self.alignment_loss(self.aligned(batch[0]), batch[1]),
                 self.alignment,
                 schedule=cosine,
@@ -100,7 +112,7 @@ class Slca(Trained):
 
     def gaussians(self) -> Gaussians:
         """Return the stored Gaussians, those of no class before the first session."""
-        gaussians = Gaussians(self.width)
+        gaussians = Gaussians(self.d)
         arrays = {name: tensor.cpu().numpy() for name, tensor in self.kept.items()}
         if arrays:
             gaussians.counts, gaussians.means = arrays["counts"].copy(), arrays["means"].copy()
@@ -143,27 +155,4 @@ def drawn(
     return X + rng.standard_normal((DRAWS, len(F))) @ F / np.sqrt(max(gaussians.counts[j] - 1, 1))
 
 
-def build(
-    setup: Setup,
-    *,
-    rate: float = 0.01,
-    epochs: int = 20,
-    batch: int = 64,
-    decay: float = 5e-4,
-    drop: int = 18,
-    slow: float = 0.01,
-    alignment: int = 3,
-    seed: int = 0,
-) -> Slca:
-    """Build the learner.
-
-    Parameters
-    ----------
-    setup : network, images and device
-    rate, epochs, batch, decay : of the heads' training
-    drop : epoch, from 0, from which the rate is a tenth
-    slow : rate of the network in units of the heads'; 0 freezes it
-    alignment : epochs of the alignment; 0 for none
-    seed : of heads, batches, views and draws
-    """
-    return Slca(setup, Training(rate, epochs, batch, decay), drop, slow, alignment, seed)
+build = Slca
