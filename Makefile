@@ -123,6 +123,7 @@ lint-style: $(VENV)/all
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) snakefmt --check Snakefile workflow
+	$(VENV)/bin/reuse lint --lines
 	$(RUN) snakemake --lint
 	$(VENV)/bin/lint-imports --no-cache
 

@@ -21,6 +21,7 @@ LINKED_HOSTS = {
     "people.eecs.berkeley.edu",
     "purl.org",
     "schema.org",
+    "vega.github.io",
     "www.apache.org",
     "www.cs.toronto.edu",
 }
