@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import mlcroissant as mlc
-import yaml
 
 from sparcl import __version__
 from sparcl.base.files import read_json, write_text
+from study.pipeline.configuration import read_yaml
 
 FEATURES = Path("data/features")
 TYPES = {"<f2": mlc.DataType.FLOAT16, "<i4": mlc.DataType.INT32}  # ids are text
@@ -134,7 +134,7 @@ def _images(ctx: mlc.Context, folder: Path, file: Path, manifest: dict[str, Any]
 
 
 if __name__ == "__main__":
-    cited = yaml.safe_load(Path("CITATION.cff").read_text(encoding="utf-8"))
+    cited = read_yaml(Path("CITATION.cff"))
     for card in sorted(FEATURES.glob("*/README.md")):
         written = json.dumps(described(card.parent, cited), indent=2, ensure_ascii=False)
         write_text(card.with_name("croissant.json"), f"{written}\n")
