@@ -6,19 +6,19 @@ FROM debian:bookworm-slim
 # Debian's archive holds one version of each package, so that no version is pinned. Its Python is 3.11, as in the locks.
 # hadolint ignore=DL3008
 RUN apt-get update \
-  && apt-get install --yes --no-install-recommends ca-certificates make python3-venv \
+  && apt-get install --yes --no-install-recommends make python3-venv \
   && rm -rf /var/lib/apt/lists/* \
-  && useradd --create-home sparcl \
-  && install --directory --owner sparcl --group sparcl /study
+  && useradd --uid 1000 --create-home sparcl \
+  && install --directory --owner 1000 --group 1000 /study
 
-USER sparcl
+USER 1000
 WORKDIR /study
 
 # The packages change less often than the code.
-COPY --chown=sparcl:sparcl requirements/core.txt requirements/
+COPY --chown=1000:1000 requirements/core.txt requirements/
 RUN python3 -m venv .venv \
   && .venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --requirement requirements/core.txt
-COPY --chown=sparcl:sparcl . .
+COPY --chown=1000:1000 . .
 RUN make .venv/core
 
 CMD ["make", "results"]
