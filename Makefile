@@ -9,6 +9,7 @@
 # make features  extract scikit-learn's digits from images, as any own data set would be
 # make timings   measure times again, on an idle machine (timings/)
 # make touch     after `dvc pull`: take the pulled features as extracted here
+# make dist      wheel and sdist in dist/, checked, and the wheel installed and used in an empty environment
 # make lint | lock | unlock | clean
 #
 # Each sets up what it needs: Python >= 3.11 (PYTHON=python3.12 picks one) and make are enough.
@@ -41,7 +42,7 @@ TIMED := $(addprefix paper/matched/,tables/tau-post.md tables/memory.md figures/
   $(addprefix paper/claims/claims,.md .png)
 
 .DELETE_ON_ERROR:
-.PHONY: all results test test-all test-slurm verify paper report docs features timings touch lint lint-types lint-style lock unlock clean
+.PHONY: all results test test-all test-slurm verify paper report docs features timings touch dist lint lint-types lint-style lock unlock clean
 
 results: $(VENV)/core
 	@$(SNAKEMAKE) all --config suite=$(SUITE)
@@ -112,6 +113,19 @@ timings: $(VENV)/core
 touch: $(VENV)/core
 	@$(SNAKEMAKE) features --touch --config suite=$(SUITE)
 
+# The wheel is made from the sdist. It is used in a folder that has nothing of this one but features.
+FEATURES := $(CURDIR)/data/features/cub-50/vit-s14-focus
+dist: $(VENV)/all
+	@rm -rf dist
+	@$(RUN) build --no-isolation --outdir dist . >/dev/null
+	@$(RUN) twine check --strict dist/*
+	@$(VENV)/bin/check-wheel-contents dist/*.whl
+	@unset PYTHONPATH && folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && "$(PYTHON)" -m venv "$$folder" && \
+	"$$folder/bin/pip" install --disable-pip-version-check --quiet dist/*.whl && cd "$$folder" && \
+	bin/sparcl --version && bin/sparcl fit --method sparcl-plus --features $(FEATURES)/train.h5 --out model.npz && \
+	bin/sparcl evaluate model.npz --features $(FEATURES)/test.h5
+	@echo "Distributions: dist"
+
 # mypy takes as long as all others.
 lint: $(VENV)/all
 	@$(MAKE) --no-print-directory --jobs=2 lint-types lint-style
@@ -123,6 +137,7 @@ lint-style: $(VENV)/all
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 	$(RUN) snakefmt --check Snakefile workflow
+	$(VENV)/bin/reuse lint --lines
 	$(RUN) snakemake --lint
 	$(VENV)/bin/lint-imports --no-cache
 
@@ -163,4 +178,4 @@ DRAWN := [a-z0-9_]
 clean:
 	find data paper timings -regex '.*/\.[^/]*\.[0-9][0-9]*-$(DRAWN)$(DRAWN)$(DRAWN)$(DRAWN)$(DRAWN)$(DRAWN)$(DRAWN)$(DRAWN)' \
 	  -prune -exec rm -rf {} +
-	rm -rf results .snakemake build site *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
+	rm -rf results .snakemake build dist site *.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

@@ -4,21 +4,11 @@
     snakemake --cores 8 all --config suite=toy   another suite
     snakemake --cores 8 all --configfile my.yaml   other settings: keys of params.yaml, `methods`, `suites`, ...
 
-Results of a run lie in results/ (not in git), what is reported in paper/<suite>/ (in git).
+Results of a run lie in results/ (not in git), what is reported in paper/<suite>/ (in git). Other workflows use this one
+as workflow/Snakefile (config/README.md).
 """
 
-import os
-import sys
-from pathlib import Path
-
 from snakemake.utils import min_version
-
-# The study and the figures are no installed packages: this process and its jobs find them here.
-for folder in (workflow.basedir, f"{workflow.basedir}/workflow"):
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-PLACES = [workflow.basedir, f"{workflow.basedir}/workflow", os.getenv("PYTHONPATH", "")]
-os.environ |= {"PYTHONPATH": os.pathsep.join(filter(None, PLACES))}
 
 min_version("9.25")
 
@@ -26,6 +16,7 @@ min_version("9.25")
 report: "workflow/report/workflow.rst"
 
 
+include: "workflow/rules/project.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/guard.smk"
 include: "workflow/rules/features.smk"

@@ -45,7 +45,7 @@ def copy_project(folder: Path) -> Path:
             if name.endswith(".h5"):
                 (folder / name).symlink_to(source)
             else:
-                shutil.copy2(source, folder / name)
+                shutil.copy2(source, folder / name, follow_symlinks=False)
     return folder
 
 
@@ -182,9 +182,9 @@ def outputs(folder: Path) -> dict[str, bytes]:
     return tree(folder / "paper", *made)
 
 
-def planned(folder: Path, *arguments: str) -> dict[str, set[str]]:
+def planned(folder: Path, *arguments: str, **changes: str) -> dict[str, set[str]]:
     """Return the rules that snakemake would run, each with the methods, figures or tables."""
-    plan = snakemake(folder, "--dry-run", "--cores", "1", *(arguments or TOY))
+    plan = snakemake(folder, "--dry-run", "--cores", "1", *(arguments or TOY), **changes)
     if plan.returncode:
         raise RuntimeError(plan.stdout)
     jobs: defaultdict[str, set[str]] = defaultdict(set)

@@ -5,11 +5,14 @@ import re
 from functools import cache
 from pathlib import Path
 
+import mlcroissant
 import numpy as np
 import pytest
+import yaml
 
 from sparcl.features import manifest, matching, store
 from study.images.readers.published import photo_id
+from study.pipeline import croissant
 from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,9 +109,9 @@ def test_no_photo_of_sketchy_is_in_both_splits():
     assert len(photos[0] | photos[1]) == 578
 
 
-def test_nothing_but_features_manifests_and_cards():
+def test_nothing_but_features_manifests_cards_and_croissants():
     found = {p.relative_to(BUNDLE).as_posix() for p in BUNDLE.rglob("*") if p.is_file()}
-    expected = {f"{name}/README.md" for name in BUNDLED}
+    expected = {f"{name}/{file}" for name in BUNDLED for file in ("README.md", "croissant.json")}
     expected |= {f"{n}/{b}/{s}.{end}" for n, b, s in FILES for end in ("h5", "json")}
     assert {name for name in found if not Path(name).name.startswith(".")} == expected
     assert sum((BUNDLE / name).stat().st_size for name in expected) < 100e6
@@ -147,3 +150,27 @@ def test_card(dataset):
         if kept:
             pins = backbone["weights"]
             assert f"{pins['package']}` {pins['version']}" in text and pins["sha256"] in text
+
+
+@pytest.mark.parametrize("dataset", BUNDLED)
+def test_croissant(dataset):
+    """Version 1.1, valid but for the day of a release; made from the card and the manifests as they are."""
+    path = BUNDLE / dataset / "croissant.json"
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    content = json.loads(path.read_text(encoding="utf-8"))
+    assert content == croissant.described(path.parent, citation), (
+        "python -m study.pipeline.croissant"
+    )
+    read = mlcroissant.Dataset(path)
+    assert read.metadata.ctx.is_v1_1() and not read.metadata.ctx.issues.errors
+    warnings = read.metadata.ctx.issues.warnings
+    assert len(warnings) == ("date-released" not in citation)
+    assert all("datePublished" in warning for warning in warnings)
+    train = data_of(dataset, "efficientnet-lite0", "train")
+    classes = [record["classes/name"] for record in read.records("classes")]
+    assert classes == train.class_names
+    fields = {record_set.id: record_set.fields for record_set in read.metadata.record_sets}
+    features = {field.name: field for field in fields["efficientnet-lite0/train"]}["features"]
+    assert features.array_shape == str(train.features.shape[1])
+    assert features.source.file_object == "efficientnet-lite0/train.h5"
+    assert len(fields) == 1 + 2 * sum(of == dataset for of, _ in PLACES)

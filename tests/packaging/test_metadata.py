@@ -14,20 +14,32 @@ from copies import copy_project, in_git
 from packaging.requirements import Requirement
 from setuptools import find_packages
 
+import sparcl
+
 ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 
 
 def test_citation() -> None:
+    """What cite this repository asks for: the paper, and who wrote the software."""
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert citation["version"] == PROJECT["version"]
     assert citation["license"] == PROJECT["license"]
     assert [a["name"] for a in citation["authors"]] == [a["name"] for a in PROJECT["authors"]]
+    paper = citation["preferred-citation"]
+    assert paper["title"] in citation["abstract"] and paper["type"] in REFERENCES
+    assert all(author["family-names"] and author["given-names"] for author in paper["authors"])
 
 
-def test_installed_version() -> None:
-    assert version("sparcl") == PROJECT["version"]
+REFERENCES = {"article", "conference-paper", "unpublished"}  # of CFF 1.2.0, those a paper may be
+
+
+def test_the_version_is_stated_once() -> None:
+    assert version("sparcl") == sparcl.__version__
+    assert "version" not in PROJECT and PROJECT["dynamic"] == ["version"]
+    assert "version" not in yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## ([\d.]+)", changes, re.MULTILINE)[0] == sparcl.__version__
 
 
 def test_what_pip_installs_is_a_command_and_one_package(tmp_path: Path) -> None:
@@ -53,7 +65,7 @@ def test_what_pip_installs_is_a_command_and_one_package(tmp_path: Path) -> None:
             text=True,
             check=True,
         )
-        assert said.stdout == f"sparcl {PROJECT['version']}\n"
+        assert said.stdout == f"sparcl {sparcl.__version__}\n"
 
 
 def test_a_script_beside_an_editable_clone_imports_the_package(tmp_path: Path) -> None:

@@ -17,7 +17,11 @@ LINKED_HOSTS = {
     "doi.org",
     "github.com",
     "json-schema.org",
+    "mlcommons.org",  # vocabularies, as are purl.org and schema.org
     "people.eecs.berkeley.edu",
+    "purl.org",
+    "schema.org",
+    "vega.github.io",
     "www.apache.org",
     "www.cs.toronto.edu",
 }

@@ -115,10 +115,19 @@ def test_metrics_and_plots_show_every_method(work: Path) -> None:
     )
     dvc(work, "plots", "show")
     page = (work / "dvc_plots/index.html").read_text(encoding="utf-8")
-    assert "accuracy after the last session" in page
+    assert '"title": "accuracy after the last session, %"' in page
+    assert '"method", "type": "nominal"' in page  # our template: a method is no number
     assert all(f'"{method}"' in page for method in methods)
     assert len(list((work / "dvc_plots").rglob("*.png"))) == 3
     assert git(work, "status", "--porcelain") == ""
+
+
+def test_an_artifact_is_fetched_by_name(work: Path, tmp_path: Path) -> None:
+    """The one that a tag names, as CONTRIBUTING.md sets it with a release."""
+    git(work, "tag", "--annotate", "--message", "Release.", "runs@v0.1.0")
+    dvc(tmp_path, "artifacts", "get", str(work), "runs")
+    summary = work / "paper/bundled/summary/runs.csv"
+    assert (tmp_path / "runs.csv").read_bytes() == summary.read_bytes()
 
 
 def test_the_graph_is_small_enough_to_read(work: Path) -> None:

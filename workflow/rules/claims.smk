@@ -9,8 +9,8 @@ The cores are asked for when a measurement is planned: `snakemake --report` need
 
 from study.report.claims import sources
 
-LEDGER = "docs/claims.yaml"
-CLAIMS = ask(configuration.read_yaml, Path(workflow.basedir) / LEDGER)
+LEDGER = here("docs/claims.yaml")
+CLAIMS = ask(configuration.read_yaml, Path(LEDGER))
 # What the ledger reads, as far as suites and summaries of that name exist.
 CLAIMED = plan.existing(
     config,

@@ -15,7 +15,7 @@ from study.pipeline import (
     plan,
     specs,
 )
-from study.pipeline.provenance import learner_module, script_code
+from study.pipeline.provenance import here, learner_module, script_code
 
 
 def ask(function, *arguments, **names):
@@ -28,14 +28,16 @@ def ask(function, *arguments, **names):
 
 ask(interpreter.check, sys.executable)
 ask(interpreter.check_folder, str(Path.cwd()))
-ask(interpreter.check_code, sparcl.__file__, workflow.basedir)
+ask(interpreter.check_code, sparcl.__file__, str(CODE))
 
+# A folder that uses this workflow as a module may have a config/ of its own, which snakedeploy has copied.
+SETTINGS = Path() if Path("config/methods.yaml").is_file() else CODE
 # Until here config holds what --config and --configfile say; from here on, everything (scripts too).
 # Jobs read what this process has checked.
 config.update(
     ask(
         configuration.load,
-        Path(workflow.basedir),
+        SETTINGS,
         config,
         check=workflow.is_main_process,
     )

@@ -24,6 +24,11 @@ onstart:
     SAID.write_text("", encoding="utf-8")
 
 
+# Snakemake calls the `onstart` of a run's own Snakefile, not that of a module.
+if not workflow.modifier.is_main_snakefile():
+    workflow._onstart = lambda log, start=workflow.globals["onstart"]: start()
+
+
 if workflow.is_main_process:
     for path in ask(outside.renew_features, config):
         logger.warning(

@@ -91,7 +91,8 @@ def load(root: Path, overrides: Mapping[str, Any] | None = None, check: bool = T
 
 def read(root: Path) -> Settings:
     """Return what the files of a project hold, unchecked."""
-    settings = read_yaml(root / "params.yaml")
+    pages = [root / "params.yaml", root / "config/config.yaml"]  # the second: snakedeploy's copy
+    settings = read_yaml(next((page for page in pages if page.is_file()), pages[0]))
     if not isinstance(settings, dict):
         raise ConfigError("params.yaml: it holds no settings by name")
     for name in CATALOGUES:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sparcl.base.errors import ConfigError
 from study.pipeline.plan import TRACES, readers, session_count
+from study.pipeline.provenance import here
 from study.pipeline.specs import candidates
 from study.places import where
 from study.report.numerals import one_order
@@ -35,7 +36,8 @@ def split_frame(frame: str) -> tuple[str, str]:
 def frame_file(frame: str, suite: str) -> str:
     """Return the file of ``<frame>``, a summary of the suite; ``<suite>/<frame>``, of another; or a folder's."""
     folder, name = split_frame(frame)
-    return f"{FOLDERS.get(folder, f'paper/{folder or suite}/summary')}/{name}.csv"
+    place = f"{FOLDERS.get(folder, f'paper/{folder or suite}/summary')}/{name}.csv"
+    return here(place) if folder == "data" else place  # quoted numbers come with the project
 
 
 def frames(config: Settings, kind: str, name: str, suite: str) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sparcl.base.errors import ConfigError
 from study.images.datasets import how_split
-from study.pipeline.provenance import LOOKING
+from study.pipeline.provenance import LOOKING, here
 from study.places import where
 
 Settings = Mapping[str, Any]
@@ -35,8 +35,8 @@ def feature_file(
     """Return where features lie (``suffix``: h5, or json for their manifest): imported, bundled or extracted ones."""
     if is_imported(config, dataset):
         return f"{config['datasets'][dataset]['path']}/{split}.{suffix}"
-    root = "data/features" if is_bundled(config, dataset, backbone) else "results/features"
-    return f"{root}/{dataset}/{backbone}/{split}.{suffix}"
+    name = f"features/{dataset}/{backbone}/{split}.{suffix}"
+    return here(f"data/{name}") if is_bundled(config, dataset, backbone) else f"results/{name}"
 
 
 def manifest(config: Settings, dataset: str, backbone: str, split: str) -> str:

@@ -1,6 +1,7 @@
 """Which source files a module rests on, so that a changed file reruns exactly what uses it."""
 
 import ast
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -26,6 +27,12 @@ LIKELY = re.compile(
 TYPES = re.compile(r"^( *)if TYPE_CHECKING:\n(?:\1 +.*\n|\n)+", re.MULTILINE)
 # The rules of class orders that look at features.
 LOOKING = ("mild", "hard")
+
+
+def here(path: str) -> str:
+    """Return where a file of the project lies, seen from the folder of the run: another one if a module runs there."""
+    start = os.path.relpath(ROOT)
+    return path if start == "." else f"{start}/{path}"
 
 
 def source_files(modules: Iterable[str]) -> list[str]:
@@ -103,7 +110,8 @@ def script_code(script: str, *modules: str) -> list[str]:
     modules : what it loads by name, such as the method's module
     """
     path = f"workflow/scripts/{script}.py"
-    return [path, *source_files([*_imports(path), *modules])]
+    start = here("")
+    return [start + file for file in (path, *source_files([*_imports(path), *modules]))]
 
 
 def package(block: Mapping[str, Any]) -> str:
