@@ -183,12 +183,14 @@ def settings(clone, tmp_path):
         "path": str(weights),
         "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
     }
-    network = {"timm_id": "vit_tiny_patch16_224", "timm_args": TINY, "weights": pins}
+    network = {"timm_id": "vit_tiny_patch16_224", "timm_args": TINY, "weights": pins, "blocks": [1]}
     return {
         "datasets": {},
         "backbones": {"vit-b16-in21k": network, "efficientnet-lite0": network | {"size": 32}},
         "suites": {
             "paper": {"sessions": 3, "pairs": [[1993, 0]]},
+            "paper-t20": {"sessions": 3},
+            "paper-trained": {"sessions": 3},
             "digits": {"pairs": [[1993, 0]]},
         },
         "methods": {
