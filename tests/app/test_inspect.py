@@ -74,7 +74,7 @@ def same_rows(found: list[dict], wanted: list[dict]) -> None:
             assert one[key] == pytest.approx(value, rel=1e-7, abs=1e-7), key
 
 
-@pytest.mark.parametrize("method", ["sparcl", "sparcl-plus", "slda"])
+@pytest.mark.parametrize("method", ["sparcl", "sparcl-plus-2", "slda"])
 def test_saves_of_a_model_have_the_numbers_of_its_rows(
     saved: Callable[..., None], method: str
 ) -> None:
