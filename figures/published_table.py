@@ -47,23 +47,37 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
         )
     found = main_table.rows(frames, options)
     found = found[(found["measure"] == MEASURE) & found["method"].isin(names)]
+    own = {(r["method"], r["dataset"]): r for r in found.to_dict("records") if r["n"]}
+    lines = [("", label(options, "methods", m, short=True), m, name) for m, name in names.items()]
+    lines += [(title, name, "", name) for name, title in only.items()]
     cells = []
-    for method, name in names.items():
-        row = label(options, "methods", method, short=True)
-        cells += _measured(found[found["method"] == method], row)
-        cells += _quoted(printed, name, "", row, options)
-    for name, title in only.items():
+    for title, row, method, name in lines:
+        for dataset in options["datasets"]:
+            run = own.get((method, dataset))
+            cells.append(
+                Cell(
+                    run["printed"] if run else grid.NOTHING,
+                    group=title,
+                    label=row,
+                    over="measured",
+                    head=label(options, "datasets", dataset),
+                    origin=Origin(run["file"], run["row"], run["column"]) if run else None,
+                )
+            )
+        of_name = printed[printed["method"] == name]
+        numbers = zip(comparable(of_name, options), of_name.to_dict("records"), strict=True)
         cells += [
             Cell(
-                grid.NOTHING,
+                number["printed"],
                 group=title,
-                label=name,
-                over="measured",
-                head=label(options, "datasets", dataset),
+                label=row,
+                over=SAID[same],
+                head=number["dataset"],
+                quoted=True,
+                origin=origin(options, PUBLISHED, "value", id=number["id"]),
             )
-            for dataset in options["datasets"]
+            for same, number in numbers
         ]
-        cells += _quoted(printed, name, title, name, options)
     caption = fill(options, found, orders=found["n"].max(), sessions=options["sessions"])
     return grid.texts(cells, caption, options["id"], needs="booktabs and xcolor")
 
@@ -80,38 +94,3 @@ def comparable(published: pd.DataFrame, options: Mapping[str, Any]) -> pd.Series
         & (published["sessions"] == options["sessions"]).fillna(False)
         & (published["averaging"] == "samples")
     ).astype(bool)
-
-
-def _measured(rows: pd.DataFrame, name: str) -> list[Cell]:
-    """Return the cells of one method of the suite, one per data set."""
-    return [
-        Cell(
-            row["printed"] if row["n"] else grid.NOTHING,
-            label=name,
-            over="measured",
-            head=row["dataset_label"],
-            origin=Origin(row["file"], row["row"], row["column"]) if row["n"] else None,
-        )
-        for row in rows.to_dict("records")
-    ]
-
-
-def _quoted(
-    published: pd.DataFrame, name: str, group: str, row: str, options: Mapping[str, Any]
-) -> list[Cell]:
-    """Return the greyed cells of the method that is published as ``name``, one per data set."""
-    of_method = published[published["method"] == name]
-    return [
-        Cell(
-            number["printed"],
-            group=group,
-            label=row,
-            over=SAID[same],
-            head=number["dataset"],
-            quoted=True,
-            origin=origin(options, PUBLISHED, "value", id=number["id"]),
-        )
-        for same, number in zip(
-            comparable(of_method, options), of_method.to_dict("records"), strict=True
-        )
-    ]
