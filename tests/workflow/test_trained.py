@@ -90,18 +90,14 @@ def call(script: str, settings: dict[str, Any], method: str = "", **more: Any) -
     module.main(SimpleNamespace(config=settings, wildcards=wildcards, threads=1, **more))
 
 
-class Inputs(SimpleNamespace):
-    """Inputs by name; those that are lists may be empty."""
+class Files(SimpleNamespace):
+    """Inputs or outputs by name; those that are lists may be empty."""
 
     def __getitem__(self, name: str) -> Any:
         return vars(self)[name]
 
-
-class Outputs(SimpleNamespace):
-    """Outputs by name."""
-
-    def __getitem__(self, name: str) -> Any:
-        return vars(self)[name]
+    def get(self, name: str) -> Any:
+        return vars(self).get(name)
 
 
 def train(settings: dict[str, Any], places: Path, method: str) -> Path:
@@ -112,7 +108,7 @@ def train(settings: dict[str, Any], places: Path, method: str) -> Path:
         "train_method",
         settings,
         method,
-        input=Inputs(order=places / "trained/toy-images/1993.json", split=[]),
+        input=Files(order=places / "trained/toy-images/1993.json", split=[]),
         output=[str(output)],
         params=SimpleNamespace(spec=spec),
     )
@@ -140,7 +136,7 @@ def test_from_images_to_table_and_figure(
     folder = places / "toy-images/toy-net"
     closed = places / "trained/toy-images/toy-net/ncm/1993-0.json"
     closed.parent.mkdir(parents=True)
-    inputs = Inputs(
+    inputs = Files(
         train=folder / "train.h5",
         test=folder / "test.h5",
         manifests=[folder / "train.json", folder / "test.json"],
@@ -152,10 +148,10 @@ def test_from_images_to_table_and_figure(
 
     names = ("runs", "sessions", "arrivals", "diagnostics", "training")
     csv = {name: tmp_path / f"{name}.csv" for name in names}
-    outputs = Outputs(**csv, metrics=tmp_path / "metrics.json")
-    both = Inputs(records=[*records, closed], traces=[])
+    outputs = Files(**csv, metrics=tmp_path / "metrics.json")
+    both = Files(records=[*records, closed], traces=[])
     call("summarise_runs", settings, input=both, output=outputs)
-    call("summarise_training", settings, input=Inputs(records=records), output=outputs)
+    call("summarise_training", settings, input=Files(records=records), output=outputs)
     told = pd.read_csv(csv["training"])
     assert len(told) == 3 * len(records)
     assert (told["underfitted"] == (told["training_accuracy"] < 95)).all()
