@@ -135,6 +135,7 @@ lint-types: $(VENV)/all
 
 lint-style: $(VENV)/all
 	$(RUN) ruff check .
+	$(VENV)/bin/codespell
 	$(RUN) ruff format --check .
 	$(RUN) snakefmt --check Snakefile workflow
 	$(VENV)/bin/reuse lint --lines
