@@ -66,7 +66,7 @@ def _inputs(chosen: argparse.Namespace) -> list[Path]:
     return [path for paths in given for path in (paths if type(paths) is list else [paths])]
 
 
-def _parser(commands: Sequence[Any], prog: str, says: str) -> Parser:
+def _parser(commands: Sequence[Any] = COMMANDS, prog: str = "sparcl", says: str = SAYS) -> Parser:
     parser = Parser(prog=prog, description=says)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     found = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

@@ -106,5 +106,9 @@ def test_python_finds_it(line: str) -> None:
         if len(words) > 2:
             cli._parser().parse_args(words[2:])  # exits where it does not take them
     else:
-        script = ROOT / (words[0] if words[0] != "-m" else f"{words[1].replace('.', '/')}.py")
+        module = words[-1 if len(words) == 1 else 1].replace(".", "/")
+        folder = "workflow" if module.startswith("study/") else "."
+        package = ROOT / folder / module / "__main__.py"
+        script = ROOT / words[0] if words[0] != "-m" else ROOT / folder / f"{module}.py"
+        script = package if package.is_file() else script
         assert ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))), line
