@@ -59,5 +59,5 @@ def opened(
         *(OverflowError, RecursionError, SparclError),
     ) as error:
         raise InputError(
-            f"{path}: not {wanted} as it was written ({error}). It is damaged or was changed: make it again."
+            f"{path}: not {wanted}, as written ({error}). It is damaged or was changed: make it again."
         ) from error

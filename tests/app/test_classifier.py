@@ -349,6 +349,6 @@ def test_each_saved_file_opens_as_what_it_is_and_another_is_named(
         write_npz("changed.npz", state | change)
         with pytest.raises(
             InputError,
-            match=r"changed\.npz: not a classifier of sparcl.Classifier.save as it was written",
+            match=r"changed\.npz: not a classifier of sparcl.Classifier.save, as written",
         ):
             sparcl.load("changed.npz")

@@ -10,7 +10,7 @@ ROOMS = ("algebra", "parts", "learners", "methods", "protocol")
 # the shim: one backend for NumPy, one for tiles of any namespace, with torch's own steps
 SHIM = {f"sparcl/algebra/{name}.py" for name in ("backend", "host", "tiles", "tensors")}
 # the way there: what a learner keeps moves, or its method says that it cannot
-WAY = {("sparcl/learners/learner.py", "move")}
+WAY = {("sparcl/learners/learner.py", "move"), ("sparcl/learners/composed.py", "move")}
 ABOUT_PLACES = {"HOST", "cuda", "device", "torch", "ndarray", "is_cuda"}
 FILES = sorted(
     path.relative_to(ROOT).as_posix()

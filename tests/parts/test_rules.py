@@ -218,7 +218,7 @@ def test_the_seed_decides_what_is_held_out(stream: list[Session]) -> None:
 
 def test_every_method_takes_the_rules_that_it_offers(stream: list[Session]) -> None:
     every, of_scores = ("newest", "gcv", "all", "gaussian"), ("gaussian",)
-    offered = dict.fromkeys(("klda-e", "sparcl-plus", "slda"), of_scores)
+    offered = dict.fromkeys(("klda-e", "sparcl-plus-2", "slda"), of_scores)
     offered |= {"dsal": ("newest",), "klda": of_scores}
     fixed = {"klda": ["ridge"]}  # numbers alone
     fitted = 0

@@ -32,7 +32,7 @@ CHANGES = {
             ("params.yaml", "batch_size: 16 ", "batch_size: 32 "),
             ("params.yaml", "move: 0.9 ", "move: 0.8 "),
             ("params.yaml", "middle: [0.01,", "middle: [0.02,"),
-            ("config/methods.yaml", "tau: 0.95}", "tau: 0.9}"),
+            ("config/methods.yaml", "ranpac, width: 10000}", "ranpac, width: 9999}"),
             ("config/suites/sweep.yaml", "sessions: 10", "sessions: 5"),
         ],
         {},
