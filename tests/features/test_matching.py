@@ -1,6 +1,7 @@
 """Training and test files that do not belong together are refused, by name and value."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -143,3 +144,15 @@ def test_the_manifest_counts_duplicates(tmp_path: Path) -> None:
     # and stays as it is where the file is cut
     shards.cut(path, path, 2)
     assert json.loads(beside.read_text(encoding="utf-8")) == stated
+
+
+def test_class_counts_are_told_by_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A class without samples is refused; one with a single training sample is named."""
+    path, data = written(tmp_path, "train", names=[*NAMES, "bird, small"])
+    with pytest.raises(
+        FeatureFileError, match=r"1 of 4 classes have no train sample: 'bird, small'"
+    ):
+        matching.check_counts(path, data)
+    labels = np.minimum(np.arange(ROWS), 2)
+    matching.check_counts(path, replace(data, labels=labels, class_names=NAMES))
+    assert "2 classes have one training sample" in caplog.text and "ant, bee" in caplog.text

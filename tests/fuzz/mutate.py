@@ -628,6 +628,7 @@ def write_arrays(folder: Path) -> list[str]:
     save_file({"features": features, "labels": labels}, folder / "X.safetensors")
     frame = pd.DataFrame(features, columns=list("abcd"))
     frame.to_csv(folder / "X.csv", index=False)
+    frame.assign(labels=labels + 1, split=["train", "test"] * 3).to_csv(folder / "table.csv")
     frame.to_parquet(folder / "X.parquet")
     return sorted(path.name for path in folder.glob("*.*"))
 
@@ -638,6 +639,8 @@ def read_arrays(folder: Path) -> object:
 
     files = [[folder / name] for name in ("X.npy", "labels.npy", "ids.npy")]
     samples = importing.load([importing.Files(*files)])
+    table = [folder / "table.csv"]
+    importing.load([importing.Files(table, table)], float32=True)
     shutil.rmtree(folder / "out", ignore_errors=True)
     importing.write(folder / "out/mine/net", samples, importing.cut(samples, 0.5))
     paths = sorted(path for path in folder.glob("X.*") if path.suffix in arrays.READERS)
