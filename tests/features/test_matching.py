@@ -11,6 +11,7 @@ import pytest
 from sparcl.base.errors import FeatureFileError
 from sparcl.features import matching, shards, store
 from sparcl.features.layout import FeatureSet
+from study.counts import check_counts
 
 META = {
     "dataset": "toy",
@@ -147,12 +148,12 @@ def test_the_manifest_counts_duplicates(tmp_path: Path) -> None:
 
 
 def test_class_counts_are_told_by_name(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A class without samples is refused; one with a single training sample is named."""
-    path, data = written(tmp_path, "train", names=[*NAMES, "bird, small"])
+    """A class without test samples is refused; one with a single training sample is named."""
+    path, data = written(tmp_path, "test", names=[*NAMES, "bird, small"])
     with pytest.raises(
-        FeatureFileError, match=r"1 of 4 classes have no train sample: 'bird, small'"
+        FeatureFileError, match=r"1 of 4 classes have no test sample: 'bird, small'"
     ):
-        matching.check_counts(path, data)
-    labels = np.minimum(np.arange(ROWS), 2)
-    matching.check_counts(path, replace(data, labels=labels, class_names=NAMES))
+        check_counts(path, data)
+    path, data = written(tmp_path, "train")
+    check_counts(path, replace(data, labels=np.minimum(np.arange(ROWS), 2)))
     assert "2 classes have one training sample" in caplog.text and "ant, bee" in caplog.text

@@ -4,13 +4,15 @@ import shutil
 
 from sparcl.base.files import replacing
 from sparcl.features import matching, store
+from study.counts import check_counts
 from study.pipeline import adapter
 
 
 def main(snakemake) -> None:
     path, names = snakemake.input.features, dict(snakemake.wildcards)
-    stated = store.verify(path, snakemake.input.manifest)
-    matching.check_path(path, stated, names, names["split"])
+    data = store.read(path, snakemake.input.manifest)
+    matching.check_path(path, data.meta, names, names["split"])
+    check_counts(path, data)
     with replacing(snakemake.output[0]) as temporary:
         shutil.copyfile(snakemake.input.manifest, temporary)
 
