@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 from collections import defaultdict
 from contextlib import ExitStack
@@ -36,10 +35,7 @@ def rewritten(folder: Path, before: dict[str, int]) -> set[str]:
 
 
 def test_a_fresh_clone_is_clean_and_has_nothing_to_do(fresh: Path) -> None:
-    """Beside a data set that was imported too, which no stage rests on."""
-    shutil.copytree(fresh / "data/features/cub-50", fresh / "data/features/mine")
     assert "up to date" in dvc(fresh, "status")
-    shutil.rmtree(fresh / "data/features/mine")
     assert "up to date" in dvc(fresh, "repro")
     assert git(fresh, "status", "--porcelain") == ""
     assert not (fresh / "results").exists()
