@@ -105,9 +105,10 @@ def test_no_name_steers_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixtur
 
 
 def test_warnings_of_this_project_reach_the_terminal(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of other packages, and what is only told, stay in the log."""
+    monkeypatch.chdir(tmp_path)  # where no run has noted what was said
     for _ in range(2):  # no handler is left behind, which would say it twice
         with logged([str(tmp_path / "log")]):
             logging.getLogger("sparcl.extraction").warning("an empty folder")
