@@ -11,6 +11,12 @@ from sparcl.base.errors import InputError, OutputError
 from study.pipeline.adapter import SAID, logged
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work where no run has noted what was said."""
+    monkeypatch.chdir(tmp_path)
+
+
 def test_an_error_of_the_users_is_one_line_and_the_log_has_the_traceback(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,10 +111,9 @@ def test_no_name_steers_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixtur
 
 
 def test_warnings_of_this_project_reach_the_terminal(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Those of other packages, and what is only told, stay in the log."""
-    monkeypatch.chdir(tmp_path)  # where no run has noted what was said
     for _ in range(2):  # no handler is left behind, which would say it twice
         with logged([str(tmp_path / "log")]):
             logging.getLogger("sparcl.extraction").warning("an empty folder")
