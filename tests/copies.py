@@ -136,8 +136,10 @@ def git(folder: Path, *arguments: str) -> str:
     ).stdout
 
 
-def dvc(folder: Path, *arguments: str, show: bool = True) -> str:
+def dvc(folder: Path, *arguments: str, show: bool = True, **changes: str) -> str:
     """Run dvc in a folder, on that folder's code, and return what it prints (``show``: errors too).
+
+    ``changes`` are variables of its environment.
 
     Raises
     ------
@@ -148,7 +150,9 @@ def dvc(folder: Path, *arguments: str, show: bool = True) -> str:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     someone = {"NAME": "Test", "EMAIL": "test@example.org"}
     roles = {f"GIT_{r}_{key}": v for r in ("AUTHOR", "COMMITTER") for key, v in someone.items()}
-    run = forked("dvc.cli", folder, environment(folder, PATH=path, **roles), arguments, not show)
+    run = forked(
+        "dvc.cli", folder, environment(folder, PATH=path, **roles, **changes), arguments, not show
+    )
     if run.returncode:
         raise RuntimeError(f"{run.stdout}\n{run.stderr or ''}")
     return run.stdout

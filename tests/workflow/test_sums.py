@@ -66,7 +66,9 @@ def test_the_table_is_that_of_one_pass(cub: Path, tmp_path: Path) -> None:
     summed(sharded, acil_paper="classes", sparcl="classes", sparcl_paper="sessions")
     plan = snakemake(sharded, "--dry-run", "--cores", "1", "tables", "--config", "suite=toy").stdout
     jobs = dict(re.findall(r"^(\w+) +(\d+)$", plan, flags=re.MULTILINE))
-    assert [jobs.get(rule) for rule in ("sum_shard", "merge_sums", "run_from_sums")] == list("623")
+    assert [jobs.get(rule) for rule in ("sum_shard", "merge_sums", "run_from_sums")] == list(
+        "623"
+    ), plan
     assert "run_method" not in jobs
     for folder in (cub, sharded):
         run(folder, "tables", "runs")

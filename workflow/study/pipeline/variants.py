@@ -58,5 +58,7 @@ def _made(settings: Mapping[str, Any]) -> Iterator[tuple[str, Settings, str, Set
                         {},
                     )
                     break
+                # a run from sums is not passed on: a variant may need samples where its origin does not
+                own = {key: value for key, value in of.items() if key != "sums"}
                 name = texts.pop("id").replace(".", "").replace("_", "-")
-                yield place, suite, name, {**of, **texts, "hyper": {**of["hyper"], **over}}
+                yield place, suite, name, {**own, **texts, "hyper": {**of["hyper"], **over}}
