@@ -36,7 +36,7 @@ from sparcl.learners.composed import Mapped
 from sparcl.parts.batch import ROWS, Batch
 from sparcl.parts.catalogue import Asked, part
 from sparcl.parts.rules import HoldOut, need_two
-from sparcl.parts.transforms import SignedPower
+from sparcl.parts.transforms import ChosenPower, SignedPower
 
 GRID = tuple(float(10 ** (power / 2)) for power in range(-12, 3))  # half decades of a
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -68,7 +68,6 @@ class RidgeLda(Mapped):
     weights : W (D, c) of the sum; bias : (c,)
     chosen : the last session's :class:`Choice`
     unit : m^2
-    power : exponent that the first session chose; 0 where there is one transform
     """
 
     exponents: tuple[float, ...]
@@ -76,7 +75,6 @@ class RidgeLda(Mapped):
     mixtures: tuple[float, ...]
     holdout: HoldOut
     kept: ClassVar[dict[str, Shape | None]] = {
-        "power": float,
         "unit": float,
         "fitted": Sums,
         "held": Sums,
@@ -92,23 +90,28 @@ class RidgeLda(Mapped):
             check_positives("exponents", self.exponents)
         if not self.mixtures or not all(0 <= value <= 1 for value in self.mixtures):
             raise InputError(f"mixtures = {list(self.mixtures)}: give numbers in [0, 1].")
-        self.power = self.exponents[0] if len(self.exponents) == 1 else 0.0
-        if self.power:
-            self.transform = SignedPower(self.power)
+        if self.exponents and not isinstance(self.transform, ChosenPower):
+            self.transform = ChosenPower()
+            self.transform.exponent = self.exponents[0]
         self.unit = 0.0
         self.fitted, self.held = Sums(0), Sums(0)
         self.weights: Array = np.zeros((0, 0))
         self.bias: Array = np.zeros(0)
         self.chosen: dict[str, Any] = {}
 
+    @property
+    def power(self) -> float:
+        """Exponent of the signed power; 0 where there is another transform."""
+        return self.transform.exponent if isinstance(self.transform, ChosenPower) else 0.0
+
     # --- one session -------------------------------------------------------------------------
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         need_two(len(columns), "gaussian")
         fit, held = self.holdout.split(columns, self.session)
-        if self.session == 0 and len(self.exponents) > 1:
-            self.power = self._best_exponent(Phi, columns, classes, fit, held)
-            self.transform = SignedPower(self.power)
+        several = self.session == 0 and len(self.exponents) > 1
+        if several and isinstance(self.transform, ChosenPower):
+            self.transform.exponent = self._best_exponent(Phi, columns, classes, fit, held)
         X = self.prepare(Phi, classes)
         batch = Batch(columns, old, classes, self.session, X, self._mapped)
         for rows, sums in ((fit, self.fitted), (held, self.held)):

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from reference.streams import Session, fit, synthetic_stream
 
-from sparcl import methods
+from sparcl import Classifier, methods
+from sparcl.app.model import Model
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.npz import write_npz
 from sparcl.base.state import Stateful
@@ -276,6 +277,24 @@ def test_a_setting_out_of_range_is_refused(state: dict) -> None:
     header["settings"]["width"] = -1
     with pytest.raises(InputError, match="map/width is -1, and an integer from 0 belongs there"):
         Composed.from_state(state | {"map/header": json.dumps(header)})
+
+
+def test_every_learner_opens_again_as_a_model_and_as_a_classifier(
+    sessions: list[Session], tmp_path: Path
+) -> None:
+    """Their files hold the settings twice, and what fitting chooses is no setting."""
+    for case, (method, hyper) in CASES.items():
+        hyper = json.loads(json.dumps(hyper, default=int))
+        model, classifier = Model.build(method, hyper, True), Classifier(method, **hyper)
+        for Phi, y in sessions[:2]:
+            model.learner.fit_session(Phi, y)
+            classifier.partial_fit(Phi, y)
+        model.class_names = [f"class {label}" for label in range(model.learner.classes.max() + 1)]
+        for saved in (model, classifier):
+            saved.save(tmp_path / "saved.npz")
+            again = type(saved).load(tmp_path / "saved.npz")
+            probe = sessions[3][0]
+            assert np.array_equal(again.predict(probe), saved.predict(probe)), case
 
 
 def test_no_claim_of_a_header_is_believed(sessions: list[Session]) -> None:
