@@ -23,7 +23,16 @@ from study.pipeline import outside, paths, plan
 from study.pipeline.configuration import load, read_yaml
 from study.places import CATALOGUES
 
-PROFILES = "https://w3id.org/ro/wfrun/process/0.5", "https://w3id.org/ro/wfrun/workflow/0.5"
+# Of a crate of one run; of a process, of a workflow, and of the workflow alone.
+PROFILES = tuple(
+    f"https://w3id.org/{name}"
+    for name in (
+        "ro/wfrun/process/0.5",
+        "ro/wfrun/workflow/0.5",
+        "workflowhub/workflow-ro-crate/1.0",
+    )
+)
+LICENCES = {"Apache-2.0": "https://www.apache.org/licenses/LICENSE-2.0"}
 
 
 def crate(config: dict[str, Any], suite: str) -> ROCrate:
@@ -72,17 +81,17 @@ def _described(
     made = ROCrate(version="1.1")
     made.name = f"SPARCL, suite {suite}"
     made.description = " ".join(citation["abstract"].split())
-    made.license = citation["license"]
+    licence = {"@type": "CreativeWork", "name": citation["license"]}
+    made.license = made.add(ContextEntity(made, LICENCES[citation["license"]], licence))
     made.keywords = ", ".join(citation["keywords"])
     made.datePublished = datetime.now(UTC)
     made.creator = [
-        made.add(ContextEntity(made, f"#{author['name']}", {"@type": "Organization"} | author))
-        for author in citation["authors"]
+        made.add(ContextEntity(made, f"#author-{n}", {"@type": "Organization"} | author))
+        for n, author in enumerate(citation["authors"])
     ]
-    made.root_dataset["conformsTo"] = [
-        made.add(ContextEntity(made, profile, {"@type": "CreativeWork", "name": profile}))
-        for profile in PROFILES
-    ]
+    for profile in PROFILES:
+        work = {"@type": "CreativeWork", "name": profile}
+        made.root_dataset.append_to("conformsTo", made.add(ContextEntity(made, profile, work)))
     properties = {"version": _git("rev-parse", "HEAD"), "softwareVersion": __version__}
     workflow = made.add_workflow(
         "Snakefile", "Snakefile", main=True, lang="snakemake", properties=properties
