@@ -95,7 +95,7 @@ paper:
 report: $(VENV)/core
 	@$(REPORT)
 
-crate: $(VENV)/core
+crate: results
 	@$(RUN) study.pipeline.crate $(SUITE) results/crate-$(SUITE).zip
 	@echo "RO-Crate: results/crate-$(SUITE).zip"
 
