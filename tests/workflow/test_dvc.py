@@ -72,7 +72,7 @@ def test_a_changed_setting_reruns_that_method_alone(work: Path) -> None:
         assert {"dvc.lock", "paper/bundled/summary/runs.csv"} <= set(changed)
         differences = dvc(work, "metrics", "diff")
     rows = [line.split() for line in differences.splitlines() if "metrics.json" in line]
-    assert {row[1] for row in rows} == {"sparcl-paper"}
+    assert {" ".join(row[1:3]) for row in rows} == {"last accuracy.sparcl-paper"}
 
 
 def test_a_caption_reruns_no_method(work: Path) -> None:
@@ -107,7 +107,8 @@ def test_metrics_and_plots_show_every_method(work: Path) -> None:
     """A column a method, and a clean tree after drawing."""
     methods = {"ncm", "sparcl", "sparcl-paper"}
     table = dvc(work, "metrics", "show", "--md").splitlines()
-    assert {*re.findall(r"[\w-]+", table[0])} == {"Path", *methods}
+    columns = {cell.strip() for cell in table[0].strip("|").split("|")}
+    assert columns == {"Path", *(f"last accuracy.{method}" for method in methods)}
     metrics = "paper/bundled/summary/metrics.json"
     assert [line.split()[1] for line in table[2:] if line] == [metrics]
     assert headline(read_csv(work / metrics.replace("metrics.json", "runs.csv"))) == read_json(
