@@ -5,6 +5,7 @@
 # make verify    compute everything again in a temporary clone and compare with the committed numbers
 # make paper     paper/report.pdf from what lies in paper/, with pdflatex
 # make report    report.html from what lies in paper/: findings, tables to sort and search, figures, settings
+# make crate     results/crate-<suite>.zip: the suite's run as an RO-Crate, with inputs, commit, settings and outputs by hash
 # make docs      site/index.html: the documentation, the gallery and the reference; opens from a disk
 # make features  extract scikit-learn's digits from images, as any own data set would be
 # make timings   measure times again, on an idle machine (timings/)
@@ -42,7 +43,7 @@ TIMED := $(addprefix paper/matched/,tables/tau-post.md tables/memory.md figures/
   $(addprefix paper/claims/claims,.md .png)
 
 .DELETE_ON_ERROR:
-.PHONY: all results test test-all test-slurm verify paper report docs features timings touch dist lint lint-types lint-style lock unlock clean
+.PHONY: all results test test-all test-slurm verify paper report crate docs features timings touch dist lint lint-types lint-style lock unlock clean
 
 results: $(VENV)/core
 	@$(SNAKEMAKE) all --config suite=$(SUITE)
@@ -94,6 +95,10 @@ paper:
 report: $(VENV)/core
 	@$(REPORT)
 
+crate: results
+	@$(RUN) study.pipeline.crate $(SUITE) results/crate-$(SUITE).zip
+	@echo "RO-Crate: results/crate-$(SUITE).zip"
+
 # Fetches nothing, and the site loads nothing from elsewhere, which the last line checks.
 docs: $(VENV)/docs
 	@$(VENV)/bin/python docs/site/gather.py build/pages
@@ -139,6 +144,7 @@ lint-style: $(VENV)/all
 	$(RUN) ruff format --check .
 	$(RUN) snakefmt --check Snakefile workflow
 	$(VENV)/bin/reuse lint --lines
+	$(VENV)/bin/hadolint Dockerfile
 	$(RUN) snakemake --lint
 	$(VENV)/bin/lint-imports --no-cache
 

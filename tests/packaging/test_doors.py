@@ -105,6 +105,8 @@ OWN = {
     "workflow/study/pipeline/adapter.py:_first",
     "workflow/study/pipeline/adapter.py:seal",
     "workflow/study/pipeline/captions.py:main",
+    "workflow/study/pipeline/crate.py:_facts",
+    "workflow/study/pipeline/crate.py:_git",
     "workflow/study/pipeline/croissant.py:_file",
     "workflow/study/pipeline/croissant.py:described",
     "workflow/study/pipeline/outside.py:_seals",

@@ -22,6 +22,7 @@ LINKED_HOSTS = {
     "purl.org",
     "schema.org",
     "vega.github.io",
+    "w3id.org",
     "www.apache.org",
     "www.cs.toronto.edu",
 }

@@ -1,8 +1,11 @@
 """DVC over Snakemake: a fresh clone is clean, a rebuild gives the same bytes, a change reruns what it touches."""
 
+import hashlib
 import json
 import re
 import subprocess
+import sys
+import zipfile
 from collections import defaultdict
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,8 +13,9 @@ from typing import Any
 
 import pytest
 import yaml
-from copies import ROOT, dvc, edit_params, edited, git, snakemake, tree
+from copies import ROOT, dvc, edit_params, edited, environment, git, snakemake, tree
 from dvc.repo import Repo
+from rocrate.rocrate import ROCrate
 
 from sparcl.base.files import read_json
 from study.report.reading import read_csv
@@ -68,7 +72,7 @@ def test_a_changed_setting_reruns_that_method_alone(work: Path) -> None:
         assert {"dvc.lock", "paper/bundled/summary/runs.csv"} <= set(changed)
         differences = dvc(work, "metrics", "diff")
     rows = [line.split() for line in differences.splitlines() if "metrics.json" in line]
-    assert {row[1] for row in rows} == {"sparcl-paper"}
+    assert {" ".join(row[1:3]) for row in rows} == {"last accuracy.sparcl-paper"}
 
 
 def test_a_caption_reruns_no_method(work: Path) -> None:
@@ -103,7 +107,8 @@ def test_metrics_and_plots_show_every_method(work: Path) -> None:
     """A column a method, and a clean tree after drawing."""
     methods = {"ncm", "sparcl", "sparcl-paper"}
     table = dvc(work, "metrics", "show", "--md").splitlines()
-    assert {*re.findall(r"[\w-]+", table[0])} == {"Path", *methods}
+    columns = {cell.strip() for cell in table[0].strip("|").split("|")}
+    assert columns == {"Path", *(f"last accuracy.{method}" for method in methods)}
     metrics = "paper/bundled/summary/metrics.json"
     assert [line.split()[1] for line in table[2:] if line] == [metrics]
     assert headline(read_csv(work / metrics.replace("metrics.json", "runs.csv"))) == read_json(
@@ -124,6 +129,52 @@ def test_an_artifact_is_fetched_by_name(work: Path, tmp_path: Path) -> None:
     dvc(tmp_path, "artifacts", "get", str(work), "runs")
     summary = work / "paper/bundled/summary/runs.csv"
     assert (tmp_path / "runs.csv").read_bytes() == summary.read_bytes()
+
+
+def test_a_crate_of_a_run(work: Path, tmp_path: Path) -> None:
+    """Every file with its hash, made by one action of the commit's workflow; what is not so is refused."""
+
+    def crate() -> str:
+        command = [
+            sys.executable,
+            "-m",
+            "study.pipeline.crate",
+            "bundled",
+            str(tmp_path / "run.zip"),
+        ]
+        run = subprocess.run(
+            command, cwd=work, env=environment(work), capture_output=True, text=True
+        )
+        assert bool(run.returncode) == bool(run.stderr)
+        return run.stderr
+
+    assert crate() == ""
+    read = ROCrate(tmp_path / "run.zip")
+    workflow, (action,) = read.mainEntity, read.get_by_type("CreateAction")
+    assert workflow["version"] == git(work, "rev-parse", "HEAD").strip()
+    assert action["instrument"] == workflow
+    made = {entity["name"] for entity in action["result"]}
+    assert {"paper/bundled/summary/runs.csv", "paper/bundled/tables/main.md"} < made
+    assert sum(name.startswith("results/runs/") for name in made) == 3
+    given = {entity["name"] for entity in action["object"]}
+    features = "data/features/tiny-a/efficientnet-lite0/train"
+    assert {f"{features}.h5", f"{features}.json", "params.yaml", "requirements/core.txt"} < given
+    with zipfile.ZipFile(tmp_path / "run.zip") as archive:
+        held = set(archive.namelist())
+        assert held - {"Snakefile", "ro-crate-metadata.json"} == {
+            n for n in made | given if ".h5" not in n
+        }
+        for entity in (*action["result"], *action["object"]):
+            content = (work / entity["name"]).read_bytes()
+            assert entity["sha256"] == hashlib.sha256(content).hexdigest()
+            assert entity.id.startswith("#") or archive.read(entity.id) == content
+
+    with edited(work / "params.yaml", ("selection:", "# a remark\nselection:")):
+        assert "params.yaml: not as in the commit" in crate()
+    with edited(work / "paper/bundled/summary/runs.csv", ("ncm", "mcn")):
+        assert "runs.csv: somebody has edited it" in crate()
+    (work / "paper/bundled/figures/drift.png").unlink()
+    assert "drift.png: 1 of " in crate() and "make results SUITE=bundled" in crate()
 
 
 def test_the_graph_is_small_enough_to_read(work: Path) -> None:

@@ -170,7 +170,8 @@ def test_from_features_to_figures(
     )
     spectra = Files(**{name: summary[name] for name in of_traces})
     call("summarise_spectra", Files(traces=[trace]), spectra)
-    assert json.loads(metrics.read_text(encoding="utf-8")).keys() == {"ncm", "sparcl"}
+    said = json.loads(metrics.read_text(encoding="utf-8"))
+    assert said["last accuracy"].keys() == {"ncm", "sparcl"} and len(said) == 1
     kinds = {"orders": order, "selection": selected, "runs": records[0], "spectra": trace}
     for kind, record_file in kinds.items():
         dictionary.check_record(kind, record_file, NAMES)
