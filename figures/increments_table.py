@@ -1,17 +1,19 @@
-"""What one method adds to others: paired differences, over class orders and over test samples."""
+"""What one method adds to others: paired differences with their intervals, on each data set and over all."""
 
 from collections.abc import Mapping
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 import pandas as pd
 
-from figures.frames import fill, label, origin, require, select
-from figures.grid import NOTHING
+from figures.frames import differences, fill, label, origin, select
+from figures.grid import DAGGER, NOTHING
 from figures.markup import escape_numbers, latex_table, markdown, markdown_table
+from study.report.paired import ALL
 
 SHOWN = {"A_bar": "average accuracy", "A_last": "last accuracy", "forgetting": "forgetting"}
-HEADS = ["against", "data set", *SHOWN.values(), "last accuracy, over test samples"]
+HEADS = ["against", "data set", *SHOWN.values(), "last accuracy, classes drawn"]
+MEAN = "mean of all"
 
 
 def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
@@ -20,15 +22,15 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     Parameters
     ----------
     frames : mapping
-        ``comparisons``: one row per data set, opponent and measure, in points.
+        ``differences``: one row per data set, pair of methods and measure, in points.
     options : mapping
-        ``datasets``, ``methods``, ``backbones``, ``sessions``; ``caption`` with ``{suite}``,
-        ``{backbone}``, ``{sessions}``, ``{orders}`` and ``{method}``; ``id``.
+        ``datasets``, ``methods``, ``backbones``, ``sessions``; ``compare``: ``of``, and the methods ``against`` which
+        it is held; ``caption`` with ``{suite}``, ``{backbone}``, ``{sessions}``, ``{orders}`` and ``{method}``; ``id``.
 
     Raises
     ------
     InputError
-        A data set is missing, or a difference is empty.
+        A data set or a difference is missing.
     """
     cells = rows(frames, options)
     method, orders = cells["method_label"].iloc[0], cells["orders"].max()
@@ -51,44 +53,47 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
 
 
 def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the comparisons with labels, texts and origins, sorted as the suite lists its members.
+    """Return the differences with labels, texts and origins, sorted as the suite lists its members.
 
-    ``printed`` is of the interval over class orders and ``sampled`` of that over test samples; the
-    origin is that of the difference, whose row has the limits too (``low``, ``high``,
-    ``sample_low``, ``sample_high``).
+    ``printed`` has the interval over class orders and test samples, ``classes`` that where classes are drawn too.
     """
-    name = "comparisons"
+    name, of = "differences", options["compare"]["of"]
     table = select(frames, name, options, ["method", "against", "measure", "difference"])
-    # In a stream of one session nothing is old, and no forgetting is defined.
-    alone = (table["measure"] == "forgetting") & (options["sessions"] == 1)
-    require(table[~alone], name, ["difference"])
-    places = {kind: list(options[kind]).index for kind in ("methods", "datasets")}
+    pairs = differences(frames, options)
+    names = [m for m in options["methods"] if m in options["compare"]["against"]]
+    datasets = [*options["datasets"], *([ALL] if len(options["datasets"]) > 1 else [])]
+    keys = {key: table[key].iloc[0] for key in ("suite", "backbone")}
+    keys |= {"method": of, "method_label": label(options, "methods", of)}
     found = []
-    for row in table.to_dict("records"):
-        where = {k: row[k] for k in ("backbone", "dataset", "method", "against", "measure")}
-        place = places["methods"](row["against"]), places["datasets"](row["dataset"])
-        told = {
-            "dataset_label": label(options, "datasets", row["dataset"]),
-            "method_label": label(options, "methods", row["method"]),
-            "against_label": label(options, "methods", row["against"]),
-            "printed": _interval(row, "low", "high"),
-            "sampled": _interval(row, "sample_low", "sample_high")
-            if row["measure"] == "A_last"
-            else "",
+    for against, dataset, measure in product(names, datasets, SHOWN):
+        row = keys | {"dataset": dataset, "against": against, "measure": measure}
+        row |= {
+            "orders": table["orders"].max(),
+            "against_label": label(options, "methods", against),
         }
-        found.append((place, row | told | origin(options, name, "difference", **where)._asdict()))
-    return pd.DataFrame([row for _, row in sorted(found, key=lambda item: item[0])])
+        row["dataset_label"] = MEAN if dataset == ALL else label(options, "datasets", dataset)
+        if measure == "forgetting" and options["sessions"] == 1:  # nothing is old
+            found.append(row | {"printed": NOTHING, "classes": ""})
+            continue
+        it = pairs.between(of, against, dataset, measure)
+        row |= {"printed": _interval(it.difference, it.low, it.high)}
+        row["printed"] += DAGGER if it.verdict == "tie" else ""
+        row["classes"] = (
+            _interval(it.difference, it.class_low, it.class_high) if measure == "A_last" else ""
+        )
+        first, second = sorted((of, against))
+        where = {"backbone": row["backbone"], "dataset": dataset, "measure": measure}
+        where |= {"method": first, "against": second}
+        found.append(row | origin(options, name, "difference", **where)._asdict())
+    return pd.DataFrame(found)
 
 
 def _line(group: pd.DataFrame) -> list[str]:
     """Return the names and cells of one opponent and data set."""
     by_measure = group.set_index("measure")
     names = group[["against_label", "dataset_label"]].iloc[0]
-    return [*names, *by_measure["printed"][list(SHOWN)], by_measure["sampled"]["A_last"]]
+    return [*names, *by_measure["printed"][list(SHOWN)], by_measure["classes"]["A_last"]]
 
 
-def _interval(row: Mapping[Any, Any], low: str, high: str) -> str:
-    if pd.isna(row["difference"]):
-        return NOTHING
-    mean = f"{row['difference']:+.2f}"
-    return mean if pd.isna(row[low]) else f"{mean} [{row[low]:+.2f}, {row[high]:+.2f}]"
+def _interval(mean: float, low: float, high: float) -> str:
+    return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"

@@ -5,8 +5,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from drawing.conftest import compared
 from figures import ages, frontier, increments_table
 from sparcl.base.errors import InputError
+from study.report.paired import ALL
 
 
 def line(figure: Any, panel: int, name: str) -> Any:
@@ -53,39 +55,26 @@ def test_ages_are_means_over_pairs_by_arrival(frames: dict, options: dict) -> No
         assert list(curve.get_ydata()) == pytest.approx([88, 83, 78, 73])
 
 
-def comparisons() -> pd.DataFrame:
-    rows = []
-    for against, base in (("ncm", 1.0), ("acil", 0.0)):
-        for dataset in ("two", "one"):
-            for shift, measure in enumerate(("A_bar", "A_last", "forgetting")):
-                mean = base + shift + (0.5 if dataset == "two" else 0.0)
-                row = {"suite": "toy", "dataset": dataset, "backbone": "net", "method": "sparcl"}
-                row |= {"against": against, "measure": measure, "orders": 3, "difference": mean}
-                row |= {"low": mean - 1, "high": mean + 1}
-                if measure == "A_last":
-                    row |= {"sample_low": mean - 2, "sample_high": mean + 2}
-                rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def test_increments_print_both_intervals_in_the_order_of_the_suite(options: dict) -> None:
+def test_increments_print_both_intervals_in_the_order_of_the_suite(
+    frames: dict, options: dict
+) -> None:
     options |= {"caption": "{method} over {orders} orders, {sessions} sessions"}
-    texts = increments_table.texts({"comparisons": comparisons()}, options)
-    assert texts[".md"].startswith("the sparcl over 3 orders, 4 sessions")
+    options |= {"compare": {"of": "sparcl", "against": ["acil", "ncm"]}}
+    table = compared({"runs": frames["runs"]})["differences"]
+    mean = table[table["dataset"] == "one"].assign(dataset=ALL)
+    texts = increments_table.texts({"differences": pd.concat([table, mean])}, options)
+    assert texts[".md"].startswith("the sparcl over 5 orders, 4 sessions")
     lines = [row.split(" | ") for row in texts[".md"].splitlines() if row.startswith("| the")]
     assert [(row[0], row[1]) for row in lines] == [
-        (f"| the {m}", d) for m in ("ncm", "acil") for d in ("Set One", "Set Two")
+        (f"| the {m}", d) for m in ("ncm", "acil") for d in ("Set One", "Set Two", "mean of all")
     ]
-    assert lines[0][2] == "+1.00 [+0.00, +2.00]"
-    assert lines[0][3] == "+2.00 [+1.00, +3.00]"
-    assert lines[0][5] == "+2.00 [+0.00, +4.00] |"
-    assert lines[3][4] == "+2.50 [+1.50, +3.50]"
+    assert lines[0][2] == "+2.00 [+1.50, +2.50]"
+    assert lines[3][4] == "-1.00 [-1.50, -0.50]"
+    assert lines[3][5] == "+1.00 [-1.00, +3.00] |"
     assert texts[".tex"].count(r"\midrule") == 2
-    assert r"Net \& Co" not in texts[".tex"] and "+1.00 [+0.00, +2.00]" in texts[".tex"]
-
-
-def test_increments_refuse_an_empty_difference(options: dict) -> None:
-    table = comparisons()
-    table.loc[2, "difference"] = None
-    with pytest.raises(InputError, match="difference is empty"):
-        increments_table.texts({"comparisons": table}, options)
+    assert r"Net \& Co" not in texts[".tex"] and "+2.00 [+1.50, +2.50]" in texts[".tex"]
+    table["p_holm"] = 0.2
+    tied = increments_table.texts({"differences": pd.concat([table, mean])}, options)[".md"]
+    assert tied.count("+2.00 [+1.50, +2.50]† |") == 4  # two measures on two sets
+    with pytest.raises(InputError, match="between acil and sparcl on all"):
+        increments_table.texts({"differences": table}, options)

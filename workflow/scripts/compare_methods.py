@@ -1,14 +1,12 @@
-"""Set one method of a suite against others, pair by pair."""
+"""Take the differences between all pairs of a suite's methods from its records."""
 
 from study.pipeline import adapter
 from study.report import comparison, summary
-from study.sealed import RUN, read_sealed
 
 
 def main(snakemake) -> None:
-    records = [read_sealed(path, RUN) for path in snakemake.input.records]
-    rows = comparison.compare(records, **snakemake.params.spec)
-    summary.write_csv(summary.frame(rows, summary.COMPARED), snakemake.output[0])
+    table = comparison.compare(snakemake.input.records, **snakemake.params.spec)
+    summary.write_csv(table, snakemake.output[0])
 
 
 if __name__ == "__main__":

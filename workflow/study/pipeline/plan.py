@@ -14,6 +14,8 @@ TRACES = ("spectrum", "recommendations")
 TRAINING = ("training",)
 # What the records of streams that go wrong are made into.
 RATED = ("rates", "ages")
+# Of pairs of methods; where some train the network, the test images of a suite are hashed in two ways.
+COMPARED = "differences"
 
 
 def readers(config: Settings, suite: str, backbone: str) -> list[str]:
@@ -111,10 +113,9 @@ def summary_files(config: Settings, suite: str) -> list[str]:
     """Return the frames of a suite and its metrics."""
     block = config["suites"][suite]
     if block["streams"]:
-        return [f"paper/{suite}/summary/{name}.csv" for name in RATED]
+        return [f"paper/{suite}/summary/{name}.csv" for name in (*RATED, COMPARED)]
     names = [*RECORDS, *(TRACES if block["traces"] else ())]
-    names += ["comparisons"] if block["compare"] else []
-    names += TRAINING if suite in trained_suites(config) else ()
+    names += TRAINING if suite in trained_suites(config) else [COMPARED]
     return [
         f"paper/{suite}/summary/{name}" for name in [*(f"{n}.csv" for n in names), "metrics.json"]
     ]

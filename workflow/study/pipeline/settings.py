@@ -164,7 +164,7 @@ Inside = Annotated[
 Frame = Annotated[
     str,
     _form(
-        r"(?!data/|timings/|claims/)([a-z0-9-]+/)?(runs|sessions|arrivals|diagnostics|spectrum|comparisons|rates|ages|training)"
+        r"(?!data/|timings/|claims/)([a-z0-9-]+/)?(runs|sessions|arrivals|diagnostics|spectrum|differences|rates|ages|training)"
         r"|data/published|claims/claims|timings/[a-z0-9-]+",
         "a frame: a summary of the suite, `<suite>/<frame>` of another, data/published, timings/<id> or claims/claims",
     ),
@@ -505,7 +505,6 @@ class Stream(Block):
 class Compare(Block):
     of: Id
     against: Ids
-    draws: Width
 
 
 class Training(Block):

@@ -1,115 +1,170 @@
-"""One method against others on the same orders and the same test samples."""
+"""Records in, the differences between all pairs of methods out."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
-from sparcl.base.randomness import generator
-from sparcl.protocol import metrics
-from study.report.paired import LEVEL, interval
-from study.report.summary import answers, counts
+from sparcl.base.types import Ints
+from study.report.paired import ALL, OF_ANSWERS, Floats, Key, Parts, holm, interval, measures
+from study.report.stressed import named
+from study.report.summary import answers, frame, naming
+from study.sealed import RUN, read_sealed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PLACE = ["suite", "dataset", "backbone", "method", "against", "measure"]
+NUMBERS = ["orders", "difference", "low", "high", "class_low", "class_high", "dof", "p", "p_holm"]
+FAMILY = ["suite", "backbone", "measure", "session", "stress", "rate"]
+DIGITS = 3  # of degrees of freedom and p-values
+
+SHARED = ("class orders", "test samples")
+
+Pairs = tuple[tuple[str, str], ...]  # of methods
+Pair = tuple[int, int]  # class order and seed
+Rates = tuple[tuple[str, Any], ...]  # stress and rate of a stream that goes wrong
 
 
-def bootstrap(
-    of: NDArray[np.bool_], against: NDArray[np.bool_], draws: int, rng: np.random.Generator
-) -> tuple[float, float]:
-    """Return the 95% percentile interval of the paired accuracy difference (Efron, 1979).
+@dataclass(frozen=True)
+class Run:
+    """A run's measures, ``found[key] = value, influence (n,)``, of test samples sorted by class, ``sizes`` (c,)."""
 
-    Test samples are drawn with replacement, each with the answers of both methods in all orders.
-
-    Parameters
-    ----------
-    of, against : ndarray of bool, shape (orders, n)
-        Whether each test sample is answered correctly.
-    draws : int
-        Number of resamples.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    low, high : float
-        In points.
-    """
-    difference = of.mean(axis=0) - against.mean(axis=0)
-    n = len(difference)
-    means = [difference[rng.integers(0, n, n)].mean() for _ in range(draws)]
-    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(100 * low), float(100 * high)
+    method: str
+    pair: Pair
+    hashes: tuple[str, str]  # of what is `SHARED`
+    sizes: Ints
+    found: dict[Key, tuple[float, Floats]]
 
 
-def compare(
-    records: Sequence[Mapping[str, Any]], of: str, against: Sequence[str], draws: int
-) -> list[dict[str, Any]]:
-    """Return the mean paired differences of one method to others, with their intervals.
+def compare(records: Iterable[str | Path], steps: bool = False) -> "pd.DataFrame":
+    """Return the difference of each pair of methods on each stream, and its mean over the data sets.
 
     Parameters
     ----------
-    records : sequence of mapping
-        Run records of both sides, on the same pairs of class order and seed.
-    of, against : str, sequence of str
-        The method, and its opponents.
-    draws : int
-        Number of bootstrap resamples.
+    records : iterable of path
+        Run records of one suite.
+    steps : bool
+        Also accuracy and forgetting after each session.
 
     Returns
     -------
-    list of dict
-        A row per data set, opponent and measure. ``difference`` is ``of`` minus the opponent, in
-        points; ``low`` and ``high`` are its t-interval over pairs; for A_last, ``sample_low`` and
-        ``sample_high`` are the bootstrap interval over test samples.
+    DataFrame
+        ``difference`` is ``method`` less ``against``, the former first in the alphabet, with its 95% limits, degrees of
+        freedom and p-value; ``class_low`` and ``class_high`` are the limits where classes are drawn with all their test
+        samples.  ``p_holm`` is corrected over a method's differences from all others on all data sets, for each measure
+        by itself, and is the larger of the two methods' values.  Means over several data sets have the data set
+        ``all``, and are corrected among themselves.
 
     Raises
     ------
     InputError
-        A method lacks a pair that the other has.
+        Two methods were not run on the same class orders and test samples, or a file is damaged.
     """
-    runs: dict[tuple[str, ...], dict[tuple[int, int], Mapping[str, Any]]] = {}
-    for record in records:
-        key = tuple(record[name] for name in ("suite", "dataset", "backbone", "method"))
-        runs.setdefault(key, {})[record["order"], record["seed"]] = record
-    rows = []
-    for suite, dataset, backbone in sorted({key[:3] for key in runs}):
-        mine = runs.get((suite, dataset, backbone, of), {})
-        for other in against:
-            theirs = runs.get((suite, dataset, backbone, other), {})
-            if not mine or set(mine) != set(theirs):
+    places: dict[tuple[str, ...], list[str | Path]] = {}
+    for path in records:  # .../<suite>/<dataset>/<backbone>/<method>/<order>-<seed>.json
+        places.setdefault(Path(path).parts[-5:-2], []).append(path)
+    rows: list[dict[str, Any]] = []
+    pooled: dict[tuple[Any, ...], list[list[Parts]]] = {}
+    for (suite, dataset, backbone), paths in sorted(places.items()):
+        streams: dict[Rates, list[Run]] = {}
+        for path in paths:
+            with naming(path):
+                for rates, run in _runs(read_sealed(path, RUN), steps):
+                    streams.setdefault(rates, []).append(run)
+        for rates, runs in streams.items():
+            pairs, found = _parts(f"suite {suite}, {dataset}", runs)
+            for key, parts in found.items():
+                rows += _rows((suite, dataset, backbone), rates, key, pairs, parts)
+                pooled.setdefault((suite, backbone, rates, key, pairs), []).append(parts)
+    for (suite, backbone, rates, key, pairs), several in pooled.items():
+        if len(several) > 1:
+            parts = [Parts.mean(drawn) for drawn in zip(*several, strict=True)]
+            rows += _rows((suite, ALL, backbone), rates, key, pairs, parts)
+    more = ["stress", "rate"] if any("stress" in row for row in rows) else ["session"]
+    table = frame(rows, [*PLACE, *more, *NUMBERS])
+    table["p_holm"] = _corrected(table)
+    for column in ("dof", "p", "p_holm"):
+        table[column] = [float(f"{value:.{DIGITS}g}") for value in table[column]]
+    return table
+
+
+def _corrected(table: "pd.DataFrame") -> Floats:
+    """Return p-values corrected by Holm over all differences of a method, the larger of a pair's two."""
+    p = table["p"].to_numpy(dtype=float)
+    families: dict[Any, list[int]] = {}
+    keys = [table[key].fillna("") for key in FAMILY if key in table]
+    for row, (dataset, method, against, *family) in enumerate(
+        zip(table["dataset"], table["method"], table["against"], *keys, strict=True)
+    ):
+        for side in (method, against):
+            families.setdefault((side, dataset == ALL, *family), []).append(row)
+    corrected = np.zeros(len(p))
+    for rows in families.values():
+        corrected[rows] = np.maximum(corrected[rows], holm(p[rows]))
+    return corrected
+
+
+def _runs(record: dict[str, Any], steps: bool) -> Iterator[tuple[Rates, Run]]:
+    """Yield the run of a record, or those of a record of streams that go wrong with their rates."""
+    by_class = np.argsort(record["classes"])
+    sizes = np.array(record["test_counts"])[by_class]
+    session = np.repeat(np.array(record["session_of_class"])[by_class], sizes)
+    told = record["method"], (record["order"], record["seed"])
+    hashes = record["order_sha256"], record["test_sha256"]
+    for run in record.get("runs", [record]):
+        found = measures(answers(record | run), session, steps)
+        kept = ("A_last", "A_both") if "rates" in run else (*OF_ANSWERS, "A_t")
+        rates = tuple(named(run["rates"]).items()) if "rates" in run else ()
+        yield rates, Run(*told, hashes, sizes, {k: v for k, v in found.items() if k[0] in kept})
+
+
+def _parts(where: str, runs: list[Run]) -> tuple[Pairs, dict[Key, list[Parts]]]:
+    """Return the pairs of methods on one stream; by measure, what intervals are made of: samples drawn, and classes."""
+    shared = {run.pair: run for run in runs}
+    by_method: dict[str, dict[Pair, Run]] = {}
+    for run in runs:
+        other = shared[run.pair]
+        for what, mine, its in zip(SHARED, run.hashes, other.hashes, strict=True):
+            if mine != its:
                 raise InputError(
-                    f"Suite {suite}, {dataset}: {of} and {other} were not run on the same orders "
-                    f"({sorted(mine)} and {sorted(theirs)}); add both to the suite's methods."
+                    f"{where}, {run.pair[0]}-{run.pair[1]}: {run.method} and {other.method} were run on "
+                    f"different {what} ({mine[:12]}, {its[:12]}), so that their answers make no pairs. "
+                    "Usual cause: features or orders changed between the two. Delete both records and run again."
                 )
-            keys = {"suite": suite, "dataset": dataset, "backbone": backbone}
-            keys |= {"method": of, "against": other}
-            ours = [mine[pair] for pair in sorted(mine)]
-            others = [theirs[pair] for pair in sorted(mine)]
-            before, after = ([_measures(record) for record in side] for side in (others, ours))
-            for name in after[0]:
-                mean, low, high = interval(
-                    [a[name] - b[name] for a, b in zip(after, before, strict=True)]
-                )
-                row: dict[str, Any] = {"difference": float(mean)}
-                row |= {"low": float(low), "high": float(high)}
-                if name == "A_last":
-                    rng = generator("bootstrap", dataset, of, other)
-                    limits = bootstrap(_hits(ours), _hits(others), draws, rng)
-                    row |= dict(zip(("sample_low", "sample_high"), limits, strict=True))
-                rows.append(keys | {"orders": len(ours), "measure": name} | row)
-    return rows
+        by_method.setdefault(run.method, {})[run.pair] = run
+    for method, of in by_method.items():
+        if lacking := sorted(shared.keys() - of.keys()):
+            order, seed = lacking[0]
+            raise InputError(
+                f"{where}: {method} lacks order {order}, seed {seed}, which {shared[order, seed].method} has. Run the "
+                "missing job, or take the method out of the suite."
+            )
+    methods, orders, sizes = sorted(by_method), sorted(shared), runs[0].sizes
+    places = list(combinations(range(len(methods)), 2))
+    found = {}
+    for key in runs[0].found if places else ():
+        cells = [[by_method[method][pair].found[key] for pair in orders] for method in methods]
+        values = np.array([[value for value, _ in row] for row in cells])
+        influence = np.array([[moved for _, moved in row] for row in cells])
+        of_classes = np.add.reduceat(influence, np.cumsum(sizes) - sizes, axis=-1)
+        drawn = ((influence, sizes), (of_classes, np.array([len(sizes)])))
+        found[key] = [Parts.of(values, moved, groups, places) for moved, groups in drawn]
+    return tuple(combinations(methods, 2)), found
 
 
-def _hits(records: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
-    """Return which test samples each run answers correctly after its last session."""
-    return np.stack([answers(record)[-1] for record in records])
-
-
-def _measures(record: Mapping[str, Any]) -> dict[str, float]:
-    """Return a run's measures, in percent."""
-    counted = counts(record)
-    accuracy = metrics.session_accuracy(*counted)
-    return {
-        "A_bar": float(accuracy.mean()),
-        "A_last": float(accuracy[-1]),
-        "forgetting": float(metrics.forgetting(*counted)[-1]),
-    }
+def _rows(
+    place: tuple[str, str, str], rates: Rates, key: Key, pairs: Pairs, parts: list[Parts]
+) -> Iterator[dict[str, Any]]:
+    """Yield a row a pair of methods."""
+    names = dict(zip(PLACE, place, strict=False)) | dict(rates) | {"measure": key[0]}
+    names |= {"session": key[1], "orders": parts[0].theta.shape[1]}
+    numbers, of_classes = map(interval, parts)
+    numbers |= {f"class_{limit}": of_classes[limit] for limit in ("low", "high")}
+    for i, (method, against) in enumerate(pairs):
+        of_pair = {name: float(values[i]) for name, values in numbers.items()}
+        yield names | {"method": method, "against": against} | of_pair

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparcl.base.errors import InputError
-from study.report.paired import FEWEST, interval
+from study.report.paired import ALL, Difference, Differences
 from study.report.reading import read_csv
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ PAIRED = (
     "arrival",
 )  # what makes two rows one pair
 RESERVED = ("column", "count", "key", "times", "among")
-VERDICTS = {  # by the sign of a paired interval
+VERDICTS = {  # by the difference between two methods of a suite (`study.report.paired`)
     "above": ("above",),
     "below": ("below",),
     "tie": ("tie",),
@@ -38,6 +38,7 @@ VERDICTS = {  # by the sign of a paired interval
     "not below": ("above", "tie"),
 }
 COUNTS = {"wins": "above", "losses": "below", "ties": "tie"}
+LIMITS = ("low", "high")
 EXTREMES = ("highest", "lowest")
 
 
@@ -49,22 +50,12 @@ def _only(values: np.ndarray) -> float:
     return float(values[0])
 
 
-def _limits(values: np.ndarray) -> tuple[float, float]:
-    """Return the limits of the paired 95% interval."""
-    if len(values) < FEWEST:
-        raise InputError(f"{len(values)} pairs: an interval needs at least {FEWEST}")
-    _, low, high = interval(values)
-    return float(low), float(high)
-
-
 REDUCTIONS: dict[str, Callable[[np.ndarray], float]] = {
     "mean": lambda values: float(values.mean()),
     "std": lambda values: float(values.std(ddof=1)),
     "min": lambda values: float(values.min()),
     "max": lambda values: float(values.max()),
     "sum": lambda values: float(values.sum()),
-    "low": lambda values: _limits(values)[0],
-    "high": lambda values: _limits(values)[1],
     "rows": lambda values: float(len(values)),
 }
 
@@ -165,7 +156,7 @@ def parse(tokens: Sequence[str]) -> Entry:
             return Entry(rows, joint, other, tuple(reductions), verdict)
         if token in ("minus", "over") and not joint:
             joint, other = token, rows
-        elif token in (*REDUCTIONS, *COUNTS, *EXTREMES, "each"):
+        elif token in (*REDUCTIONS, *LIMITS, *COUNTS, *EXTREMES, "each"):
             reductions.append(token)
         elif equals and key in RESERVED and key != "column":  # of the entry, wherever it stands
             rows = replace(rows, options={**rows.options, key: value})
@@ -216,22 +207,32 @@ def _table(entry: Entry, root: Path) -> list[float]:
     cells = [(group, column) for group in groups for column in entry.rows.columns()]
     if words and words[0] in EXTREMES:
         return [float(sum(_leads(frame, *cell, words[0]) for cell in cells))]
-    values = [_values(entry, *cell, frame, other) for cell in cells]
+    judged: list[Difference] = []
+    pooled = entry.joint == "minus" and entry.rows.select.get("dataset") == [ALL]
+    if entry.verdict or pooled or {*words} & {*LIMITS, *COUNTS}:
+        judged = [_difference(entry, *cell, root) for cell in cells]
     if entry.verdict:
-        for (group, column), of_cell in zip(cells, values, strict=True):
-            if _sign(of_cell) not in VERDICTS[entry.verdict]:
-                low, high = _limits(of_cell)
+        for (group, column), it in zip(cells, judged, strict=True):
+            if it.verdict not in VERDICTS[entry.verdict]:
                 raise InputError(
-                    f"is {_sign(of_cell)}, not {entry.verdict}: {column} from {low:.2f} to {high:.2f} for "
+                    f"is {it.verdict}, not {entry.verdict}: {column} from {it.low:.2f} to {it.high:.2f} for "
                     f"{dict(group.select)}"
                 )
         if not words:
             return []
     if words and words[0] in COUNTS:
-        signs = [_sign(of_cell) for of_cell in values]
-        return [float(signs.count(COUNTS[word])) for word in words]
+        verdicts = [it.verdict for it in judged]
+        return [float(verdicts.count(COUNTS[word])) for word in words]
     chosen = {**REDUCTIONS, "only": _only}
-    return [times * chosen[word](of_cell) for of_cell in values for word in words or ("only",)]
+    result = []
+    for i, cell in enumerate(cells):
+        for word in words or ("only",):
+            if word in LIMITS or (judged and word == "mean"):
+                value = getattr(judged[i], "difference" if word == "mean" else word)
+            else:
+                value = chosen[word](_values(entry, *cell, frame, other))
+            result.append(times * value)
+    return result
 
 
 def _file(root: Path, name: str) -> Path:
@@ -287,9 +288,29 @@ def _values(
     return values
 
 
-def _sign(values: np.ndarray) -> str:
-    low, high = _limits(values)
-    return "above" if low > 0 else "below" if high < 0 else "tie"
+def _difference(entry: Entry, group: Rows, column: str, root: Path) -> Difference:
+    """Return the difference that a verdict reads: of two methods of one suite, in its ``differences.csv``."""
+    wanted, other = {key: value for key, [value] in group.select.items()}, entry.other
+    own = (
+        {}
+        if other is None
+        else {k: v for k, v in other.select.items() if v != entry.rows.select.get(k)}
+    )
+    one = other is not None and (other.file, other.options) == (group.file, group.options)
+    if not (one and entry.joint == "minus" and set(own) == {"method"} and len(own["method"]) == 1):
+        raise InputError(
+            "low, high and verdicts are of one method minus another one of the same file"
+        )
+    method, dataset = wanted.pop("method"), wanted.pop("dataset", ALL)
+    backbone = wanted.pop("backbone", None)
+    if further := wanted.keys() - {"session", "stress", "rate"}:
+        raise InputError(
+            f"low, high and verdicts are of all class orders, and not for one {', '.join(further)}"
+        )
+    at = {key: value if key == "stress" else float(value) for key, value in wanted.items()}
+    file = Path(group.file).with_name("differences.csv")
+    pairs = Differences(read_csv(_file(root, str(file))), backbone)
+    return pairs.between(method, own["method"][0], dataset, column, **at)
 
 
 def _leads(frame: "pd.DataFrame", group: Rows, column: str, extreme: str) -> bool:

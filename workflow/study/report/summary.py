@@ -24,7 +24,7 @@ SHA = ["weights_sha256", "train_sha256", "test_sha256", "order_sha256"]
 PERCENT = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "A_arrival"}
 PERCENT |= {"forgetting", "forgetting_before"}
 PERCENT |= {"A_old", "A_first"}
-PERCENT |= {"difference", "low", "high", "sample_low", "sample_high"}
+PERCENT |= {"difference", "low", "high", "class_low", "class_high"}
 # Columns that depend on R and C alone, with one value for all methods; then those of the learner.
 TRACED = ["leading_mass", "overlap", "overlap_share", "core_rank", "residual_rank", "core_angle"]
 TRACED += ["core_shrink_exact", "core_shrink_bound", "kappa", "condition", "residual_condition"]
@@ -32,8 +32,6 @@ TRACED += ["prototype_cosine", "joint_residual_change", "joint_drift_core", "joi
 MEASURED = ["expanded_prototype_cosine", "drift_core", "drift_residual", "residual_change"]
 MEASURED += ["bound_ratio"]
 REPORTED = ["k", "r", "energy", "energy_before"]
-COMPARED = ["suite", "dataset", "backbone", "method", "against", "measure", "orders"]
-COMPARED += ["difference", "low", "high", "sample_low", "sample_high"]
 PERCENT_FORMAT, FLOAT_FORMAT = "{:.4f}", "{:.6g}"
 
 SHARED = {"ridge", "unit"}
