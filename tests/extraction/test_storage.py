@@ -18,6 +18,7 @@ from sparcl.extraction.storage.folder import FolderStorage
 from study.images import archive, datasets
 from study.images.archive import TarStorage
 from study.images.locate import open_storage
+from study.pipeline.adapter import logged
 
 HOST = "127.0.0.1"
 MEMBERS = miniatures.imagenet_r(["n01443537", "n01484850"], 5)
@@ -29,7 +30,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, content: bytes) -> None:
         self.content, self.ranges, self.cut, self.status, self.resumable = content, [], 0, 200, True
         self.encodings, self.encoding, self.endless, self.shift = [], "", False, 0
-        self.elsewhere = ""
+        self.elsewhere, self.reason = "", None
         super().__init__((HOST, 0), Handler)
 
     @property
@@ -49,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         start = int(wanted[6:-1]) if wanted and server.resumable else 0
         if server.status != 200 or start >= len(server.content):
-            self.send_error(416 if server.status == 200 else server.status)
+            self.send_error(416 if server.status == 200 else server.status, server.reason)
             return
         self.send_response(206 if start else 200)
         last = len(server.content) - 1
@@ -80,7 +81,7 @@ def server(tmp_path, monkeypatch):
     monkeypatch.setenv("no_proxy", HOST)
     miniatures.pack(tmp_path / "source.tar", "imagenet-r", MEMBERS)
     server = Server((tmp_path / "source.tar").read_bytes())
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.shutdown()
@@ -184,6 +185,15 @@ def test_without_network_every_way_is_named(server, block, tmp_path):
     server.server_close()
     with pytest.raises(DatasetError, match=f"could not download.*ConnectionError.*{EVERY_WAY}"):
         open_storage("mini", block)
+
+
+def test_a_reason_phrase_does_not_steer_the_terminal(server, block, tmp_path, capfd):
+    server.status, server.reason = 404, "\x1b]0;gone\x07\x1b[2Kno\x9b\r here"
+    with pytest.raises(SystemExit), logged([str(tmp_path / "log")]):
+        open_storage("mini", block)
+    said = capfd.readouterr().err
+    assert r"HTTPError: 404 Client Error: \x1b]0;gone\x07\x1b[2Kno\x9b\r here for url: http:" in said
+    assert not {*said} & {*"\x1b\x07\x9b\r"}
 
 
 def test_a_redirect_that_cannot_be_followed_is_no_other_file(server, block, tmp_path):
