@@ -1,16 +1,22 @@
 """Where files come from: a local folder or archive first, then a download that is checked and resumed."""
 
+import gzip
 import hashlib
 import io
 import os
+import random
 import re
+import shutil
 import tarfile
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from unittest import mock
 
 import miniatures
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sparcl.base.errors import DatasetError
 from sparcl.extraction.storage import download
@@ -192,7 +198,9 @@ def test_a_reason_phrase_does_not_steer_the_terminal(server, block, tmp_path, ca
     with pytest.raises(SystemExit), logged([str(tmp_path / "log")]):
         open_storage("mini", block)
     said = capfd.readouterr().err
-    assert r"HTTPError: 404 Client Error: \x1b]0;gone\x07\x1b[2Kno\x9b\r here for url: http:" in said
+    assert (
+        r"HTTPError: 404 Client Error: \x1b]0;gone\x07\x1b[2Kno\x9b\r here for url: http:" in said
+    )
     assert not {*said} & {*"\x1b\x07\x9b\r"}
 
 
@@ -250,20 +258,37 @@ def test_compressed_archives_are_unpacked_once_as_a_tar(tmp_path, block, packed)
         open_storage("mini", block, str(tmp_path))
 
 
-def test_an_archive_that_unpacks_to_far_more_than_it_is(tmp_path, monkeypatch):
+@given(st.integers(0, 40), st.lists(st.tuples(st.booleans(), st.integers(0, 600)), max_size=3))
+def test_an_archive_that_unpacks_to_far_more_than_it_is(tmp_path, small, members):
     """At most 64 times its size, or what does no harm; of an archive that is refused, nothing is kept."""
-    monkeypatch.setattr(archive, "SMALL", 1 << 20)
     block = {"reader": "classes", "folder": "set", "archive": "set.TGZ"}
-    cached = tmp_path / "cache" / "data"
-    with tarfile.open(tmp_path / "set.TGZ", "w:gz") as tar:
-        member = tarfile.TarInfo("set/a/0.jpg")
-        member.size = 30 << 20
-        tar.addfile(member, io.BytesIO(bytes(member.size)))
-    most = 64 * (tmp_path / "set.TGZ").stat().st_size
-    assert 1 << 20 < most < 30 << 20
-    with pytest.raises(DatasetError, match=f"more than {most} bytes.*nothing is kept"):
-        open_storage("mini", block, str(tmp_path), str(tmp_path / "cache"))
-    assert not list(cached.iterdir())
+    shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+    names, plain = [f"a/{i}.jpg" for i in range(len(members))], io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as tar:
+        for name, (noise, kilobytes) in zip(names, members, strict=True):
+            member = tarfile.TarInfo(f"set/{name}")
+            member.size = 1024 * kilobytes
+            content = random.Random(0).randbytes(member.size) if noise else bytes(member.size)
+            tar.addfile(member, io.BytesIO(content))
+    (tmp_path / "set.TGZ").write_bytes(gzip.compress(plain.getvalue(), 1))
+    most = max(1024 * small, 64 * (tmp_path / "set.TGZ").stat().st_size)
+    arguments = ("mini", block, str(tmp_path), str(tmp_path / "cache"))
+    with mock.patch.object(archive, "SMALL", 1024 * small):
+        if len(plain.getvalue()) > most:
+            with pytest.raises(DatasetError, match=f"more than {most} bytes.*nothing is kept"):
+                open_storage(*arguments)
+        elif not names:
+            with pytest.raises(DatasetError, match="no file below set/"):
+                open_storage(*arguments)
+        else:
+            assert open_storage(*arguments).names() == names
+    assert len(list((tmp_path / "cache/data").iterdir())) == (
+        bool(names) and len(plain.getvalue()) <= most
+    )
+
+
+def test_of_an_archive_that_is_refused_nothing_is_kept(tmp_path):
+    block = {"reader": "classes", "folder": "set", "archive": "set.TGZ"}
     (tmp_path / "set.TGZ").write_bytes(b"<html>not found</html>")
     with pytest.raises(DatasetError, match=r"cannot be decompressed \(Not a gzipped file"):
         open_storage("mini", block, str(tmp_path), str(tmp_path / "cache"))
@@ -272,7 +297,7 @@ def test_an_archive_that_unpacks_to_far_more_than_it_is(tmp_path, monkeypatch):
             tar.addfile(tarfile.TarInfo(name))
         with pytest.raises(DatasetError, match=rf"set\.TGZ, decompressed: .*{said}"):
             open_storage("mini", block, str(tmp_path), str(tmp_path / "cache"))
-        assert not list(cached.iterdir())
+        assert not list((tmp_path / "cache/data").iterdir())
 
 
 def test_a_link_that_breaks_again_and_again_gets_there(server, block, tmp_path):
