@@ -142,10 +142,10 @@ def test_ranges_tile_the_split(n, batch_size, of):
     assert max(sizes) - min(sizes) <= 1
 
 
-@pytest.mark.parametrize("shard", [(0, 3), (4, 3), (1, 0)])
-def test_there_is_no_such_shard(tmp_path, job, shard):
-    with pytest.raises(ConfigError, match="counted from 1"):
-        extract_split(tmp_path / "a.h5", **job, shard=shard)
+def test_there_is_no_such_shard(tmp_path, job):
+    for shard in ((0, 3), (4, 3), (1, 0)):
+        with pytest.raises(ConfigError, match="counted from 1"):
+            extract_split(tmp_path / "a.h5", **job, shard=shard)
     assert not list(tmp_path.iterdir())
 
 
