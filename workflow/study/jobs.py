@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sparcl import methods
+from study import methods
 from sparcl.features import matching, store
 from sparcl.features.layout import FeatureSet
 from sparcl.protocol.experiment import Split

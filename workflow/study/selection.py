@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sparcl import methods
+from study import methods
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
 from sparcl.parts.rules import Given

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from sparcl.base.errors import ConfigError
-from sparcl.methods import host_only
+from study.methods import host_only
 from study.pipeline.provenance import hyperparameters, row
 from study.places import where
 

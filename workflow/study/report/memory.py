@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparcl import methods
+from study import methods
 from sparcl.base.errors import InputError
 from sparcl.base.rows import prepared
 from sparcl.features import store

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sparcl import methods
+from study import methods
 from sparcl.base.errors import InputError
 from sparcl.protocol.experiment import Split
 from study.places import where

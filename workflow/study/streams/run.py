@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sparcl import methods
+from study import methods
 from sparcl.algebra.contamination import contaminated_share
 from sparcl.base.errors import SparclError
 from sparcl.base.types import Array, Ints

@@ -29,7 +29,7 @@ from sparcl.base.checks import check_int, check_positive
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners import softmax
+from study import softmax
 from sparcl.learners.learner import Learner
 
 MOMENTUM, DECAY = 0.9, 5e-4

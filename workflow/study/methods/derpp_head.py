@@ -26,7 +26,7 @@ from sparcl.base.checks import check_int, check_positive
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners import softmax
+from study import softmax
 from sparcl.learners.learner import Learner
 
 COLUMNS = 100  # of Split CIFAR-100, for which alpha was set

@@ -23,7 +23,7 @@ from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners import softmax
+from study import softmax
 from sparcl.learners.learner import Learner
 
 MOMENTUM = 0.9
