@@ -29,7 +29,7 @@ import official_forms as official
 import torch
 from harness import same_predictions, timed
 
-from sparcl.algebra import backend, tensors, tiles
+from sparcl.algebra import backend, tensors
 from sparcl.algebra.spectra import leading_eigh
 from sparcl.algebra.sums import Gram
 from sparcl.learners.composed import Composed
@@ -266,18 +266,18 @@ def spectrum_rows(card: Card) -> Iterator[str]:
 def tile_rows(card: Card, dtype: str) -> Iterator[str]:
     """Yield the seconds of an update and a factor by the side of a tile, and what torch takes by itself."""
     M = 300 if card.small else 10_000
-    rate, kept = card.rate(dtype), tiles.Tiles.tile
+    rate, kept = card.rate(dtype), tensors.Tensors.tile
     X = card.random(M // 2, M, dtype=dtype)
     try:
         for side in (64, 128) if card.small else TILES:
-            tiles.Tiles.tile = side
+            tensors.Tensors.tile = side
             R = Gram(M, dtype, card.on)
             update = card.best(lambda: R.add(X))  # noqa: B023
             factor = card.best(lambda: factored(R, float(M)))  # noqa: B023
             share = (M**3 / 3 / rate / factor, (M // 2) * M**2 / rate / update)
             yield f"| {dtype} | {side:,} | {update:.4f} | {share[1]:.0%} | {factor:.4f} | {share[0]:.0%} |"
     finally:
-        tiles.Tiles.tile = kept
+        tensors.Tensors.tile = kept
     A = X.T @ X
     A.diagonal().add_(float(M))
     gram, own = card.best(lambda: X.T @ X), card.best(lambda: torch.linalg.cholesky(A))

@@ -11,7 +11,7 @@ from reference.streams import Session
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparcl import methods
-from sparcl.algebra import backend, capacity, tensors, tiles
+from sparcl.algebra import backend, capacity, tensors
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
@@ -58,7 +58,7 @@ COMPOSITIONS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles.Tiles, "tile", 7)
+    monkeypatch.setattr(tensors.Tensors, "tile", 7)
 
 
 def fitted(name: str, hyper: dict[str, Any], sessions: list[Session], device: str) -> Learner:
@@ -200,7 +200,7 @@ def test_a_covariance_that_is_frozen_reports_its_residual(stream: list[Session])
 def test_float32_changes_at_most_two_of_ten_thousand_predictions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tiles.Tiles, "tile", 512)
+    monkeypatch.setattr(tensors.Tensors, "tile", 512)
     folder = ROOT / "data/features/cifar-100-150/efficientnet-lite0"
     train, test = (store.read(folder / f"{split}.h5") for split in ("train", "test"))
     Phi = unit(train.features)
@@ -250,7 +250,7 @@ def test_what_does_not_fit_is_refused_before_work_starts(
 def test_counts_and_weights_on_real_features_are_those_of_the_cpu(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tiles.Tiles, "tile", 512)
+    monkeypatch.setattr(tensors.Tensors, "tile", 512)
     folder = ROOT / "data/features/cub-50/efficientnet-lite0"
     read = [store.read(folder / f"{split}.h5") for split in ("train", "test")]
     train, test = (experiment.Split(unit(s.features), s.labels) for s in read)
@@ -316,7 +316,7 @@ def test_a_session_takes_no_second_matrix_and_no_more_than_was_asked_for(
     name: str, hyper: dict[str, Any], stream: list[Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     M, tile, needs = 600, 32, []
-    monkeypatch.setattr(tiles.Tiles, "tile", tile)
+    monkeypatch.setattr(tensors.Tensors, "tile", tile)
     monkeypatch.setattr(capacity, "TILE", tile)
     monkeypatch.setattr(composed, "check_fit", lambda on, need, width: needs.append(need(width)))
     learner = methods.build(name, device="torch-cpu", width=M, **hyper)

@@ -70,7 +70,7 @@ def gpu(methods, monkeypatch: pytest.MonkeyPatch):
     import gpu
 
     monkeypatch.setattr(gpu, "REPEATS", 2)
-    monkeypatch.setattr(gpu.tiles.Tiles, "tile", 128)
+    monkeypatch.setattr(gpu.tensors.Tensors, "tile", 128)
     return gpu
 
 

@@ -5,8 +5,8 @@ from itertools import product
 from pathlib import Path, PurePath
 from typing import Any
 
-from study import methods
 from sparcl.base.errors import SparclError
+from study import methods
 from study.pipeline import displays, specs, streams, variants
 from study.pipeline.plan import RATED, session_count
 from study.pipeline.provenance import hyperparameters, learners
@@ -191,7 +191,9 @@ def _composition(config: Settings, place: str, block: Settings) -> Iterator[str]
     """Refuse a learner that is not there, and settings with which it cannot be built."""
     hyper, select, grid = block["hyper"], block.get("select", []), specs.candidates(config)
     found = [
-        *_unknown(f"{place}.learner", [block["learner"]], "learners", learners(bool(block.get("trained")))),
+        *_unknown(
+            f"{place}.learner", [block["learner"]], "learners", learners(bool(block.get("trained")))
+        ),
         *_settings(f"{place}.hyper", block, hyper),
         *_settings(f"{place}.select", block, select),
         *_unknown(f"{place}.select", select, f"candidates ({where('selection', 'grid')})", grid),
