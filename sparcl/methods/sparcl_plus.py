@@ -40,6 +40,9 @@ from sparcl.base.rows import unit
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
 from sparcl.learners.summed import Summed
+from sparcl.parts.batch import Batch
+from sparcl.parts.heads.ridge import Head
+from sparcl.parts.row_weights import AllRows, ContaminationFilter
 
 LARGEST_RHO = 0.99  # of a scatter without structure: about class means
 TAKEN = 8  # leading pairs of a class among which a core is chosen, where classes are many
@@ -183,6 +186,8 @@ class SparclPlus(Summed):
     prior : samples at which it is half of that
     alpha : shrinkage of the pooled covariance in units of its mean variance, at most
     weight : of the ridge's scores beside the discriminant's; 0: none
+    filtered : leave out rows that look like those of old classes, where sums say that there are some
+        (:class:`sparcl.parts.row_weights.ContaminationFilter`); a session must then come whole
 
     Attributes
     ----------
@@ -190,6 +195,7 @@ class SparclPlus(Summed):
     seen : sums of the rows so transformed; plain : of rows that are not rooted, while the first session may still
         show a negative feature
     core : of the sessions that have ended
+    row_weights : which rows of a session count
     """
 
     k: int = 128
@@ -200,12 +206,14 @@ class SparclPlus(Summed):
     prior: float = 20.0
     alpha: float = 1.0
     weight: float = 0.5
+    filtered: bool = False
     host_only: ClassVar[str] = "its steps on each class's own small matrices are written for NumPy"
     kept: ClassVar[dict[str, Shape | None]] = {
         "power": float,
         "seen": SeenRows | None,
         "plain": SeenRows | None,
         "core": OwnCore | None,
+        "row_weights": AllRows,
     }
 
     def __post_init__(self) -> None:
@@ -222,12 +230,13 @@ class SparclPlus(Summed):
         self.seen: SeenRows | None = None
         self.plain: SeenRows | None = None
         self.core: OwnCore | None = None
+        self.row_weights = ContaminationFilter() if self.filtered else AllRows()
         self._solved: Solved | None = None
 
     @property
     def undivided(self) -> str:
-        """Nothing: a session may come in parts."""
-        return ""
+        """Why a session must come whole, if it must."""
+        return self.row_weights.whole_session
 
     @property
     def sums(self) -> Sums | None:
@@ -256,8 +265,12 @@ class SparclPlus(Summed):
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         self._decide(self.power or (1.0 if Phi.min() < 0 else 0.5))
-        H = _rows(Phi, self.power)
-        self._begun(Phi.shape[1]).sum(H, columns, classes)
+        H, seen = _rows(Phi, self.power), self._begun(Phi.shape[1])
+        if self.filtered:
+            batch = Batch(columns, old, classes, self.session, H, lambda rows: rows)
+            batch = self.row_weights.judge(batch, seen.sums, Head(), self.alpha)
+            H, columns = batch.H, batch.columns
+        seen.sum(H, columns, classes)
         arrivals = [Arrival.of(int(j), H[columns == j]) for j in np.unique(columns)]
         self._close(arrivals, np.arange(classes))
 
@@ -411,7 +424,8 @@ class SparclPlus(Summed):
 
     def report(self) -> dict[str, Any]:
         """Return the exponent of the features and the size of the core."""
-        return {} if self.core is None else {"exponent": self.power, "k": self.core.U.shape[1]}
+        core = {} if self.core is None else {"exponent": self.power, "k": self.core.U.shape[1]}
+        return core | self.row_weights.report()
 
 
 def _rows(Phi: Array, power: float) -> Array:

@@ -102,8 +102,8 @@ def run(
     Mapping with ``correct`` (T, K) and ``test_counts`` (K,), both numbers of test samples;
     ``classes`` (K,) in order; ``session_of_class`` (K,), from 0; ``drift`` (T,), in units of the
     logits, and ``drift_scaled`` (T,), in standard deviations of these, both null in session 1;
-    ``reports`` and ``diagnostics`` (T,); ``last_hits``, whether each test sample is predicted
-    correctly after the last session, in file order (:func:`sparcl.protocol.metrics.pack_hits`);
+    ``reports`` and ``diagnostics`` (T,); ``answers``, whether each test sample is predicted
+    correctly after each session (:func:`sparcl.protocol.metrics.pack_answers`);
     and ``hyper``, every hyper-parameter used.
 
     Raises
@@ -171,7 +171,8 @@ def evaluate_stream(
         From ``fit``; the message names the method.
     """
     order = np.concatenate(sessions)
-    correct, reports, measured = [], [], []
+    in_order = np.concatenate([np.flatnonzero(test.labels == label) for label in order])
+    correct, answers, reports, measured = [], [], [], []
     drifts: list[tuple[float, float]] = []
     previous: _Evaluation | None = None
     for t in range(len(sessions)):
@@ -186,18 +187,19 @@ def evaluate_stream(
         reports.append(_rounded(learner.report()))
         current = _evaluate(learner, test, sessions[: t + 1])
         correct.append(_counts(test.labels[current.rows[current.hit]], order))
+        answered = np.zeros(len(test.labels), dtype=bool)
+        answered[current.rows] = current.hit
+        answers.append(answered[in_order[: len(current.rows)]])
         drift, of_old = _compare(learner, test, previous, current)
         drifts.append(drift)
         measured.append(_rounded(of_old))
         previous = current
-    last = np.zeros(len(test.labels), dtype=bool)
-    last[current.rows] = current.hit
     lengths = [len(classes) for classes in sessions]
     return {
         "classes": order.tolist(),
         "correct": correct,
         "diagnostics": measured,
-        "last_hits": metrics.pack_hits(last),
+        "answers": metrics.pack_answers(answers),
         "drift": [_rounded(drift) for drift, _ in drifts],
         "drift_scaled": [_rounded(scaled) for _, scaled in drifts],
         "hyper": hyper,

@@ -8,6 +8,8 @@ position j of the class order; ``counts`` (K,) the test samples of each class; `
 """
 
 import base64
+import zlib
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,12 +106,41 @@ def prototype_cosine(prototypes: Array) -> float:
     return float((np.square(unit.sum(axis=1)).sum() - np.square(unit).sum()) / (c * (c - 1)))
 
 
-def pack_hits(hits: NDArray[np.bool_]) -> str:
-    """Return whether each test sample (n,) was classified correctly as base64 text of n / 8 bytes."""
-    return base64.b64encode(np.packbits(hits).tobytes()).decode("ascii")
+def pack_answers(hits: Sequence[NDArray[np.bool_]]) -> str:
+    """Return which test samples were classified correctly after each session as text.
+
+    Parameters
+    ----------
+    hits : of each session (n_t,), the test samples of all classes seen, in class order and in file order inside a
+        class, so that each session's continue those of the session before
+
+    Returns
+    -------
+    Base64 of compressed bits.  The bit of a sample of an old class says whether the answer changed, which few do.
+    """
+    changed = [now.copy() for now in hits]
+    for t in range(1, len(hits)):
+        changed[t][: len(hits[t - 1])] ^= hits[t - 1]
+    bits = np.packbits(np.concatenate(changed)).tobytes()
+    return base64.b64encode(zlib.compress(bits, 9)).decode("ascii")
 
 
-def unpack_hits(text: str, n: int) -> NDArray[np.bool_]:
-    """Return the booleans (n,) that :func:`pack_hits` wrote."""
-    bits = np.unpackbits(np.frombuffer(base64.b64decode(text), dtype=np.uint8))
-    return bits[:n].astype(bool)
+def unpack_answers(text: str, counts: Ints, session_of_class: Ints) -> list[NDArray[np.bool_]]:
+    """Return the booleans of each session that :func:`pack_answers` wrote.
+
+    Raises
+    ------
+    InputError
+        When the text holds another number of answers.
+    """
+    sizes = np.cumsum(np.bincount(session_of_class, weights=counts).astype(np.int64))
+    packed = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8)
+    if len(packed) != -(-sizes.sum() // 8):
+        raise InputError(
+            f"{len(packed)} bytes of answers, and {sizes.sum()} answers take {-(-sizes.sum() // 8)}."
+        )
+    bits = np.unpackbits(packed, count=int(sizes.sum())).astype(bool)
+    hits = np.split(bits, np.cumsum(sizes)[:-1])
+    for t in range(1, len(hits)):
+        hits[t][: sizes[t - 1]] ^= hits[t - 1]
+    return hits

@@ -158,7 +158,7 @@ def test_a_run_from_sums_has_the_record_of_one_from_samples(method: str, hyper: 
         sums.accumulate(Phi, y)
         found = sweep.run(sums, splits[1], sessions, method, hyper)
         assert found.keys() == wanted.keys()
-        for name in ("correct", "classes", "last_hits", "session_of_class", "test_counts"):
+        for name in ("correct", "classes", "answers", "session_of_class", "test_counts"):
             assert found[name] == wanted[name]
         for name in ("drift", "drift_scaled"):
             assert found[name][0] is None

@@ -61,6 +61,7 @@ READERS = {
     "workflow/study/places.py",
     "workflow/study/pipeline/configuration.py",
     "workflow/study/pipeline/captions.py",
+    "workflow/study/pipeline/crate.py",  # lists the files of a run
 }
 FILE = re.compile(r"params\.yaml|config/\w+\.yaml|config/suites")
 NAMED = re.compile(

@@ -147,10 +147,14 @@ def test_methods_without_a_spectral_core_report_what_they_have() -> None:
         assert set(got) == keys
 
 
-@pytest.mark.parametrize("n", [1, 8, 13])
-def test_hits_come_back_from_text(n: int) -> None:
-    hit = np.random.default_rng(n).random(n) < 0.5
-    assert np.array_equal(metrics.unpack_hits(metrics.pack_hits(hit), n), hit)
+def test_answers_come_back_from_text() -> None:
+    rng, counts, session = np.random.default_rng(0), np.array([3, 1, 4]), np.array([0, 0, 1])
+    hits = [rng.random(4) < 0.5, rng.random(8) < 0.5]
+    text = metrics.pack_answers(hits)
+    for was, found in zip(hits, metrics.unpack_answers(text, counts, session), strict=True):
+        assert np.array_equal(was, found)
+    with pytest.raises(InputError, match="2 bytes of answers, and 41 answers take 6"):
+        metrics.unpack_answers(text, 3 * counts + 1, session)
 
 
 def stream_of(contaminated: bool, correlated: bool) -> list:

@@ -5,7 +5,7 @@ import pytest
 
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
-from sparcl.protocol.metrics import pack_hits as to_text
+from sparcl.protocol.metrics import pack_answers
 from study.report import comparison
 
 
@@ -22,7 +22,8 @@ def record(method: str, order: int, hits: np.ndarray) -> dict:
         "correct": [[int(hits[:n].sum()), 0], [int(hits[:n].sum()), int(hits[n:].sum())]],
         "test_counts": [n, len(hits) - n],
         "session_of_class": [0, 1],
-        "last_hits": to_text(hits),
+        "classes": [0, 1],
+        "answers": pack_answers([hits[:n], hits]),
     }
 
 

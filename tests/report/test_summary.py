@@ -10,7 +10,6 @@ from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.protocol import diagnostics, experiment
-from sparcl.protocol.metrics import unpack_hits as from_text
 from study.report import summary
 from study.sealed import write_sealed
 
@@ -82,12 +81,18 @@ def test_arrivals_are_accuracies_by_session_of_arrival(files: tuple) -> None:
             assert mine[column].iloc[s] == pytest.approx(expected)
 
 
-def test_last_hits_agree_with_the_counts(files: tuple) -> None:
+def test_answers_are_those_of_the_counts(files: tuple) -> None:
     for path in files[0]:
         record = json.loads(path.read_text())
-        hits = from_text(record["last_hits"], sum(record["test_counts"]))
-        assert hits.sum() == sum(record["correct"][-1])
-        assert path.stat().st_size < 200_000
+        hits = summary.answers(record)
+        classes = np.argsort(np.argsort(record["classes"]))
+        starts = np.cumsum(np.bincount(classes, record["test_counts"]).astype(int))
+        by_class = np.add.reduceat(hits, np.r_[0, starts[:-1]], axis=1, dtype=int)
+        assert np.array_equal(by_class[:, classes], record["correct"])
+        assert len(record["answers"]) < 20_000
+    record["correct"][-1][0] -= 1
+    with pytest.raises(InputError, match="not those that it counts"):
+        summary.answers(record)
 
 
 def test_spectrum_and_advice_carry_the_names_of_their_stream(files: tuple) -> None:

@@ -206,3 +206,37 @@ def test_classes_without_spread_are_told_apart_by_their_means() -> None:
     for half in (slice(2), slice(2, 4)):
         learner.fit_session(Phi[half], np.arange(4)[half])
     assert learner.predict(Phi).tolist() == [0, 1, 2, 3]
+
+
+def test_filtered_it_learns_the_rows_that_stay() -> None:
+    """A session under new labels, of which half the rows are old classes'; a clean one loses no row."""
+    rng = np.random.default_rng(3)
+    centres = 3 * rng.standard_normal((8, D))
+
+    def drawn(classes: np.ndarray) -> np.ndarray:
+        return centres[classes] + rng.standard_normal((len(classes), D))
+
+    first, second = np.repeat(np.arange(4), 40), np.repeat(np.arange(4, 8), 40)
+    wrong = np.arange(160) % 2 == 1
+    contaminated = drawn(np.where(wrong, second - 4, second)), second
+    clean = drawn(second), second
+    start = drawn(first), first
+    filtered = fit(build("sparcl-plus", filtered=True), [start, contaminated])
+    assert 0.2 < filtered.report()["noticed"] < 0.6
+    left = filtered.seen.sums.counts[4:].sum()
+    assert 80 <= left <= 160 * (1 - 0.2)
+    whole = fit(build("sparcl-plus"), [start, contaminated])
+    rows = drawn(second)
+    expected = closed.unit_rows(rows).reshape(4, 40, D).mean(axis=1).T
+    off = [
+        np.linalg.norm(sums.C[:, 4:] / sums.counts[4:] - expected)
+        for sums in (filtered.seen.sums, whole.seen.sums)
+    ]
+    assert off[0] < 0.9 * off[1]
+    scores = [
+        fit(build("sparcl-plus", filtered=one), [start, clean]).logits(rows)
+        for one in (True, False)
+    ]
+    assert np.array_equal(*scores)
+    with pytest.raises(InputError, match="weighs the rows of a session"):
+        filtered.accumulate(*start)

@@ -10,7 +10,7 @@ from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
 from sparcl.protocol import metrics
 from study.report.paired import LEVEL, interval
-from study.report.summary import counts
+from study.report.summary import answers, counts
 
 
 def bootstrap(
@@ -101,7 +101,7 @@ def compare(
 
 def _hits(records: Sequence[Mapping[str, Any]]) -> NDArray[np.bool_]:
     """Return which test samples each run answers correctly after its last session."""
-    return np.stack([metrics.unpack_hits(r["last_hits"], sum(r["test_counts"])) for r in records])
+    return np.stack([answers(record)[-1] for record in records])
 
 
 def _measures(record: Mapping[str, Any]) -> dict[str, float]:

@@ -184,6 +184,33 @@ def counts(record: Mapping[str, Any]) -> tuple[NDArray, NDArray, NDArray]:
     return correct, test_counts, session_of_class
 
 
+def answers(record: Mapping[str, Any]) -> NDArray[np.bool_]:
+    """Return which test samples a run answers correctly after each session.
+
+    Returns
+    -------
+    ndarray of bool, shape (T, n)
+        By class, and in file order inside a class, so that runs over other class orders line up; False for classes not
+        yet seen.
+
+    Raises
+    ------
+    InputError
+        The answers are not those that the record counts.
+    """
+    correct, test_counts, session_of_class = counts(record)
+    hits = metrics.unpack_answers(record["answers"], test_counts, session_of_class)
+    found = np.zeros((len(hits), int(test_counts.sum())), dtype=bool)
+    for t, now in enumerate(hits):
+        found[t, : len(now)] = now
+    starts = np.cumsum(test_counts) - test_counts
+    if not np.array_equal(np.add.reduceat(found, starts, axis=1, dtype=int), correct):
+        raise InputError(
+            "the answers of a record are not those that it counts. Delete it and run again."
+        )
+    return found[:, np.argsort(np.repeat(record["classes"], test_counts), kind="stable")]
+
+
 def write_csv(frame: "pd.DataFrame", path: str | Path) -> None:
     """Write a table with fixed digits, empty cells for missing values, and line feeds."""
     text = frame.copy()

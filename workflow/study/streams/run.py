@@ -49,7 +49,7 @@ def run(
     Returns
     -------
     What all streams share of :func:`sparcl.protocol.experiment.run`, and ``runs``, a mapping a stream:
-    ``rates`` by kind; ``rows`` (T,), training rows of each session; ``correct``, ``drift``,
+    ``rates`` by kind; ``rows`` (T,), training rows of each session; ``correct``, ``answers``, ``drift``,
     ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class of the
     stream's first half of sessions, over those that are of one; and for a ridge on a core ``old_change`` (T,),
     see :func:`sparcl.protocol.old_change.measure`, and ``strangers`` (T,), see
@@ -77,7 +77,7 @@ def run(
         except SparclError as error:
             at = ", ".join(f"{kind} {rate:g}" for kind, rate in rates.items())
             raise type(error)(f"{at}: {error}") from error
-        own = {key: record.pop(key) for key in ("correct", "drift", "drift_scaled")}
+        own = {key: record.pop(key) for key in ("correct", "answers", "drift", "drift_scaled")}
         shared = {
             key: record[key] for key in ("classes", "session_of_class", "test_counts", "hyper")
         }
