@@ -41,14 +41,14 @@ COMPOSITIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "rbf": ("sparcl-plus-1", {"width": 40, "expansion": "rbf"}),
     "many ridges": ("acil", {"ridge": [0.05 * i for i in range(1, 26)]}),
     "dual": ("ranpac", {"width": 60}),
-    "cross-validated": ("flycl", {"width": 60, "grid": [0.01, 1.0, 100.0]}),
+    "cross-validated": ("flycl", {"width": 60, "ridges": [0.01, 1.0, 100.0]}),
     "sigmoid": ("foal", {"width": 30}),
     "balanced": ("air", {"width": 30, "ridge": "newest"}),
     "kernel": ("gkeal", {"width": 20, "ridge": 0.1}),
     "frozen covariance": ("slda", {"covariance": "frozen"}),
     "pseudo-inverse": ("klda", {"width": 20}),
     "oracle": ("randumb", {"width": 20, "embedding": "relu"}),
-    "folds": ("layup", {"blocks": 2, "grid": [0.01, 1.0]}),
+    "folds": ("layup", {"blocks": 2, "ridges": [0.01, 1.0]}),
     "ledoit-wolf": ("compose", {"head": "ledoit-wolf", "map": {"random": {"width": 20}}}),
     "both heads": ("sparcl-plus-2", {"ridge": "gaussian"}),
     "both heads chosen": ("ridge-lda", {"map": {"random": {"width": 30, "activation": "gelu"}}}),
@@ -225,7 +225,9 @@ def test_a_method_that_cannot_says_why(name: str) -> None:
         methods.build(name, device="torch-cpu")
 
 
-@pytest.mark.parametrize("part", [{"trust": "huber"}, {"core": {"beside-scatter": {"tau": 0.9}}}])
+@pytest.mark.parametrize(
+    "part", [{"row_weights": "huber"}, {"core": {"beside-scatter": {"tau": 0.9}}}]
+)
 def test_a_part_that_cannot_says_why(part: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="'compose': it cannot run on torch-cpu: row weights, and"):
         methods.build("compose", device="torch-cpu", ridge=1.0, **part)
@@ -309,7 +311,7 @@ class Peak(TorchDispatchMode):
         ("ranpac", {"ridge": 1.0}),
         ("ranpac", {"ridge": 1.0, "dtype": "float32"}),
         ("ranpac", {"dtype": "float32"}),
-        ("flycl", {"grid": [1.0, 100.0], "dtype": "float32"}),
+        ("flycl", {"ridges": [1.0, 100.0], "dtype": "float32"}),
     ],
 )
 def test_a_session_takes_no_second_matrix_and_no_more_than_was_asked_for(
