@@ -161,7 +161,7 @@ def test_flycl_is_gcv_over_a_thin_svd(
 ) -> None:
     # features of the scale that the official grid is made for
     stream = [(40.0 * Phi, y) for Phi, y in stream]
-    learner = build("flycl", grid=values, width=width, nonzeros=6, seed=5)
+    learner = build("flycl", ridges=values, width=width, nonzeros=6, seed=5)
     for t, (Phi, y) in enumerate(stream):
         learner.fit_session(Phi, y)
         mapped = lambda F: buffers.largest(0.3)(F @ learner.map.weights)  # noqa: E731

@@ -138,7 +138,7 @@ def test_anacp_draws_have_the_covariance_of_the_classes() -> None:
 
 def test_anacp_chooses_its_ridge_by_a_rule(stream: list[Session]) -> None:
     grid = [0.001, 0.047, 2.0]
-    learner = fit(build("anacp", **SMALL, ridge="gaussian", grid=grid), stream)
+    learner = fit(build("anacp", **SMALL, ridge="gaussian", ridges=grid), stream)
     unit = 30 * (1 / 3 + 1 / (2 * np.pi * np.sqrt(3)))
     assert learner.report()["ridge"] / unit == pytest.approx(
         grid[int(np.argmin(learner.report()["validation_losses"]))]

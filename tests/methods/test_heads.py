@@ -9,10 +9,10 @@ from sparcl.algebra import gaussians
 from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.randomness import generator
-from sparcl.learners import softmax
 from sparcl.methods import build
-from sparcl.methods.slca_frozen import SlcaFrozen, normalised_gradient
 from sparcl.parts.maps import FourierMap
+from study import softmax
+from study.methods.slca_frozen import SlcaFrozen, normalised_gradient
 
 BATCHLESS = {  # what sessions and batches must not move
     "slda": {},

@@ -29,7 +29,7 @@ SMALL: dict[str, dict] = {  # few random features, so that the naive side is qui
     "air": {"width": 40, "seed": 3},
     "real-ffb": {"width": 40, "seed": 3},
     "foal": {"width": 40, "seed": 3},
-    "flycl": {"grid": RIDGES, "width": 40, "nonzeros": 8, "seed": 3},
+    "flycl": {"ridges": RIDGES, "width": 40, "nonzeros": 8, "seed": 3},
     "loranpac": {"width": 40, "seed": 3},
     "slda": {},
     "klda": {"width": 40, "ridge": 0.1, "seed": 3},

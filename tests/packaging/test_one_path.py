@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("algebra", "parts", "learners", "methods", "protocol")
-# the shim: one backend for NumPy, one for tiles of any namespace, with torch's own steps
+# the shim: one backend for NumPy, one for torch
 SHIM = {f"sparcl/algebra/{name}.py" for name in ("backend", "host", "tiles", "tensors")}
 # the way there: what a learner keeps moves, or its method says that it cannot
 WAY = {("sparcl/learners/learner.py", "move"), ("sparcl/learners/composed.py", "move")}

@@ -79,7 +79,7 @@ def test_plain_rule_is_scatter_and_its_trace_over_the_samples(
 def test_rule_predicts_accuracy_with_the_bias(stream: list[Session]) -> None:
     grid = [0.01, 0.3, 10.0]
     learner = build(
-        "compose", head={"ridged-scatter": {"per": "sample"}}, ridge="gaussian", grid=grid, seed=4
+        "compose", head={"ridged-scatter": {"per": "sample"}}, ridge="gaussian", ridges=grid, seed=4
     )
     fitted, held = [], []
     for t, (Phi, y) in enumerate(stream):
