@@ -63,7 +63,7 @@ def test_both_heads_from_one_factor(d: int, shift: float) -> None:
 @pytest.mark.parametrize("width", [0, 60])
 def test_the_choice_row_by_row(stream: list[Session], probe: np.ndarray, width: int) -> None:
     layer = {"random": {"width": width}} if width else "none"
-    learner = build("ridge-lda", map=layer, grid=GRID, mixtures=MIXTURES, seed=5)
+    learner = build("ridge-lda", map=layer, ridges=GRID, mixtures=MIXTURES, seed=5)
     fitted, held, seen = [], [], []
     for t, (Phi, y) in enumerate(stream[:2]):
         learner.fit_session(Phi, y)
