@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparcl.base.errors import InputError
-from study.report import pages
+from study.pipeline import pages
 
 ROOT = Path(__file__).resolve().parents[2]
 # Code, Jinja, links, and settings that are named as such
@@ -21,7 +21,7 @@ def test_every_page_is_what_its_template_gives() -> None:
     rendered = pages.pages(ROOT)
     assert rendered
     changed = [path for path, text in rendered.items() if (ROOT / path).read_text() != text]
-    assert changed == [], "read the sentences, then: python -m study.report.pages"
+    assert changed == [], "read the sentences, then: python -m study.pipeline.pages"
 
 
 def test_no_result_is_typed_into_a_template() -> None:

@@ -1,4 +1,4 @@
-"""Pages with results, written from templates in docs/templates: ``python -m study.report.pages``.
+"""Pages with results, written from templates in docs/templates: ``python -m study.pipeline.pages``.
 
 A template is Markdown in which Jinja fills in what lies in paper/, timings/, docs/search and config/ by the functions
 of :class:`Numbers`; ``csv("matched/runs")`` is a pandas table.
@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from sparcl.base.errors import InputError
 from sparcl.base.files import read_json, write_text
+from study.pipeline import configuration, displays
+from study.report.paired import ALL, Difference, Differences
 from study.report.reading import read_csv
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TEMPLATES = "docs/templates"
+FUNCTIONS = ("csv", "yaml", "json", "text", "caption", "mean", "rows", "difference", "verdicts")
+VERDICTS = {"above": "above", "tie": "not told apart", "below": "below"}
 SETS = ("cifar-100-150", "cub-50", "grocery-81", "sketchy-125")
 
 
@@ -27,8 +31,10 @@ class Numbers:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.settings = configuration.load(root)
         self.csv = cache(self._csv)
         self.yaml = cache(self._yaml)
+        self.differences = cache(lambda suite: Differences(self.csv(f"{suite}/differences")))
 
     def _csv(self, path: str) -> "pd.DataFrame":
         """Return a CSV file; ``matched/runs`` is paper/matched/summary/runs.csv."""
@@ -45,6 +51,10 @@ class Numbers:
     def json(self, path: str) -> Any:
         """Return the content of a JSON file."""
         return read_json(self.root / path)
+
+    def caption(self, suite: str, figure: str) -> str:
+        """Return the caption of a figure."""
+        return displays.caption(self.settings, figure, suite).replace("[", "(").replace("]", ")")
 
     def mean(
         self, method: str, column: str = "A_last", sets: Sequence[str] = SETS, **where: Any
@@ -98,6 +108,19 @@ class Numbers:
             f"| {' | '.join([name, *row])} |" for name, row in zip(names, printed, strict=True)
         )
 
+    def difference(
+        self, method: str, against: str, dataset: str = ALL, measure: str = "A_last", **at: Any
+    ) -> Difference:
+        """Return ``suite/method`` less another method of the suite, on a data set or as the mean over all."""
+        suite, _, name = method.partition("/")
+        return self.differences(suite).between(name, against, dataset, measure, **at)
+
+    def verdicts(self, method: str, against: str, measure: str = "A_last") -> str:
+        """Return on how many data sets a method is above another, not told apart from it, and below."""
+        found = [self.difference(method, against, dataset, measure).verdict for dataset in SETS]
+        counted = {name: found.count(key) for key, name in VERDICTS.items()}
+        return ", ".join(f"{name} on {count}" for name, count in counted.items() if count)
+
     def text(self, path: str) -> str:
         """Return a file that another job wrote, for example a table."""
         return (self.root / path).read_text(encoding="utf-8").strip()
@@ -117,6 +140,12 @@ def listed(values: Sequence[float], digits: int = 1, sign: bool = False) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
+def told(difference: Difference) -> str:
+    """Return a difference with its 95% interval."""
+    low, high = number(difference.low), number(difference.high)
+    return f"{number(difference.difference, sign=True)} [{low}, {high}]"
+
+
 def pages(root: Path) -> dict[str, str]:
     """Return every page that has a template, rendered, by its path from the project's folder.
 
@@ -131,11 +160,9 @@ def pages(root: Path) -> dict[str, str]:
         loader=FileSystemLoader(root / TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {"number": number, "listed": listed}
+    environment.filters |= {"number": number, "listed": listed, "told": told}
     numbers = Numbers(root)
-    names = {
-        name: getattr(numbers, name) for name in ("csv", "yaml", "json", "mean", "rows", "text")
-    }
+    names = {name: getattr(numbers, name) for name in FUNCTIONS}
     rendered = {}
     for name in environment.list_templates(extensions=["md"]):
         try:
@@ -148,7 +175,7 @@ def pages(root: Path) -> dict[str, str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write the pages, or with --check say which are not what their templates give."""
-    parser = argparse.ArgumentParser(prog="python -m study.report.pages", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m study.pipeline.pages", description=__doc__)
     parser.add_argument(
         "--check", action="store_true", help="write nothing; 1 where a page differs"
     )
