@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from sparcl.base.errors import InputError
 from study.pipeline import captions
 from study.pipeline.configuration import load
 from study.report.reading import read_csv

@@ -1,7 +1,7 @@
 r"""Captions of figures for LaTeX: ``python -m study.pipeline.captions`` writes ``paper/captions.tex``.
 
-``config/figures.yaml`` holds each caption once. The report in HTML and the pages take it from there; ``paper/report.tex``
-reads the file that this module writes. A test compares.
+``config/figures.yaml`` holds each caption once. The report in HTML and the pages take it from there;
+``paper/report.tex`` reads the file that this module writes. A test compares.
 """
 
 import sys
