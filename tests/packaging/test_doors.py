@@ -119,8 +119,9 @@ OWN = {
     "workflow/study/pipeline/page.py:table",
     "workflow/study/pipeline/provenance.py:_imports",
     "workflow/study/pipeline/provenance.py:_keywords",
-    "workflow/study/report/basis.py:main",
-    "workflow/study/report/evidence.py:_setting",
+    "workflow/study/report/pages.py:Numbers._yaml",
+    "workflow/study/report/pages.py:Numbers.text",
+    "workflow/study/report/pages.py:main",
 }
 
 

@@ -35,6 +35,8 @@ def test_numbers_are_printed_in_one_manner() -> None:
     assert pages.number(-1234.56) == "−1,234.6"
     assert pages.number(-0.04) == "0.0" and pages.number(0.04, sign=True) == "0.0"
     assert pages.listed([1, -2, 3.25], digits=2, sign=True) == "+1.00, −2.00 and +3.25"
+    with pytest.raises(InputError, match="nan is no number to print"):
+        pages.number(float("nan"))
 
 
 def test_a_table_row_has_a_mean_per_set(tmp_path: Path) -> None:
@@ -56,7 +58,10 @@ def test_a_template_that_names_what_is_not_there_is_named(tmp_path: Path) -> Non
     page = tmp_path / pages.TEMPLATES / "a.md"
     page.write_text("{{ mean('bundled/ncm') | listed }}\n")
     assert pages.pages(tmp_path)["docs/a.md"].startswith("57.7, ")
-    for wrong in ("{{ mean('bundled/nmc') }}", "{{ csv('other/runs') }}", "{{ nothing }}", "{% if"):
+    query = "{{ csv('bundled/runs').query('other == 1') }}"
+    for wrong in (
+        "{{ mean('bundled/nmc') }}", "{{ csv('other/runs') }}", query, "{{ nothing }}", "{% if",
+    ):  # fmt: skip
         page.write_text(wrong)
         with pytest.raises(InputError, match=r"docs/templates/a\.md: "):
             pages.pages(tmp_path)

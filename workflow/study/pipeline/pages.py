@@ -8,6 +8,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +128,15 @@ class Numbers:
 
 
 def number(value: float, digits: int = 1, sign: bool = False) -> str:
-    """Return a number as pages print it: fixed digits, thousands apart, a minus that is one."""
+    """Return a number as pages print it: fixed digits, thousands apart, a minus that is one.
+
+    Raises
+    ------
+    InputError
+        The number is missing or infinite.
+    """
+    if not isfinite(value):
+        raise InputError(f"{value} is no number to print: a cell is empty, or its row is missing.")
     text = f"{value:{'+' if sign else ''},.{digits}f}"
     if float(text.replace(",", "")) == 0:
         text = text.lstrip("-+")
@@ -167,7 +176,7 @@ def pages(root: Path) -> dict[str, str]:
     for name in environment.list_templates(extensions=["md"]):
         try:
             page = environment.get_template(name).render(**names, SETS=SETS)
-        except (TemplateError, InputError, LookupError, OSError) as error:
+        except (TemplateError, InputError, LookupError, NameError, OSError) as error:
             raise InputError(f"{TEMPLATES}/{name}: {type(error).__name__}: {error}") from error
         rendered["README.md" if name == "README.md" else f"docs/{name}"] = page
     return rendered
