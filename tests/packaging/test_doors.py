@@ -104,7 +104,6 @@ OWN = {
     "workflow/snakemake_logger_plugin_oneline/__init__.py:explained",
     "workflow/study/pipeline/adapter.py:_first",
     "workflow/study/pipeline/adapter.py:seal",
-    "workflow/study/pipeline/captions.py:main",
     "workflow/study/pipeline/crate.py:_facts",
     "workflow/study/pipeline/crate.py:_git",
     "workflow/study/pipeline/croissant.py:_file",
@@ -117,10 +116,11 @@ OWN = {
     "workflow/study/pipeline/page.py:page",
     "workflow/study/pipeline/page.py:picture",
     "workflow/study/pipeline/page.py:table",
+    "workflow/study/pipeline/pages.py:Numbers._yaml",
+    "workflow/study/pipeline/pages.py:Numbers.text",
+    "workflow/study/pipeline/pages.py:main",
     "workflow/study/pipeline/provenance.py:_imports",
     "workflow/study/pipeline/provenance.py:_keywords",
-    "workflow/study/report/basis.py:main",
-    "workflow/study/report/evidence.py:_setting",
 }
 
 

@@ -1,93 +1,67 @@
-"""Links of the pages lead somewhere, and their code blocks are what they say they are."""
+"""Pages with results are what their templates give, and no result is typed into one."""
 
-import ast
-import json
 import re
-import subprocess
-import textwrap
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 
 import pytest
-import yaml
+
+from sparcl.base.errors import InputError
+from study.pipeline import pages
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCE = re.compile(r"^( *)(`{3,})([\w-]*)[^\n`]*\n(.*?)^ *\2 *$", re.MULTILINE | re.DOTALL)
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-LINK = re.compile(r"\]\(([^)\s]+)\)")
-# Written by a suite: not in git before they are made.
-MADE = re.compile(r"^paper/")
+# Code, Jinja, links, and settings that are named as such
+HIDDEN = re.compile(
+    r"^```.*?^```|`[^`\n]+`|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|\]\([^)]*\)|\d+\.\d+\.\d+",
+    re.MULTILINE | re.DOTALL,
+)
 
 
-def prose(page: Path) -> str:
-    text = COMMENT.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))
-    return re.sub(r"`[^`\n]*`", lambda code: code[0].replace("](", "] ("), text)
+def test_every_page_is_what_its_template_gives() -> None:
+    rendered = pages.pages(ROOT)
+    assert rendered
+    changed = [path for path, text in rendered.items() if (ROOT / path).read_text() != text]
+    assert changed == [], "read the sentences, then: python -m study.pipeline.pages"
 
 
-def slug(heading: str) -> str:
-    """Return the anchor of a heading, as GitHub and MkDocs make it."""
-    plain = re.sub(r"\]\([^)]*\)", "", heading)
-    return re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", plain.lower()).strip())
+def test_no_result_is_typed_into_a_template() -> None:
+    """A number with a decimal point is computed."""
+    for file in sorted((ROOT / pages.TEMPLATES).rglob("*.md")):
+        text = HIDDEN.sub(" ", file.read_text(encoding="utf-8"))
+        assert re.findall(r"(?<![\w.])\d+\.\d+(?![\w.])", text) == [], file.name
 
 
-def anchors(page: Path) -> set[str]:
-    return {slug(head) for head in re.findall(r"^#+ +(.*)$", prose(page), re.MULTILINE)}
+def test_numbers_are_printed_in_one_manner() -> None:
+    assert pages.number(-1234.56) == "−1,234.6"
+    assert pages.number(-0.04) == "0.0" and pages.number(0.04, sign=True) == "0.0"
+    assert pages.listed([1, -2, 3.25], digits=2, sign=True) == "+1.00, −2.00 and +3.25"
+    with pytest.raises(InputError, match="nan is no number to print"):
+        pages.number(float("nan"))
 
 
-def links() -> Iterator[tuple[Path, str]]:
-    for page in PAGES:
-        for target in LINK.findall(prose(page)):
-            if not target.startswith(("http://", "https://")):
-                yield page, target
+def test_a_table_row_has_a_mean_per_set(tmp_path: Path) -> None:
+    folder = tmp_path / "paper/one/summary"
+    folder.mkdir(parents=True)
+    (folder / "runs.csv").write_text(
+        "dataset,method,A_last\na,m,1\na,m,2\nb,m,4\na,n,2\nb,n,4.01\nb,o,1\n"
+    )
+    numbers = pages.Numbers(tmp_path)
+    table = numbers.rows({"one/m": "M", "one/n": "N"}, sets=["a", "b"], bold=True)
+    assert table == "| M | 1.5 | **4.0** |\n| N | **2.0** | **4.0** |"
+    with pytest.raises(InputError, match="one/o: no A_last on one of a, b"):
+        numbers.mean("one/o", sets=["a", "b"])
 
 
-def blocks(*kinds: str) -> list[tuple[str, str]]:
-    return [
-        (page.name, textwrap.dedent(text))
-        for page in PAGES
-        for _, _, kind, text in FENCE.findall(page.read_text(encoding="utf-8"))
-        if kind in kinds
-    ]
-
-
-def test_every_link_leads_to_a_file_and_a_heading() -> None:
-    broken = []
-    for page, target in links():
-        name, _, anchor = target.partition("#")
-        path = (page.parent / name).resolve() if name else page
-        made = MADE.match(path.relative_to(ROOT).as_posix())
-        if not path.exists() and not made:
-            broken.append((page.name, target))
-        elif anchor and path.suffix == ".md" and anchor not in anchors(path):
-            broken.append((page.name, target))
-    assert broken == []
-    assert len(list(links())) > 100
-
-
-def test_a_broken_anchor_would_be_found() -> None:
-    assert "large-sets-shards" in anchors(ROOT / "docs/data.md")
-    assert slug("## A `b`: c, and [d](e.md)".lstrip("# ")) == "a-b-c-and-d"
-
-
-def test_python_blocks_are_python() -> None:
-    found = blocks("python")
-    assert len(found) > 8
-    for page, text in found:
-        ast.parse(text, filename=page)
-
-
-def test_settings_are_yaml_or_json() -> None:
-    found = blocks("yaml")
-    assert len(found) > 5
-    for _, text in found:
-        assert yaml.safe_load(text) is not None
-    for _, text in blocks("json"):
-        json.loads(text)
-
-
-@pytest.mark.parametrize("kind", ["sh", "bash"])
-def test_commands_are_shell(kind: str) -> None:
-    for page, text in blocks(kind):
-        done = subprocess.run(["sh", "-n"], input=text, text=True, capture_output=True)
-        assert done.returncode == 0, f"{page}: {done.stderr}\n{text}"
+def test_a_template_that_names_what_is_not_there_is_named(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "paper/bundled/summary", tmp_path / "paper/bundled/summary")
+    (tmp_path / pages.TEMPLATES).mkdir(parents=True)
+    page = tmp_path / pages.TEMPLATES / "a.md"
+    page.write_text("{{ mean('bundled/ncm') | listed }}\n")
+    assert pages.pages(tmp_path)["docs/a.md"].startswith("57.7, ")
+    query = "{{ csv('bundled/runs').query('other == 1') }}"
+    for wrong in (
+        "{{ mean('bundled/nmc') }}", "{{ csv('other/runs') }}", query, "{{ nothing }}", "{% if",
+    ):  # fmt: skip
+        page.write_text(wrong)
+        with pytest.raises(InputError, match=r"docs/templates/a\.md: "):
+            pages.pages(tmp_path)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from sparcl.base.errors import InputError
 from study.pipeline import captions
 from study.pipeline.configuration import load
 from study.report.reading import read_csv
@@ -69,7 +68,7 @@ def test_a_merged_table_has_every_number(suite: str) -> None:
 
 
 def test_captions_and_findings_are_those_of_the_settings() -> None:
-    """`python -m study.pipeline.captions` writes both files."""
+    """`python -m study.pipeline.captions` writes them."""
     written = (ROOT / "paper/captions.tex").read_text(encoding="utf-8")
     assert captions.latex(PARAMS) == written
     for kind, suite, name in included():
@@ -77,15 +76,6 @@ def test_captions_and_findings_are_those_of_the_settings() -> None:
             assert rf"\csname caption:{suite}:{name}\endcsname" in written
             assert f"fig:{suite}:{name}" in re.sub(r"#2:#3", f"{suite}:{name}", REPORT)
     assert written.isascii() and written.count(r"\item ") >= 5
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = (ROOT / "paper/bundled/tables/main.md").read_text(encoding="utf-8")
-    assert captions.readme(PARAMS, page, table) == page
-    marks = f"{captions.START}old\n{captions.END}b"
-    made = captions.readme(PARAMS, f"![x](paper/long/figures/drift.png)\n{marks}", "new\n")
-    assert made.startswith("![Old logits move most in the first sessions. ")
-    assert made.endswith(f"\n{captions.START}\nnew\n\n{captions.END}b")
-    with pytest.raises(InputError, match="README"):
-        captions.readme(PARAMS, "no marks", "table")
 
 
 def test_findings_come_first_and_everything_floats() -> None:

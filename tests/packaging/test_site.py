@@ -97,7 +97,7 @@ def test_the_gallery_has_every_figure_with_its_caption_and_its_command(pages: Pa
 
 
 def test_what_a_page_loses_and_keeps(made: tuple[ModuleType, ModuleType]) -> None:
-    text = "of <!-- basis: a\n  b --> 10 [folder](../paper) [page](faq.md#a) ![f](../paper/claims/claims.png)\n"
+    text = "of <!-- a\n  b --> 10 [folder](../paper) [page](faq.md#a) ![f](../paper/claims/claims.png)\n"
     text += "```\n<!-- kept --> [no](link)\n```\n<details><summary>more</summary>\n"
     prepared, linked = made[0].prepared(Path("docs/page.md"), text)
     figure = "![f](../paper/claims/claims.png)"

@@ -1,0 +1,204 @@
+"""Pages with results, written from templates in docs/templates: ``python -m study.pipeline.pages``.
+
+A template is Markdown in which Jinja fills in what lies in paper/, timings/, docs/search and config/ by the functions
+of :class:`Numbers`; ``csv("matched/runs")`` is a pandas table.
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparcl.base.errors import InputError
+from sparcl.base.files import read_json, write_text
+from study.pipeline import configuration, displays
+from study.report.paired import ALL, Difference, Differences
+from study.report.reading import read_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TEMPLATES = "docs/templates"
+FUNCTIONS = ("csv", "yaml", "json", "text", "caption", "mean", "rows", "difference", "verdicts")
+VERDICTS = {"above": "above", "tie": "not told apart", "below": "below"}
+SETS = ("cifar-100-150", "cub-50", "grocery-81", "sketchy-125")
+
+
+class Numbers:
+    """What a template computes with; ``root`` is the project's folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.settings = configuration.load(root)
+        self.csv = cache(self._csv)
+        self.yaml = cache(self._yaml)
+        self.differences = cache(lambda suite: Differences(self.csv(f"{suite}/differences")))
+
+    def _csv(self, path: str) -> "pd.DataFrame":
+        """Return a CSV file; ``matched/runs`` is paper/matched/summary/runs.csv."""
+        suite, _, name = path.partition("/")
+        return read_csv(
+            self.root / (path if path.endswith(".csv") else f"paper/{suite}/summary/{name}.csv")
+        )
+
+    def _yaml(self, path: str) -> Any:
+        import yaml
+
+        return yaml.safe_load((self.root / path).read_text(encoding="utf-8"))
+
+    def json(self, path: str) -> Any:
+        """Return the content of a JSON file."""
+        return read_json(self.root / path)
+
+    def caption(self, suite: str, figure: str) -> str:
+        """Return the caption of a figure."""
+        return displays.caption(self.settings, figure, suite).replace("[", "(").replace("]", ")")
+
+    def mean(
+        self, method: str, column: str = "A_last", sets: Sequence[str] = SETS, **where: Any
+    ) -> list[float]:
+        """Return the mean of a column on each set; ``matched/acil`` is a method of a suite.
+
+        Raises
+        ------
+        InputError
+            There is no such row, or an empty cell among them.
+        """
+        suite, _, name = method.partition("/")
+        frame = self.csv(f"{suite}/{'rates' if 'rate' in where else 'runs'}")
+        for key, value in {"method": name, **where}.items():
+            frame = frame[frame[key] == value]
+        found = [frame[frame["dataset"] == dataset][column].mean(skipna=False) for dataset in sets]
+        if any(value != value for value in found):
+            raise InputError(f"{method}: no {column} on one of {', '.join(sets)} for {where}.")
+        return [float(value) for value in found]
+
+    def rows(
+        self,
+        methods: Mapping[str, str],
+        column: str = "A_last",
+        sets: Sequence[str] = SETS,
+        times: float = 1,
+        bold: bool = False,
+        less: str = "",
+        **where: Any,
+    ) -> str:
+        """Return the rows of a Markdown table: of each method its name and a mean for each set.
+
+        Parameters
+        ----------
+        methods : ``suite/method`` to the row's name
+        bold : the highest of a column as printed
+        less : a method from whose means those of each row are subtracted
+        """
+        values = [self.mean(method, column, sets, **where) for method in methods]
+        if less:
+            of = self.mean(less, column, sets, **where)
+            values = [[a - b for a, b in zip(of, row, strict=True)] for row in values]
+        printed = [[number(times * value) for value in row] for row in values]
+        if bold:
+            for j, column_ in enumerate(zip(*values, strict=True)):
+                top = number(times * max(column_))
+                for row in printed:
+                    row[j] = f"**{row[j]}**" if row[j] == top else row[j]
+        names = methods.values()
+        return "\n".join(
+            f"| {' | '.join([name, *row])} |" for name, row in zip(names, printed, strict=True)
+        )
+
+    def difference(
+        self, method: str, against: str, dataset: str = ALL, measure: str = "A_last", **at: Any
+    ) -> Difference:
+        """Return ``suite/method`` less another method of the suite, on a data set or as the mean over all."""
+        suite, _, name = method.partition("/")
+        return self.differences(suite).between(name, against, dataset, measure, **at)
+
+    def verdicts(self, method: str, against: str, measure: str = "A_last") -> str:
+        """Return on how many data sets a method is above another, not told apart from it, and below."""
+        found = [self.difference(method, against, dataset, measure).verdict for dataset in SETS]
+        counted = {name: found.count(key) for key, name in VERDICTS.items()}
+        return ", ".join(f"{name} on {count}" for name, count in counted.items() if count)
+
+    def text(self, path: str) -> str:
+        """Return a file that another job wrote, for example a table."""
+        return (self.root / path).read_text(encoding="utf-8").strip()
+
+
+def number(value: float, digits: int = 1, sign: bool = False) -> str:
+    """Return a number as pages print it: fixed digits, thousands apart, a minus that is one.
+
+    Raises
+    ------
+    InputError
+        The number is missing or infinite.
+    """
+    if not isfinite(value):
+        raise InputError(f"{value} is no number to print: a cell is empty, or its row is missing.")
+    text = f"{value:{'+' if sign else ''},.{digits}f}"
+    if float(text.replace(",", "")) == 0:
+        text = text.lstrip("-+")
+    return text.replace("-", "−")
+
+
+def listed(values: Sequence[float], digits: int = 1, sign: bool = False) -> str:
+    """Return numbers as a sentence lists them."""
+    *before, last = [number(value, digits, sign) for value in values]
+    return f"{', '.join(before)} and {last}" if before else last
+
+
+def told(difference: Difference) -> str:
+    """Return a difference with its 95% interval."""
+    low, high = number(difference.low), number(difference.high)
+    return f"{number(difference.difference, sign=True)} [{low}, {high}]"
+
+
+def pages(root: Path) -> dict[str, str]:
+    """Return every page that has a template, rendered, by its path from the project's folder.
+
+    Raises
+    ------
+    InputError
+        A template cannot be read, or names what is not there.
+    """
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+    environment = Environment(  # Markdown of this project, no HTML of others
+        loader=FileSystemLoader(root / TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters |= {"number": number, "listed": listed, "told": told}
+    numbers = Numbers(root)
+    names = {name: getattr(numbers, name) for name in FUNCTIONS}
+    rendered = {}
+    for name in environment.list_templates(extensions=["md"]):
+        try:
+            page = environment.get_template(name).render(**names, SETS=SETS)
+        except (TemplateError, InputError, LookupError, NameError, OSError) as error:
+            raise InputError(f"{TEMPLATES}/{name}: {type(error).__name__}: {error}") from error
+        rendered["README.md" if name == "README.md" else f"docs/{name}"] = page
+    return rendered
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the pages, or with --check say which are not what their templates give."""
+    parser = argparse.ArgumentParser(prog="python -m study.pipeline.pages", description=__doc__)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; 1 where a page differs"
+    )
+    check = parser.parse_args(arguments).check
+    changed = []
+    for path, text in pages(Path()).items():
+        there = Path(path)
+        if not there.is_file() or there.read_text(encoding="utf-8") != text:
+            changed.append(path)
+            if not check:
+                write_text(path, text)
+    print("\n".join(changed) or "Every page is what its template gives.")
+    return int(check and bool(changed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
