@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import timm
@@ -40,15 +41,6 @@ PARAMS = load(ROOT)
 VIT = {"timm_id": "vit_base_patch16_224", "preprocessing": "timm"}
 LITE = PARAMS["backbones"]["efficientnet-lite0"]
 CLASSES = [str(i) for i in range(10)]
-
-
-def processor() -> str:
-    """Return the name of the processor."""
-    lines = (
-        Path("/proc/cpuinfo").read_text().splitlines() if os.path.exists("/proc/cpuinfo") else []
-    )
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return f"{names[0] if names else platform.processor()}, {len(os.sched_getaffinity(0))} cores"
 
 
 def random_network(block: dict, device: str, precision: str) -> backbones.Backbone:
@@ -146,24 +138,21 @@ def decode_only(
     )
 
 
-def extract(
-    images: ImageSplit,
-    network: backbones.Backbone,
-    batch: int,
-    workers: int,
-    dtype: np.dtype,
-) -> Iterator[None]:
-    """Yield after each extracted batch, written to a file as `extract_split` does."""
-    batches = Batches(
-        images,
-        network,
-        range(0, len(images.ids), batch),
-        batch,
-        small=network.device == "cuda",
-    )
-    by = passes.by_processes if network.device == "cuda" else passes.by_threads
+def extracted(
+    images: ImageSplit, network: backbones.Backbone, batch: int, workers: int, dtype: np.dtype
+) -> Iterator[bytes]:
+    """Yield the features of each batch, as `extract_split` makes them."""
+    gpu = network.device == "cuda"
+    starts = range(0, len(images.ids), batch)
+    by = passes.by_processes if gpu else passes.by_threads
+    for chunk, _ in by(Batches(images, network, starts, batch, small=gpu), workers, dtype):
+        yield chunk
+
+
+def extract(*arguments: Any) -> Iterator[None]:
+    """Yield after each extracted batch, written to a file."""
     with tempfile.TemporaryFile() as file:
-        for chunk, _ in by(batches, workers, dtype):
+        for chunk in extracted(*arguments):
             file.write(chunk)
             yield
 
@@ -233,23 +222,9 @@ def features(split: str, device: str, precision: str, batch: int, limit: int) ->
         files=[images.files[i] for i in keep],
         labels=images.labels[::step],
     )
-    chunks = extract_all(images, network, batch)
+    workers = 4 if device == "cuda" else cores()
+    chunks = b"".join(extracted(images, network, batch, workers, np.dtype("float32")))
     return np.frombuffer(chunks, dtype=np.float32).reshape(len(images.ids), -1), images.labels
-
-
-def extract_all(images: ImageSplit, network: backbones.Backbone, batch: int) -> bytes:
-    """Return all rows of features."""
-    batches = Batches(
-        images,
-        network,
-        range(0, len(images.ids), batch),
-        batch,
-        small=network.device == "cuda",
-    )
-    dtype = np.dtype("float32")
-    if network.device == "cuda":
-        return b"".join(chunk for chunk, _ in passes.by_processes(batches, 4, dtype))
-    return b"".join(chunk for chunk, _ in passes.by_threads(batches, cores(), dtype))
 
 
 def ridge_accuracy(train: tuple, test: tuple) -> float:
@@ -319,9 +294,8 @@ def main() -> None:
     batch = options.batch or PARAMS["extraction"][f"{prefix}batch_size"]
     began = time.perf_counter()
     card = torch.cuda.get_device_name() if device == "cuda" else "no GPU used"
-    print(
-        f"{card}; {processor()}; torch {torch.__version__}, timm {timm.__version__}; batch {batch}\n"
-    )
+    versions = f"torch {torch.__version__}, timm {timm.__version__}"
+    print(f"{card}; {platform.processor()}, {cores()} cores; {versions}; batch {batch}\n")
     speed(device, options.seconds, options.workers, batch)
     agreement(device, 2000 if device == "cuda" else 250)
     if device == "cuda":

@@ -21,22 +21,21 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import methods as cpu
 import numpy as np
+import official_forms as official
 import torch
+from harness import same_predictions, timed
 
-from sparcl.algebra import backend, tensors, tiles
-from sparcl.algebra.class_sums import ClassSums
+from sparcl.algebra import backend, tensors
 from sparcl.algebra.spectra import leading_eigh
 from sparcl.algebra.sums import Gram
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.methods import build
-from sparcl.protocol import stream, sweep
+from sparcl.parts.rules import Newest
 
 REPEATS = 3
 WIDE, WIDE_SMALL = 50_000, 600
@@ -103,40 +102,18 @@ class Card:
         return f"{card}; {len(os.sched_getaffinity(0))} cores; torch {torch.__version__}"
 
 
-# --- the public forms, in torch -----------------------------------------------------------------
+# --- peers ----------------------------------------------------------------------------------------
 
 
-def ranpac_form(H: Any, Y: Any, G: Any, C: Any, ours: Composed) -> tuple[Any, float]:
-    """Return W and the ridge of RanPAC's public form: 17 LU solves on the rows that fit, one on the sums."""
+def public_form(ours: Composed, H: Any, Y: Any, G: Any, C: Any) -> official.Solution:
+    """Return W and the ridge of the public form of RanPAC or Fly-CL, given the sums before the session."""
     G, C = G + H.T @ H, C + H.T @ Y
-    fit, val = ours.rule.holdout.split(np.zeros(len(H), dtype=np.int64), ours.session - 1)
-    fit, val = torch.as_tensor(fit, device=H.device), torch.as_tensor(val, device=H.device)
-    A, B = H[fit].T @ H[fit], H[fit].T @ Y[fit]
-    eye = torch.eye(len(G), dtype=G.dtype, device=G.device)
-    losses = []
-    for ridge in ours.rule.ridges:
-        W, info = torch.linalg.solve_ex(A + ridge * eye, B)
-        loss = float(((H[val] @ W - Y[val]) ** 2).mean()) if not int(info) else np.inf
-        losses.append(loss if np.isfinite(loss) else np.inf)
-    ridge = ours.rule.ridges[int(np.argmin(losses))]
-    return torch.linalg.solve(G + ridge * eye, C), ridge
-
-
-def flycl_form(H: Any, Y: Any, G: Any, C: Any, ours: Composed) -> tuple[Any, float]:
-    """Return W and the ridge of Fly-CL's public form: a thin SVD of the session's rows, one Cholesky."""
-    G, C, n = G + H.T @ H, C + H.T @ Y, len(H)
-    U, s, _ = torch.linalg.svd(H, full_matrices=False)
-    turned, scores = U.T @ Y, []
-    for ridge in ours.rule.ridges:
-        h = s**2 / (s**2 + ridge)
-        left = Y - U @ (h[:, None] * turned)
-        scores.append(float((left**2).sum()) / n / (1 - float(h.sum()) / n) ** 2)
-    ridge = ours.rule.ridges[int(np.argmin(scores))]
-    G.diagonal().add_(ridge)
-    return torch.cholesky_solve(C, torch.linalg.cholesky(G)), ridge
-
-
-FORMS = {"ranpac-cifar": ranpac_form, "ranpac-cub": ranpac_form, "flycl": flycl_form}
+    if not isinstance(ours.rule, Newest):
+        solve = lambda A, B: torch.cholesky_solve(B, torch.linalg.cholesky(A))  # noqa: E731
+        return official.flycl(torch, H, Y, G, C, ours.rule.ridges, solve)
+    parts = ours.rule.holdout.split(np.zeros(len(H), dtype=np.int64), ours.session - 1)
+    fit, val = (torch.as_tensor(part, device=H.device) for part in parts)
+    return official.ranpac(torch, H, Y, G, C, ours.rule.ridges, fit, val)
 
 
 def selection_flops(name: str, n: int, M: int) -> float:
@@ -169,11 +146,15 @@ def peer(card: Card, name: str, dtype: str) -> str:
     scores, chosen = ours.logits(test), ours.report()["ridge"]
     there = type(first).from_state(state)
     there.expand(test[:1])
-    on_cpu = cpu.seconds(lambda: there.fit_session(*new))
+    on_cpu = timed(lambda: there.fit_session(*new))
     if there.report()["ridge"] != chosen:
         raise SystemExit(f"{name}: ridge {chosen:g} here, {there.report()['ridge']:g} on the CPU")
-    cpu.same(f"{name}, CPU", scores, there.logits(test), case.tolerance)
-    public = public_seconds(card, name, first, new, test, K, scores, chosen, case.tolerance)
+    same_predictions(f"{name}, CPU", scores, there.logits(test), case.tolerance)
+    public, of_map, (W, ridge) = public_solution(card, first, new, K)
+    if ridge != chosen:
+        raise SystemExit(f"{name}: ridge {chosen:g} here, {ridge:g} in the public form")
+    H = of_map.map(card.on.array(test.astype(dtype)))
+    same_predictions(f"{name}, public form", scores, backend.host(H @ W), case.tolerance)
     n, rate, ours_s = len(new[1]), card.rate(dtype), float(np.median(taken))
     flops = 2 * n * sizes.d * M + n * M**2 + M**3 / 3 + selection_flops(name, n, M)
     spare = "-" if extra is None else f"{extra / (M**2 * np.dtype(dtype).itemsize):.2f}"
@@ -192,44 +173,26 @@ def moved(first: Learner, state: dict[str, Any], on: backend.Backend) -> Compose
     return learner
 
 
-def public_seconds(
-    card: Card,
-    name: str,
-    first: Learner,
-    new: tuple[np.ndarray, np.ndarray],
-    test: np.ndarray,
-    K: int,
-    scores: np.ndarray,
-    chosen: float,
-    tolerance: float,
-) -> float:
-    """Return the seconds of the public form of the same session, after a look at its outcome."""
-    ours = moved(first, first.state(), card.on)
+def public_solution(
+    card: Card, first: Learner, session: tuple[np.ndarray, np.ndarray], K: int
+) -> tuple[float, Composed, official.Solution]:
+    """Return the seconds of the public form of a session after the first, our learner's map and rule, the outcome."""
+    ours, (Phi, y) = moved(first, first.state(), card.on), session
     ours.session += 1  # the split of the session that is compared
-    Phi, y = new
-    G = card.on.array(np.asarray(first.state()["sums/R"]))
-    C = card.on.zeros((len(G), K), np.float32 if G.dtype == torch.float32 else np.float64)
-    before = card.on.array(first.state()["sums/C"])
-    C[:, : before.shape[1]] = before
+    G, C = ours.sums.R, card.on.zeros((len(ours.sums.R), K), first.dtype)
+    C[:, : ours.sums.C.shape[1]] = ours.sums.C
+    found: list[official.Solution] = []
 
-    def session() -> tuple[Any, float]:
-        rows = card.on.array(Phi.astype(first.dtype))
-        H = ours.map(rows)
+    def call() -> None:
+        H = ours.map(card.on.array(Phi.astype(first.dtype)))
         Y = card.on.array((y[:, None] == np.arange(K)).astype(first.dtype))
-        return FORMS[name](H, Y, G, C, ours)
+        found.append(public_form(ours, H, Y, G, C))
 
-    session()
-    found: list[tuple[Any, float]] = []
-    taken = card.seconds(lambda: found.append(session()))
-    W, ridge = found[0]
-    if ridge != chosen:
-        raise SystemExit(f"{name}: ridge {chosen:g} here, {ridge:g} in the public form")
-    H = ours.map(card.on.array(test.astype(first.dtype)))
-    cpu.same(f"{name}, public form", scores, backend.host(H @ W), tolerance)
-    return taken
+    call()
+    return card.seconds(call), ours, found[-1]
 
 
-# --- SPARCL, width, spectra, tiles, streams -----------------------------------------------------
+# --- SPARCL, width, spectra, tiles --------------------------------------------------------------
 
 
 def sparcl_row(card: Card, tau: float) -> str:
@@ -294,27 +257,27 @@ def spectrum_rows(card: Card) -> Iterator[str]:
         R = rows.T @ rows
         host = backend.host(R)
         full = card.best(lambda: card.on.descending_eigh(R), 1)  # noqa: B023
-        on_cpu = cpu.seconds(lambda: backend.named("cpu").descending_eigh(host))  # noqa: B023
+        on_cpu = timed(lambda: backend.named("cpu").descending_eigh(host))  # noqa: B023
         lead = card.best(lambda: leading_eigh(R, rank=5), 1)  # noqa: B023
-        lead_cpu = cpu.seconds(lambda: leading_eigh(host, rank=5))  # noqa: B023
+        lead_cpu = timed(lambda: leading_eigh(host, rank=5))  # noqa: B023
         yield f"| {d:,} | {full:.4f} | {on_cpu:.4f} | {lead:.4f} | {lead_cpu:.4f} |"
 
 
 def tile_rows(card: Card, dtype: str) -> Iterator[str]:
     """Yield the seconds of an update and a factor by the side of a tile, and what torch takes by itself."""
     M = 300 if card.small else 10_000
-    rate, kept = card.rate(dtype), tiles.Tiles.tile
+    rate, kept = card.rate(dtype), tensors.Tensors.tile
     X = card.random(M // 2, M, dtype=dtype)
     try:
         for side in (64, 128) if card.small else TILES:
-            tiles.Tiles.tile = side
+            tensors.Tensors.tile = side
             R = Gram(M, dtype, card.on)
             update = card.best(lambda: R.add(X))  # noqa: B023
             factor = card.best(lambda: factored(R, float(M)))  # noqa: B023
             share = (M**3 / 3 / rate / factor, (M // 2) * M**2 / rate / update)
             yield f"| {dtype} | {side:,} | {update:.4f} | {share[1]:.0%} | {factor:.4f} | {share[0]:.0%} |"
     finally:
-        tiles.Tiles.tile = kept
+        tensors.Tensors.tile = kept
     A = X.T @ X
     A.diagonal().add_(float(M))
     gram, own = card.best(lambda: X.T @ X), card.best(lambda: torch.linalg.cholesky(A))
@@ -325,77 +288,6 @@ def factored(R: Gram, shift: float) -> None:
     """Factor R + shift I and let go."""
     with R.factored(shift):
         pass
-
-
-def stream_row(card: Card) -> str:
-    """Return the rows a second of a fit from a feature file, beside those of reading and summing alone."""
-    from sparcl.base.rows import prepared
-    from sparcl.features import store
-
-    n, d, M = (2_000, 48, 300) if card.small else (200_000, 768, 10_000)
-    rng = np.random.default_rng(0)
-    labels = np.arange(n, dtype=np.int32) % 100
-    meta = {"dataset": "made", "split": "train", "backbone": "none", "timm_id": "none"}
-    meta |= {"weights_sha256": "0" * 64, "preprocessing": {"size": 1}}
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "made" / "train.h5"
-        store.write(
-            path,
-            features=rng.standard_normal((n, d)).astype(np.float16),
-            labels=labels,
-            ids=[str(i) for i in range(n)],
-            class_names=[str(i) for i in range(100)],
-            meta=meta,
-        )
-        start = time.perf_counter()
-        blocks = [(prepared(Phi, True), y) for Phi, y in store.blocks(path)]
-        reading = time.perf_counter() - start
-        learner = build("ranpac", device=card.device, width=M, ridge=1.0, dtype="float32")
-        learner.accumulate(*blocks[0])
-        summing = card.seconds(lambda: [learner.accumulate(*block) for block in blocks])
-
-        def both() -> None:
-            for Phi, y in store.blocks(path):
-                learner.accumulate(prepared(Phi, True), y)
-
-        whole = card.seconds(both)
-    overlap = (reading + summing - whole) / min(reading, summing)
-    rates = " | ".join(f"{n / seconds:,.0f}" for seconds in (reading, summing, whole))
-    return f"| {n:,} | {M:,} | {rates} | {overlap:.0%} |"
-
-
-def sweep_row(card: Card) -> str:
-    """Return the seconds of a sweep of class orders, ridges and taus from sums, on the card and on the CPUs."""
-    n, d, K = (1_000, 24, 10) if card.small else (50_000, 768, 100)
-    rng = np.random.default_rng(0)
-    centres, y = rng.standard_normal((K, d)), np.arange(n) % K
-    Phi = centres[y] + 4 * rng.standard_normal((n, d))
-    Phi /= np.linalg.norm(Phi, axis=1, keepdims=True)
-    sums, test = ClassSums(d, K), slice(0, n // 5)
-    sums.accumulate(Phi[n // 5 :], y[n // 5 :])
-    grid: dict[str, Any] = {"ridge": [0.1, 1.0, 10.0], "tau": [0.5, 0.95]}
-    orders = [stream.split_sessions(stream.class_order(1993 + i, K), 5) for i in range(3)]
-    taken, counts, sending = [], [], 0.0
-    for device in (card.device, "cpu"):
-
-        def swept(device: str = device) -> list[Any]:
-            nonlocal sending
-            start = time.perf_counter()
-            placed = sweep.placed(sums, Phi[test], device)
-            card.wait()
-            sending = time.perf_counter() - start if device == card.device else sending
-            learners = [sweep.learner("sparcl", grid, device) for _ in orders]
-            both = zip(orders, learners, strict=True)
-            return [sweep.correct(*placed, y[test], order, one) for order, one in both]
-
-        if device == card.device:
-            swept()  # of a card the first call is not timed
-        taken.append(card.seconds(lambda: counts.append(swept())))
-    for found, expected in zip(*counts, strict=True):
-        if any(not np.array_equal(found[point], expected[point]) for point in expected):
-            raise SystemExit("sweep: counts differ, no time is worth comparing")
-    settings = len(orders) * len(counts[0][0])
-    return f"| {n:,} | {d} | {settings} | {sending:.4f} | {taken[0]:.3f} | {taken[1]:.3f} |"
 
 
 def tables(card: Card) -> Iterator[tuple[str, list[Callable[[], Iterator[str]]]]]:
@@ -429,14 +321,6 @@ def tables(card: Card) -> Iterator[tuple[str, list[Callable[[], Iterator[str]]]]
     yield (
         "| d | all pairs, s | CPU | leading 5, s | CPU |",
         [lambda: spectrum_rows(card)],
-    )
-    yield (
-        "| rows | M | reading, rows/s | summing, rows/s | both, rows/s | overlap |",
-        [lambda: iter([stream_row(card)])],
-    )
-    yield (
-        "| rows | d | settings | sending, s | sweep, s | CPU, s |",
-        [lambda: iter([sweep_row(card)])],
     )
 
 

@@ -1,12 +1,11 @@
 """Closed-form peers against the official form of their computation: python benchmarks/methods.py.
 
-    methods.py [--small] [ranpac-cifar ranpac-cub flycl acil foal gacl air memory]
+    methods.py [--small] [ranpac-cifar ranpac-cub flycl acil foal gacl air]
 
 A row is one session of 10 new classes after 90 earlier ones (K = 100, d = 768), once through this
 project and once through ``official_forms.py``: same process, features, map, dtype and threads.
 Before a time is printed it is asserted that the chosen ridge is the same, that the scores of 2,000
-test rows agree to the row's tolerance and their predictions wholly, and that the operations that
-the official form counted, array by array, are those of its closed formula.
+test rows agree to the row's tolerance and their predictions wholly.
 
     times    official seconds (one run) / ours (median of SPARCL_BENCH_REPEATS, default 3)
     / floor  ours / the seconds of what cannot be left out: 2 n d M operations of the map, n M^2 of
@@ -20,34 +19,27 @@ Published times of these methods are those of their official forms; the ratio sa
 method needs.  F-OAL's grows with the rows, GACL's and AIR's with width and rows: they run at a
 size that takes about a minute, which is printed.
 
-``memory`` is the peak of resident memory (VmHWM of Linux) of a process that fits two sessions of
-RanPAC at M = 10,000 in float32, less that of a process that holds the features and the map only.
-
 SPARCL_BENCH_THREADS gives the number of BLAS threads (default 2).  ``--small`` scales every size
-down, for a test of outcomes and counts.
+down, for a test of outcomes.
 """
 
 import os
-import re
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+import harness
 import numpy as np
 import official_forms as official
+from harness import timed, verdict
 from scipy.linalg import get_lapack_funcs
 
 from sparcl.learners.learner import Learner
 from sparcl.methods import build
 
 REPEATS = int(os.environ.get("SPARCL_BENCH_REPEATS", "3"))
-THREADS = "SPARCL_BENCH_THREADS"
 FLOOR = 1.6  # times the floor that a session may take
-MEMORY = 1.3  # GB above features and map
 NORM = 40.0  # of a feature, about that of a ViT-B/16
 
 
@@ -97,7 +89,7 @@ class Case:
     selection: Callable[[int, int, int, str, float], float] | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class Result:
     """What a row measured."""
 
@@ -106,27 +98,14 @@ class Result:
     ours: float
     theirs: float
     floor: float
-    flops: float  # of the official form
     times: float | None
 
     def __str__(self) -> str:
         ratio, over = self.theirs / self.ours, self.ours / self.floor
-        wanted = "" if self.times is None else f">= {self.times:g} {_met(ratio >= self.times)}"
         return (
             f"{self.name:<14}{self.shape:<34}{self.ours:>9.3f}{self.theirs:>10.2f}{ratio:>8.1f} "
-            f"{wanted:<12}{over:>6.2f} <= {FLOOR:g} {_met(over <= FLOOR):<8}{self.flops:>9.2e}"
+            f"{verdict(ratio, self.times, larger=True):<12}{over:>6.2f} {verdict(over, FLOOR)}"
         )
-
-
-def _met(condition: bool) -> str:
-    return "met" if condition else "MISSED"
-
-
-def seconds(call: Callable[[], object]) -> float:
-    """Return the seconds that a call takes."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 # --- rates ------------------------------------------------------------------------------------
@@ -136,7 +115,7 @@ def product_rate(size: int, dtype: str) -> float:
     """Return flops per second of a matrix product."""
     A = np.random.default_rng(0).standard_normal((size, size)).astype(dtype)
     A @ A
-    return 2 * size**3 / min(seconds(lambda: A @ A) for _ in range(3))
+    return 2 * size**3 / min(timed(lambda: A @ A) for _ in range(3))
 
 
 def _definite(n: int, dtype: str) -> np.ndarray:
@@ -153,8 +132,8 @@ def holdout_seconds(n: int, M: int, columns: int, dtype: str, rate: float) -> fl
     products = fit**2 * M + 2 * val * fit * M
     A, B = _definite(fit, dtype), np.ones((fit, columns), dtype=dtype, order="F")
     potrf, potrs = get_lapack_funcs(("potrf", "potrs"), (A,))
-    factor = min(seconds(lambda: potrf(A, lower=1, clean=0)) for _ in range(3))
-    solve = min(seconds(lambda: potrs(A, B, lower=1)) for _ in range(3))
+    factor = min(timed(lambda: potrf(A, lower=1, clean=0)) for _ in range(3))
+    solve = min(timed(lambda: potrs(A, B, lower=1)) for _ in range(3))
     return products / rate + 17 * (factor + solve)
 
 
@@ -163,7 +142,7 @@ def gcv_seconds(n: int, M: int, columns: int, dtype: str, rate: float) -> float:
     A = _definite(n, dtype)
     sytrd, sytrd_lwork = get_lapack_funcs(("sytrd", "sytrd_lwork"), (A,))
     lwork = int(sytrd_lwork(n, lower=1)[0])
-    reduction = min(seconds(lambda: sytrd(A, lower=1, lwork=lwork)) for _ in range(2))
+    reduction = min(timed(lambda: sytrd(A, lower=1, lwork=lwork)) for _ in range(2))
     return n**2 * M / rate + reduction
 
 
@@ -200,7 +179,7 @@ CASES = {
     "acil": Case("acil-rhl", _recursive(0.1, 4096), 5000, 8192, "float64", 5.0, 1e-6),
     "foal": Case(
         "foal",
-        _recursive(1.0, 10, activation=official.sigmoid, pseudo=True),
+        _recursive(1.0, 10, activation=official.sigmoid, invert=np.linalg.pinv),
         5000,
         1000,
         "float64",
@@ -212,40 +191,21 @@ CASES = {
 }
 
 
-def features(
-    rng: np.random.Generator, centres: np.ndarray, y: np.ndarray, dtype: str
-) -> np.ndarray:
-    """Rows of norm 40 about the centres of their classes, with a decaying spectrum."""
-    spread = np.arange(1, centres.shape[1] + 1) ** -0.25
-    Phi = centres[y] + spread * rng.standard_normal((len(y), centres.shape[1]))
-    return (NORM * Phi / np.linalg.norm(Phi, axis=1, keepdims=True)).astype(dtype)
-
-
 def stream(case: Case, sizes: Sizes) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
     """Return the earlier and the timed session of a case, and test rows of all classes."""
     rng = np.random.default_rng(0)
     d, K, first = sizes.d, sizes.classes, sizes.classes - sizes.new
-    centres = 0.5 + np.arange(1, d + 1) ** -0.25 * rng.standard_normal((K, d))
+    centres = rng.standard_normal((K, d))
     old = np.repeat(np.arange(first), case.old)
     weights = 1.0 + np.arange(sizes.new) % 5 if case.uneven else np.ones(sizes.new)
     new = first + rng.choice(sizes.new, sizes.rows_of(case), p=weights / weights.sum())
     test = np.arange(sizes.test) % K
-    sessions = [(features(rng, centres, y, case.dtype), y) for y in (old, new)]
-    return sessions, features(rng, centres, test, case.dtype)
-
-
-def same(name: str, ours: np.ndarray, theirs: np.ndarray, tolerance: float) -> None:
-    """Stop where the outcome is not the same: no time is worth comparing then."""
-    error = np.abs(ours - theirs).max() / np.abs(theirs).max()
-    if not error <= tolerance:
-        raise SystemExit(f"{name}: scores differ by {error:.1e}, more than {tolerance:g}")
-    changed = np.count_nonzero(ours.argmax(axis=1) != theirs.argmax(axis=1))
-    if changed:
-        raise SystemExit(f"{name}: {changed} of {len(ours)} predictions differ")
+    rows = [harness.features(rng, centres, y, NORM).astype(case.dtype) for y in (old, new, test)]
+    return [(rows[0], old), (rows[1], new)], rows[2]
 
 
 def compare(name: str, sizes: Sizes = FULL, repeats: int = REPEATS) -> Result:
-    """Run a row: ours, the official form, the comparison of outcomes and counts, the floor."""
+    """Run a row: ours, the official form, the comparison of outcomes, the floor."""
     case = CASES[name]
     M, K = sizes.width_of(case), sizes.classes
     (old, new), test = stream(case, sizes)
@@ -255,89 +215,34 @@ def compare(name: str, sizes: Sizes = FULL, repeats: int = REPEATS) -> Result:
     for _ in range(repeats):
         ours = type(ours).from_state(state)
         ours.expand(test[:1])  # draws the map, which is kept from session to session
-        taken.append(seconds(lambda: ours.fit_session(*new)))  # noqa: B023
+        taken.append(timed(lambda: ours.fit_session(*new)))  # noqa: B023
     scores = ours.logits(test)
     form = case.form(ours, K)
     form.accumulate(*old)
-    form.count.flops = 0.0
-    theirs = seconds(lambda: form.session(*new))
-    counted, formula = form.count.flops, form.flops(len(new[1]))
-    if abs(counted - formula) > 1e-9 * formula:
-        raise SystemExit(f"{name}: {counted:.6e} operations counted, {formula:.6e} by the formula")
+    theirs = timed(lambda: form.session(*new))
     chosen = ours.report()["ridge"]
     if case.selection and chosen != form.ridge:
         raise SystemExit(f"{name}: ridge {chosen:g} here, {form.ridge:g} in the official form")
-    same(name, scores, form.logits(test), case.tolerance)
+    harness.same_predictions(name, scores, form.logits(test), case.tolerance)
     n, rate = len(new[1]), product_rate(sizes.product, case.dtype)
     floor = (2 * n * sizes.d * M + n * M**2 + M**3 / 3) / rate
     if case.selection:
         floor += case.selection(n, M, sizes.new, case.dtype, rate)
     shape = f"n {n:,}, M {M:,}, {case.dtype}, {rate / 1e9:.0f} GFLOP/s"
-    return Result(name, shape, float(np.median(taken)), theirs, floor, counted, case.times)
-
-
-# --- memory -----------------------------------------------------------------------------------
-
-
-def _peak() -> int:
-    """Return the resident high-water mark of this process in bytes."""
-    status = Path("/proc/self/status").read_text()
-    return 1024 * int(re.search(r"VmHWM:\s+(\d+)", status)[1])
-
-
-def hold(fits: bool, sizes: Sizes) -> int:
-    """Return the peak of a process that holds features and map, and fits them if told to."""
-    case = CASES["ranpac-cifar"]
-    sessions, _ = stream(case, sizes)
-    sessions = [sessions[1], (sessions[1][0], sessions[1][1] - sizes.new)]  # two of full size
-    ours = build(case.method, width=sizes.width_of(case), dtype=case.dtype)
-    ours.begin(sessions[0][0])
-    ours.map.weights  # noqa: B018 - drawn, as in a fit
-    if fits:
-        for session in sessions:
-            ours.fit_session(*session)
-    return _peak()
-
-
-def memory(sizes: Sizes) -> int:
-    """Return the bytes that fitting adds to features and map, from two processes."""
-    small = ["--small"] if sizes is SMALL else []
-    peaks = []
-    for what in ("--fits", "--holds"):
-        command = [sys.executable, __file__, what, *small]
-        found = subprocess.run(command, check=True, capture_output=True, text=True)
-        peaks.append(int(found.stdout))
-    return peaks[0] - peaks[1]
+    return Result(name, shape, float(np.median(taken)), theirs, floor, case.times)
 
 
 def main(arguments: list[str]) -> None:
     """Print the rows that the arguments name, or all."""
     sizes = SMALL if "--small" in arguments else FULL
-    if {"--fits", "--holds"} & {*arguments}:
-        print(hold("--fits" in arguments, sizes))
-        return
-    rows = [name for name in arguments if name != "--small"] or [*CASES, "memory"]
-    unknown = {*rows} - {*CASES, "memory"}
-    if unknown:
-        raise SystemExit(f"no row {', '.join(sorted(unknown))}; there are {[*CASES, 'memory']}")
-    count = os.environ.get(THREADS, "2")
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", THREADS)
-    if any(os.environ.get(name) != count for name in names):  # OpenBLAS fixes them at import
-        environment = os.environ | dict.fromkeys(names, count)
-        subprocess.run([sys.executable, __file__, *arguments], env=environment, check=True)
-        return
+    rows = [name for name in arguments if name != "--small"] or [*CASES]
+    if unknown := {*rows} - {*CASES}:
+        raise SystemExit(f"no row {', '.join(sorted(unknown))}; there are {[*CASES]}")
+    count = harness.threads()
     print(f"{count} BLAS thread(s), median of {REPEATS}, K = {sizes.classes}, d = {sizes.d}")
-    print(
-        f"{'':<14}{'':<34}{'ours, s':>9}{'official':>10}{'times':>8} {'':<12}{'/ floor':>6}"
-        f"{'':<15}{'flops':>9}"
-    )
+    print(f"{'':<48}{'ours, s':>9}{'official':>10}{'times':>8} {'':<12}{'/ floor':>6}")
     for name in rows:
-        if name == "memory":
-            used = memory(sizes) / 1e9
-            met = _met(used <= MEMORY)
-            print(f"memory        {used:.2f} GB above features and map <= {MEMORY:g} {met}")
-        else:
-            print(compare(name, sizes), flush=True)
+        print(compare(name, sizes), flush=True)
 
 
 if __name__ == "__main__":

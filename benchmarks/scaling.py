@@ -33,6 +33,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from composition import write as write_csv
+from harness import THREADS, close, threads, timed
 
 from sparcl import methods
 from sparcl.algebra import spectra
@@ -46,7 +48,6 @@ from sparcl.parts.maps import RandomMap
 from sparcl.protocol import stream
 from study.report.memory import peak
 
-THREADS = "SPARCL_BENCH_THREADS"
 ROWS = 4096  # of a block of features, as feature files are read
 BUDGET, RUNS = 1.0, 5  # seconds after which no further run of a point is begun; runs at most
 LAST = 3  # points of the upper end that an exponent is fitted to
@@ -99,14 +100,27 @@ SMALL = Sizes(
 class Task:
     """A point that is set up.
 
-    run : does the work from its start and returns the seconds that count
-    check : ends the benchmark unless the outcome of the last run is right
+    run : does the work from its start and returns the seconds that count, and the outcome
+    check : ends the benchmark unless an outcome is right
     flops : of a run, the terms that the docstring states; 0 where none are
     """
 
-    run: Callable[[], float]
-    check: Callable[[], None]
+    run: Callable[[], tuple[float, Any]]
+    check: Callable[[Any], None]
     flops: float = 0.0
+
+    @classmethod
+    def of(
+        cls, call: Callable[[], Any], check: Callable[[Any], None], flops: float = 0.0
+    ) -> "Task":
+        """Return a task all of whose call is timed."""
+
+        def run() -> tuple[float, Any]:
+            outcome: list[Any] = []
+            seconds = timed(lambda: outcome.append(call()))
+            return seconds, outcome[0]
+
+        return cls(run, check, flops)
 
 
 @dataclass(frozen=True)
@@ -129,20 +143,6 @@ class Quantity:
     def xs(self, sizes: Sizes) -> list[int]:
         """Return the values of the axis."""
         return list(sizes.axes[self.axis])
-
-
-def timed(call: Callable[[], object]) -> float:
-    """Return the seconds that a call takes."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
-def close(what: str, a: np.ndarray, b: np.ndarray, limit: float) -> None:
-    """Stop where two outcomes differ by more than ``limit``, relative to the largest entry."""
-    error = np.abs(a - b).max() / np.abs(b).max()
-    if not error < limit:
-        raise SystemExit(f"{what} differ by {error:.1e}: no time is worth printing")
 
 
 # --- features, and the check of sums ----------------------------------------------------------------
@@ -200,37 +200,50 @@ class Probe:
 # --- tasks --------------------------------------------------------------------------------------------
 
 
-def sums_of(n: int, d: int, classes: int, *, shuffled: bool = False) -> Task:
+def added(
+    make: Callable[[], Any], sums: Callable[[Any], Sums], n: int, d: int, classes: int, **how: bool
+) -> Callable[[], tuple[float, tuple[Sums, Probe]]]:
+    """Return what times the sums of n rows alone, and returns them beside those of one pass.
+
+    Parameters
+    ----------
+    make, sums : make what accumulates rows, and return its sums
+    """
+
+    def run() -> tuple[float, tuple[Sums, Probe]]:
+        seconds, total, probe = 0.0, make(), Probe(d, classes)
+        for Phi, y in blocks(n, d, classes, **how):
+            seconds += timed(lambda: total.accumulate(Phi, y))  # noqa: B023
+            probe.add(Phi, y)
+        return seconds, (sums(total), probe)
+
+    return run
+
+
+def checked(outcome: tuple[Sums, Probe]) -> None:
+    """Stop unless sums are those of one pass."""
+    outcome[1].check(outcome[0])
+
+
+def empty(d: int, classes: int, dtype: str = "float64") -> Sums:
+    """Return sums of no row."""
+    sums = Sums(d, dtype)
+    sums.grow(classes)
+    return sums
+
+
+def sums_of(n: int, d: int, classes: int, **how: bool) -> Task:
     """Accumulate R and C of n rows."""
-    kept: dict[str, Any] = {}
-
-    def run() -> float:
-        kept.update(sums=Sums(d), probe=Probe(d, classes))
-        kept["sums"].grow(classes)
-        seconds = 0.0
-        for Phi, y in blocks(n, d, classes, shuffled=shuffled):
-            seconds += timed(lambda: kept["sums"].accumulate(Phi, y))  # noqa: B023
-            kept["probe"].add(Phi, y)
-        return seconds
-
-    return Task(run, lambda: kept["probe"].check(kept["sums"]), float(n) * d * d)
+    run = added(lambda: empty(d, classes), lambda sums: sums, n, d, classes, **how)
+    return Task(run, checked, float(n) * d * d)
 
 
 def class_sums_of(n: int, d: int, classes: int) -> Task:
     """Accumulate the sums of each class apart, of n rows."""
-    kept: dict[str, Any] = {}
-
-    def run() -> float:
-        kept.update(sums=ClassSums(d, classes), probe=Probe(d, classes))
-        seconds = 0.0
-        for Phi, y in blocks(n, d, classes):
-            seconds += timed(lambda: kept["sums"].accumulate(Phi, y))  # noqa: B023
-            kept["probe"].add(Phi, y)
-        return seconds
-
+    total = lambda sums: sums.of(np.arange(classes))  # noqa: E731
     # rows that are kept as they are cost nothing yet
     flops = float(n) * d * d if n // classes > ClassSums(d, 1).most else 0.0
-    return Task(run, lambda: kept["probe"].check(kept["sums"].of(np.arange(classes))), flops)
+    return Task(added(lambda: ClassSums(d, classes), total, n, d, classes), checked, flops)
 
 
 def read_file(n: int, sizes: Sizes) -> Task:
@@ -240,22 +253,16 @@ def read_file(n: int, sizes: Sizes) -> Task:
     # by another process, since writing holds all rows
     command = [sys.executable, __file__, "--write", str(path), str(n), str(sizes.d), str(sizes.K)]
     subprocess.run(command, check=True)
-    kept: dict[str, Any] = {"folder": folder}
 
-    def run() -> float:
-        kept["total"] = np.zeros(sizes.d)
+    def read() -> tuple[np.ndarray, Any]:
+        parts = (prepared(Phi, True).sum(axis=0) for Phi, _ in store.blocks(path))
+        return sum(parts), folder  # the folder lies there as long as its task
 
-        def read() -> None:
-            for Phi, _ in store.blocks(path):
-                kept["total"] += prepared(Phi, True).sum(axis=0)
-
-        return timed(read)
-
-    def check() -> None:
+    def check(outcome: tuple[np.ndarray, Any]) -> None:
         total = sum(rows_.sum(axis=0) for rows_, _ in blocks(n, sizes.d, sizes.K))
-        close("features read and written", kept["total"], total, 1e-3)  # float16
+        close("features read and written", outcome[0], total, 1e-3)  # float16
 
-    return Task(run, check)
+    return Task.of(read, check)
 
 
 def write(path: str, n: int, d: int, classes: int) -> None:
@@ -282,85 +289,75 @@ def factor(d: int, sizes: Sizes) -> Task:
     R = gram(d)
     v = np.random.default_rng(3).standard_normal((d, 1))
 
-    def run() -> float:
-        def call() -> None:
-            with R.factored(1.0):
-                pass
+    def call() -> None:
+        with R.factored(1.0):
+            pass
 
-        return timed(call)
-
-    def check() -> None:
+    def check(_: None) -> None:
         b = R.times(v) + v
         with R.factored(1.0) as A:
             close("solutions", A.solve(b), v, 1e-8)
 
-    return Task(run, check, d**3 / 3)
+    return Task.of(call, check, d**3 / 3)
 
 
 def eigenvectors(d: int, sizes: Sizes) -> Task:
     """All eigenvectors of R."""
     R = gram(d).R
-    kept: dict[str, Any] = {}
 
-    def run() -> float:
-        return timed(lambda: kept.update(pairs=spectra.descending_eigh(R)))
-
-    def check() -> None:
-        values, vectors = kept["pairs"]
+    def check(pairs: tuple[np.ndarray, np.ndarray]) -> None:
+        values, vectors = pairs
         close("R U and U diag(s)", product(R, vectors), vectors * values, 1e-10)
 
-    return Task(run, check)
+    return Task.of(lambda: spectra.descending_eigh(R), check)
 
 
 def renewal(d: int, sizes: Sizes) -> Task:
     """Core that holds tau = 0.95 of the trace of R."""
     R = gram(d).R
-    kept: dict[str, Any] = {}
 
-    def run() -> float:
-        return timed(lambda: kept.update(part=Spectrum(R).split(tau=0.95)))
-
-    def check() -> None:
-        U = kept["part"].U_core
+    def check(part: Any) -> None:
+        U = part.U_core
         close("U^T U and I", product(U.T, U), np.eye(U.shape[1]), 1e-10)
         held = np.sum(U * product(R, U)) / np.trace(R)
         if not 0.95 - 1e-12 <= held <= 1:
             raise SystemExit(f"the core holds {held:.3f} of the trace")
 
-    return Task(run, check)
+    return Task.of(lambda: Spectrum(R).split(tau=0.95), check)
+
+
+def drawn(M: int, Phi: np.ndarray) -> RandomMap:
+    """Return a map of M outputs, drawn."""
+    phi = RandomMap(M)
+    phi.begin(Phi)
+    phi.weights  # noqa: B018
+    return phi
 
 
 def mapped(M: int, sizes: Sizes) -> Task:
     """Map a block of rows."""
     Phi = rows(np.random.default_rng(4), ROWS, sizes.d)
-    phi = RandomMap(M)
-    phi.begin(Phi)
-    W = phi.weights
-    kept: dict[str, Any] = {}
+    phi = drawn(M, Phi)
 
-    def check() -> None:
-        close("outputs of the map", kept["H"][:8], np.maximum(Phi[:8] @ W, 0), 1e-12)
+    def check(H: np.ndarray) -> None:
+        close("outputs of the map", H[:8], np.maximum(Phi[:8] @ phi.weights, 0), 1e-12)
 
-    return Task(lambda: timed(lambda: kept.update(H=phi(Phi))), check, 2.0 * ROWS * sizes.d * M)
+    return Task.of(lambda: phi(Phi), check, 2.0 * ROWS * sizes.d * M)
 
 
 def mapped_sums(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
     """Accumulate R and C of a mapped block."""
     ((Phi, y),) = blocks(ROWS, sizes.d, sizes.K)
-    phi = RandomMap(M)
-    phi.begin(Phi)
-    H = phi(Phi.astype(dtype))
-    kept: dict[str, Any] = {}
+    H = drawn(M, Phi)(Phi.astype(dtype))
 
-    def run() -> float:
-        kept["sums"] = Sums(M, dtype)
-        kept["sums"].grow(sizes.K)
-        return timed(lambda: kept["sums"].accumulate(H, y))
+    def run() -> tuple[float, Sums]:
+        sums = empty(M, sizes.K, dtype)
+        return timed(lambda: sums.accumulate(H, y)), sums
 
-    def check() -> None:
+    def check(sums: Sums) -> None:
         probe = Probe(M, sizes.K)
         probe.add(H, y)
-        probe.check(kept["sums"], 1e-12 if dtype == "float64" else 1e-4)
+        probe.check(sums, 1e-12 if dtype == "float64" else 1e-4)
 
     return Task(run, check, float(ROWS) * M * M)
 
@@ -368,15 +365,13 @@ def mapped_sums(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
 def session(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
     """Learn a session of one block with RanPAC's map and a fixed ridge; the solve counts as time."""
     ((Phi, y),) = blocks(ROWS, sizes.d, sizes.K)
-    kept: dict[str, Any] = {}
 
-    def run() -> float:
-        learner = kept["learner"] = methods.build("ranpac", ridge=RIDGE, width=M, dtype=dtype)
+    def run() -> tuple[float, Any]:
+        learner = methods.build("ranpac", ridge=RIDGE, width=M, dtype=dtype)
         learner.accumulate(Phi, y)
-        return timed(learner.solve)
+        return timed(learner.solve), learner
 
-    def check() -> None:
-        learner = kept["learner"]
+    def check(learner: Any) -> None:
         u = np.random.default_rng(5).standard_normal((sizes.K, 1)).astype(dtype)
         w = product(learner.weights, u)
         left = learner.sums.times(w) + learner.sums.C.dtype.type(RIDGE) * w
@@ -390,14 +385,13 @@ def weights(K: int, sizes: Sizes) -> Task:
     """Solve for the weights of K classes with a factor that is there."""
     R, d = gram(sizes.d), sizes.d
     C = np.asfortranarray(np.random.default_rng(6).standard_normal((d, K)))
-    kept: dict[str, Any] = {}
 
-    def run() -> float:
+    def run() -> tuple[float, np.ndarray]:
         with R.factored(1.0) as A:
-            return timed(lambda: kept.update(W=A.solve(C)))
+            return Task.of(lambda: A.solve(C), check).run()
 
-    def check() -> None:
-        close("(R + I) W and C", R.times(kept["W"]) + kept["W"], C, 1e-8)
+    def check(W: np.ndarray) -> None:
+        close("(R + I) W and C", R.times(W) + W, C, 1e-8)
 
     return Task(run, check, 2.0 * d * d * K)
 
@@ -406,41 +400,26 @@ def scores(K: int, sizes: Sizes) -> Task:
     """Score a block of rows for K classes."""
     rng = np.random.default_rng(7)
     Phi, W = rows(rng, ROWS, sizes.d), np.asfortranarray(rng.standard_normal((sizes.d, K)))
-    kept: dict[str, Any] = {}
-
-    def check() -> None:
-        close("scores", kept["S"][:8], Phi[:8] @ W, 1e-12)
-
-    return Task(
-        lambda: timed(lambda: kept.update(S=product(Phi, W))),
-        check,
-        2.0 * ROWS * sizes.d * K,
-    )
+    check = lambda S: close("scores", S[:8], Phi[:8] @ W, 1e-12)  # noqa: E731
+    return Task.of(lambda: product(Phi, W), check, 2.0 * ROWS * sizes.d * K)
 
 
 def learned(T: int, sizes: Sizes, method: str, **hyper: Any) -> Task:
     """Learn a stream of T sessions with a fixed total of rows and classes."""
     classes = max(sizes.K, T)
     Phi, y = map(np.concatenate, zip(*blocks(sizes.total, sizes.d, classes), strict=True))
-    sessions = [
-        (Phi[chosen], y[chosen])
-        for part in stream.split_sessions(np.arange(classes), T)
-        for chosen in [stream.rows_of(y, part)]
-    ]
-    kept: dict[str, Any] = {}
+    parts = [stream.rows_of(y, part) for part in stream.split_sessions(np.arange(classes), T)]
+    sessions = [(Phi[chosen], y[chosen]) for chosen in parts]
 
-    def run() -> float:
-        learner = kept["learner"] = methods.build(method, **hyper)
+    def call() -> tuple[Any, np.ndarray]:
+        learner = methods.build(method, **hyper)
+        for session_ in sessions:
+            before = learner.weights if learner.session else None
+            learner.fit_session(*session_)
+        return learner, before
 
-        def call() -> None:
-            for part in sessions:
-                kept["before"] = learner.weights if learner.session else None
-                learner.fit_session(*part)
-
-        return timed(call)
-
-    def check() -> None:
-        learner, before, probe = kept["learner"], kept["before"], Probe(sizes.d, classes)
+    def check(outcome: tuple[Any, np.ndarray]) -> None:
+        (learner, before), probe = outcome, Probe(sizes.d, classes)
         probe.add(Phi, y)
         probe.check(learner.sums)
         if method == "acil":
@@ -451,7 +430,7 @@ def learned(T: int, sizes: Sizes, method: str, **hyper: Any) -> Task:
             now = product(U.T, learner.weights[:, : before.shape[1]])
             close("core coordinates of old classes", now, product(U.T, before), 1e-9)
 
-    return Task(run, check)
+    return Task.of(call, check)
 
 
 SUMS = "Sums.accumulate"
@@ -545,11 +524,13 @@ def point(quantity: Quantity, x: int, sizes: Sizes) -> Row:
     """Measure one point in this process."""
     before = start()
     task = quantity.prepare(x, sizes)
-    seconds = [task.run()]
+    first, outcome = task.run()
     used = peak() - before  # before the check, which may hold more, and further runs
-    task.check()
+    task.check(outcome)
+    del outcome
+    seconds = [first]
     while len(seconds) < RUNS and sum(seconds) < BUDGET:
-        seconds.append(task.run())
+        seconds.append(task.run()[0])
     return {
         "axis": quantity.axis,
         "quantity": quantity.name,
@@ -650,14 +631,6 @@ def print_fitted(rows_: Iterable[Row]) -> None:
             f"{row['axis']:<3}{row['quantity']:<22}{row['of']:<37}{row['stated']:>7g}"
             f"{row['fitted']:>8.2f}   {row['from']:,} to {row['to']:,} ({row['source']})"
         )
-
-
-def write_csv(path: Path, rows_: Sequence[Row]) -> None:
-    """Write rows of equal keys."""
-    with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, rows_[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows_)
 
 
 def read_csv(path: Path) -> list[Row]:
@@ -773,11 +746,7 @@ def main() -> None:
     if chosen.write:
         write(chosen.write[0], *map(int, chosen.write[1:]))
         return
-    count = os.environ.get(THREADS, "2")
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", THREADS)
-    if any(os.environ.get(name) != count for name in names):  # OpenBLAS fixes them at import
-        environment = os.environ | dict.fromkeys(names, count)
-        raise SystemExit(subprocess.run([sys.executable, *sys.argv], env=environment).returncode)
+    count = threads()
     if chosen.point:
         warm()
         print(json.dumps(point(QUANTITIES[chosen.point[0]], chosen.point[1], sizes)))
@@ -796,8 +765,8 @@ def main() -> None:
     print(f"\n{time.perf_counter() - began:.0f} s in all")
     if chosen.out:
         folder.mkdir(parents=True, exist_ok=True)
-        write_csv(folder / "measured.csv", measured)
-        write_csv(folder / "fitted.csv", fitted)
+        write_csv(measured, str(folder / "measured.csv"))
+        write_csv(fitted, str(folder / "fitted.csv"))
         draw(measured, folder)
 
 

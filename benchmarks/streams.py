@@ -30,12 +30,12 @@ TRIED = {
     "ridge on a core, tau 0.85": {"core": {"spectral": {"tau": 0.85}}, "ridge": 0.1},
     "ridge, old columns frozen": {"core": "frozen", "ridge": 0.1},
     "LDA": LDA,
-    "LDA, old model": LDA | {"trust": "old-model"},
-    "LDA, watchful": LDA | {"trust": "watchful"},
+    "LDA, old model": LDA | {"row_weights": "old-model"},
+    "LDA, watchful": LDA | {"row_weights": "watchful"},
     "SPARCL+": PLUS,
-    "SPARCL+, watchful": PLUS | {"trust": "watchful"},
+    "SPARCL+, watchful": PLUS | {"row_weights": "watchful"},
     "SPARCL beside LDA": BESIDE,
-    "SPARCL beside LDA, watchful": BESIDE | {"trust": "watchful"},
+    "SPARCL beside LDA, watchful": BESIDE | {"row_weights": "watchful"},
 }
 
 

@@ -18,21 +18,19 @@ down, for a test of outcomes.
 
 import argparse
 import itertools
-import os
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from typing import Any
 
+import harness
 import numpy as np
+from harness import close, verdict
 
 from sparcl import methods
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.protocol import stream, sweep
 
 TARGET = 3.0
-THREADS = "SPARCL_BENCH_THREADS"
 
 
 @dataclass(frozen=True)
@@ -87,24 +85,22 @@ class Result:
             f"{self.name:<8}{self.settings:>4} settings  sweep {self.swept:8.2f} s (pass over samples "
             f"{self.summing:.2f} s, sums {self.nbytes / 1e6:.0f} MB)  one run {np.mean(self.runs):7.2f} s "
             f"(mean of {len(self.runs)}, {min(self.runs):.2f} to {max(self.runs):.2f})  ratio "
-            f"{self.ratio:5.1f} >= {TARGET:g} {'met' if self.ratio >= TARGET else 'MISSED'}"
+            f"{self.ratio:5.1f} {verdict(self.ratio, TARGET, larger=True)}"
         )
 
 
-def features(sizes: Sizes, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def drawn(sizes: Sizes, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Unit-norm rows about overlapping class means, with a decaying spectrum, and labels."""
-    spread = np.arange(1, sizes.d + 1) ** -0.25
-    centres = np.random.default_rng(0).standard_normal((sizes.classes, sizes.d))
+    centres = 0.15 * np.random.default_rng(0).standard_normal((sizes.classes, sizes.d))
     rng = np.random.default_rng([1, seed])
     y = rng.permutation(n) % sizes.classes
-    Phi = 0.5 + spread * (0.15 * centres[y] + rng.standard_normal((n, sizes.d)))
-    return Phi / np.linalg.norm(Phi, axis=1, keepdims=True), y
+    return harness.features(rng, centres, y), y
 
 
 def compare(name: str, sizes: Sizes, runs: int) -> Result:
     """Sweep a grid, run some of its settings on their own, and stop where outcomes differ."""
     case = CASES[name]
-    train, test = features(sizes, sizes.n, 0), features(sizes, sizes.test, 1)
+    train, test = drawn(sizes, sizes.n, 0), drawn(sizes, sizes.test, 1)
     grid = {key: values[:: sizes.part] for key, values in case.grid.items()}
     orders = [
         stream.split_sessions(stream.class_order(1993 + i, sizes.classes), sizes.sessions)
@@ -160,27 +156,14 @@ def run(
     return learner, hits
 
 
-def close(what: str, a: np.ndarray, b: np.ndarray, limit: float) -> None:
-    """Stop where two arrays differ by more than ``limit``, relative to the largest entry."""
-    error = np.abs(a - b).max() / np.abs(b).max()
-    if not error < limit:
-        raise SystemExit(f"{what} differ by {error:.1e}, no time is worth comparing")
-
-
 def main() -> None:
     """Print a row a method."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--runs", type=int, default=10, help="settings that are run on their own")
     chosen = parser.parse_args()
-    count = os.environ.get(THREADS, "2")
-    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", THREADS)
-    if any(os.environ.get(name) != count for name in names):  # OpenBLAS fixes them at import
-        environment = os.environ | dict.fromkeys(names, count)
-        subprocess.run([sys.executable, *sys.argv], env=environment, check=True)
-        return
     sizes = SMALL if chosen.small else FULL
-    print(f"{sizes}, {count} BLAS thread(s)")
+    print(f"{sizes}, {harness.threads()} BLAS thread(s)")
     for name in CASES:
         print(compare(name, sizes, chosen.runs), flush=True)
 

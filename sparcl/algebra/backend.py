@@ -1,7 +1,7 @@
 """Where arrays lie and who computes with them: NumPy with SciPy, or torch on a GPU.
 
-The standard of array namespaces covers element-wise work and products, ``backend.xp``.  What it
-lacks, or has in a form that costs a copy, is a method of a backend, described in
+The standard of array namespaces covers element-wise work and products, ``backend.xp``, by way of
+array-api-compat.  What it lacks, or has in a form that costs a copy, is a method of a backend, described in
 :class:`sparcl.algebra.host.Host`; the numerics above call these and ask nowhere on which device they
 are.  Floating-point arrays follow the rows; labels, counts, eigenvalues and whatever has one number a
 class pair stay NumPy arrays on the host.
@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from sparcl.algebra import host as on_host
-from sparcl.algebra import tiles
+from sparcl.algebra import tensors, tiles
 from sparcl.algebra.host import HOST, Host
-from sparcl.algebra.tiles import Tiles
 from sparcl.base.errors import InputError
 from sparcl.base.types import Array, host
 
@@ -22,20 +21,13 @@ __all__ = ["DEVICES", "HOST", "Backend", "Factor", "host", "like", "named", "of"
 
 DEVICES = ("cpu", "cuda", "auto", "torch-cpu")
 
-Backend = Host | Tiles
+Backend = Host | tensors.Tensors
 Factor = on_host.Triangle | tiles.TileFactor
 
 
 def of(A: Any) -> Backend:
-    """Return the backend of an array."""
-    if isinstance(A, np.ndarray):
-        return HOST
-    namespace = type(A).__module__.split(".")[0]
-    if namespace == "torch":
-        from sparcl.algebra import tensors
-
-        return tensors.on(str(A.device))
-    return Tiles(A.__array_namespace__(), namespace)
+    """Return the backend of an array: of NumPy, or a tensor of torch."""
+    return HOST if isinstance(A, np.ndarray) else tensors.on(str(A.device))
 
 
 def like(values: Any, A: Any) -> Any:
@@ -62,6 +54,4 @@ def named(device: str) -> Backend:
         raise InputError(f"device = {device!r}: it must be one of {', '.join(DEVICES)}.")
     if device == "cpu":
         return HOST
-    from sparcl.algebra import tensors
-
     return tensors.named(device) or HOST

@@ -4,7 +4,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 from sparcl.base.errors import InputError
@@ -15,31 +15,32 @@ class Lookup:
 
     Attributes
     ----------
-    package : dotted name of the package
     kind : what messages call one of its methods
+    modules : dotted name of each method's module, by id
     """
 
     def __init__(self, package: str, kind: str) -> None:
-        self.package, self.kind = package, kind
+        self.kind = kind
+        self.modules: dict[str, str] = {}
+        self.add(package)
+
+    def add(self, package: str) -> None:
+        """Find the methods of a package by name from now on, given its dotted name."""
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            self.modules[module.name.replace("_", "-")] = f"{package}.{module.name}"
 
     def names(self) -> list[str]:
         """Return the ids of all methods; a hyphen in an id is an underscore in its module's name."""
-        return sorted(self._modules)
-
-    @cached_property
-    def _modules(self) -> dict[str, str]:
-        """Modules by id, listed once: a plan asks for hundreds of methods."""
-        modules = pkgutil.iter_modules(importlib.import_module(self.package).__path__)
-        return {m.name.replace("_", "-"): f"{self.package}.{m.name}" for m in modules}
+        return sorted(self.modules)
 
     def module_name(self, name: str) -> str:
         """Return the importable module of method ``name``; InputError names the methods there are."""
-        if name not in self._modules:
+        if name not in self.modules:
             raise InputError(
                 f"Unknown {self.kind} {name!r}. Methods: {', '.join(self.names())}. An id of suites, such as "
                 "sparcl-paper, is a block of `methods`: take its `learner`, with the settings of its `hyper`."
             )
-        return self._modules[name]
+        return self.modules[name]
 
     def hyperparameters(self, name: str) -> dict[str, Any]:
         """Return every hyper-parameter of method ``name`` with its default."""

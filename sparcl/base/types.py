@@ -13,7 +13,7 @@ Ints = NDArray[np.integer]
 
 
 def is_array(value: Any) -> bool:
-    """Return whether ``value`` is an array of any namespace, NumPy's or another."""
+    """Return whether ``value`` is an array of NumPy or of torch."""
     return hasattr(value, "__dlpack__")
 
 

@@ -35,7 +35,7 @@ class _Methods(Lookup):
 
 
 _FILES = _Methods(__name__, "method")
-names, hyperparameters = _FILES.names, _FILES.hyperparameters
+add, names, hyperparameters = _FILES.add, _FILES.names, _FILES.hyperparameters
 
 
 def host_only(name: str) -> str:

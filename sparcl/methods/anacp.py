@@ -54,8 +54,8 @@ class AnaCp(Learner):
     Parameters
     ----------
     width : M, outputs of each map; members : J
-    ridge : of the first stage, or a rule (:func:`sparcl.parts.rules.named`) that chooses it from ``grid``;
-        in units of the mean squared length of a mapped row, as ``grid`` is
+    ridge : of the first stage, or a rule (:func:`sparcl.parts.rules.named`) that chooses it from ``ridges``;
+        in units of the mean squared length of a mapped row, as ``ridges`` is
     second : of the second stage, in the same units
     validation_share : of each class's rows of a session, which a rule holds out
     draws : Gaussian rows a class in the second stage
@@ -74,7 +74,7 @@ class AnaCp(Learner):
     members: int = 3
     ridge: Value = 0.047
     second: float = 0.047
-    grid: Sequence[float] = NARROW
+    ridges: Sequence[float] = NARROW
     validation_share: float = 0.2
     draws: int = 100
     nearest: bool = False
@@ -93,7 +93,7 @@ class AnaCp(Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.grid = tuple(self.grid)
+        self.ridges = tuple(self.ridges)
         check_int("members", self.members, least=1, most=1000)
         check_int("draws", self.draws, least=1)
         check_int("seed", self.seed, least=0)
@@ -206,9 +206,9 @@ class AnaCp(Learner):
     def _rule(self) -> Rule:
         """Return a rule for the ridge of one head, in units of its sums."""
         factor = GELU_SQUARE * self.width
-        grid = [value * factor for value in self.grid]
+        ridges = [value * factor for value in self.ridges]
         return named(
-            _times(self.ridge, factor), grid, HoldOut(self.validation_share, True, self.seed)
+            _times(self.ridge, factor), ridges, HoldOut(self.validation_share, True, self.seed)
         )
 
     def report(self) -> dict[str, Any]:

@@ -24,9 +24,9 @@ def build(
     map: Asked = "none",
     head: Asked = "ridge",
     core: Asked = "none",
-    trust: Asked = "all",
+    row_weights: Asked = "all",
     ridge: Value = 0.1,
-    grid: Sequence[float] = NARROW,
+    ridges: Sequence[float] = NARROW,
     relative: bool = False,
     validation_share: float = 0.2,
     by_class: bool = True,
@@ -37,20 +37,20 @@ def build(
 
     Parameters
     ----------
-    transform, map, head, core, trust : a name, or ``{name: {setting: value}}``, of
+    transform, map, head, core, row_weights : a name, or ``{name: {setting: value}}``, of
         :data:`sparcl.parts.catalogue.PARTS`
     ridge : lambda, or the head's shrinkage; several, or a rule (:func:`sparcl.parts.rules.named`) that
-        chooses from ``grid``
+        chooses from ``ridges``
     relative : whether ridges are shares of the mean squared norm of a mapped row of the first session
     validation_share, by_class : which rows of a session a rule holds out
     seed : of maps, cores and hold-outs that are not told another
     dtype : float64 or float32
     """
-    parts = {"transform": transform, "map": map, "head": head, "core": core, "trust": trust}
+    parts = {"transform": transform, "map": map, "head": head, "core": core}
+    parts |= {"row_weights": row_weights}
     made = {kind: part(kind, asked, seed=seed) for kind, asked in parts.items()}
-    made["row_weights"] = made.pop("trust")
     holdout = HoldOut(validation_share, by_class, seed)
-    return Composed(**made, rule=named(ridge, grid, holdout, relative), dtype=dtype)
+    return Composed(**made, rule=named(ridge, ridges, holdout, relative), dtype=dtype)
 
 
 def from_row(name: str, row: Mapping[str, Any], given: Mapping[str, Any]) -> Composed:
@@ -67,7 +67,7 @@ def from_row(name: str, row: Mapping[str, Any], given: Mapping[str, Any]) -> Com
     )
     rule = settings.get("rule") or named(
         settings.get("ridge", 1.0),
-        settings.get("grid", NARROW),
+        settings.get("ridges", NARROW),
         holdout,
         settings.get("relative", False),
         settings.get("folds", 4),

@@ -49,7 +49,7 @@ class DualStream(Learner):
     ----------
     ridge : lambda of the main stream, or ``newest`` (RanPAC's choice on the session)
     ridge_compensation : of the second stream; left out, as ``ridge``
-    grid, validation_share : candidates of ``newest``, and the share of the rows that it holds out
+    ridges, validation_share : candidates of ``newest``, and the share of the rows that it holds out
     relative : whether ridges are shares of the mean squared norm of a row of their stream in the first
         session
     ratio : c, weight of the second stream (the paper tunes it in [0, 2]); 0 gives ``acil-rhl``
@@ -60,7 +60,7 @@ class DualStream(Learner):
 
     ridge: float | str = 0.1
     ridge_compensation: float | str | None = None
-    grid: Sequence[float] = WIDE
+    ridges: Sequence[float] = WIDE
     relative: bool = False
     validation_share: float = 0.2
     ratio: float = 0.6
@@ -73,13 +73,13 @@ class DualStream(Learner):
         "second": Sums,
         "weights": ("D", "c"),
         "weights_b": ("D", "c"),
-        "ridges": list[float | None],
+        "chosen": list[float | None],
         "units": list[float],
     }
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.grid = tuple(self.grid)
+        self.ridges = tuple(self.ridges)
         if self.ridge_compensation is None:
             self.ridge_compensation = self.ridge
         for name in ("ridge", "ridge_compensation"):
@@ -89,7 +89,7 @@ class DualStream(Learner):
             else:
                 check_positive(name, value)
         check_flag("relative", self.relative)
-        check_positives("grid", self.grid)
+        check_positives("ridges", self.ridges)
         if self.ratio != 0:
             check_positive("ratio", self.ratio)
         check_dtype(self.dtype)
@@ -99,7 +99,7 @@ class DualStream(Learner):
         self.second = Sums(self.width, self.dtype)
         self.weights: Array = np.zeros((self.width, 0), dtype=self.dtype)
         self.weights_b: Array = np.zeros((self.width, 0), dtype=self.dtype)
-        self.ridges: list[float | None] = [None, None]
+        self.chosen: list[float | None] = [None, None]
         self.units = [1.0, 1.0]
 
     def flops(self, n: int, d: int, c: int) -> float:
@@ -110,7 +110,7 @@ class DualStream(Learner):
     def report(self) -> dict[str, Any]:
         """Return the ridges of both streams in the last session, and the unit of the first if they are relative."""
         unit = {"unit": self.units[0]} if self.relative else {}
-        return {"ridge": self.ridges[0], "ridge_compensation": self.ridges[1], **unit}
+        return {"ridge": self.chosen[0], "ridge_compensation": self.chosen[1], **unit}
 
     def _streams(self, Phi: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Yield rows, a and b, ROWS at a time."""
@@ -165,7 +165,7 @@ class DualStream(Learner):
         second = self._chosen(1, lambda rows: np.tanh(self.inner(Phi[rows])), E)
         with self.second.factored(second) as A:
             self.weights_b = A.solve(self.second.C)
-        self.ridges = [first, second]
+        self.chosen = [first, second]
 
     def inner(self, Phi: Array) -> Array:
         """Return z (n, M)."""
@@ -178,11 +178,11 @@ class DualStream(Learner):
         given = self.given(stream)
         if given is not None:
             return given
-        before = self.ridges[stream]
+        before = self.chosen[stream]
         if targets.shape[1] == 0:  # no new class, nothing to validate on: the ridge stays
             return 1.0 if before is None else before
         fit, val = self.holdout.split(np.zeros(len(targets), dtype=np.int64), self.session)
-        values = self.units[stream] * np.array(self.grid)
+        values = self.units[stream] * np.array(self.ridges)
         losses = ridge.holdout(mapped(fit), targets[fit], mapped(val), targets[val], values)
         points = [Point(i, 0, value) for i, value in enumerate(values.tolist())]
         return best(points, losses.tolist(), "error on the session").ridge

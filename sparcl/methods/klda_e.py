@@ -40,7 +40,7 @@ class KldaEnsemble(Learner):
     width : M, outputs of each member's map; members : of the ensemble (official 5)
     sigma : of the kernel exp(-sigma |f - g|^2), or "median": 1 / (2 ``kappa``^2 m^2), m the median distance of
         samples of the first session
-    ridge : v in units of tr S / n, or ``gaussian``, which chooses it from ``grid`` in each session
+    ridge : v in units of tr S / n, or ``gaussian``, which chooses it from ``ridges`` in each session
     validation_share : of each class's rows of a session, which that rule holds out
     seed : of maps and hold-outs
     """
@@ -50,21 +50,21 @@ class KldaEnsemble(Learner):
     sigma: float | str = "median"
     kappa: float = 1.0
     ridge: Value = 1.0
-    grid: Sequence[float] = NARROW
+    ridges: Sequence[float] = NARROW
     validation_share: float = 0.2
     seed: int = 0
     kept: ClassVar[dict[str, Shape | None]] = {"discriminants": list[Composed]}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.grid = tuple(self.grid)
+        self.ridges = tuple(self.ridges)
         check_int("members", self.members, least=1, most=1000)
         holdout = HoldOut(self.validation_share, True, self.seed)
         self.discriminants = [
             Composed(
                 map=FourierMap(self.width, self.members * self.seed + i, self.sigma, self.kappa),
                 head=RidgedScatter("sample"),
-                rule=named(self.ridge, self.grid, holdout),
+                rule=named(self.ridge, self.ridges, holdout),
             )
             for i in range(self.members)
         ]

@@ -71,7 +71,7 @@ class RidgeLda(Mapped):
     """
 
     exponents: tuple[float, ...]
-    grid: tuple[float, ...]
+    ridges: tuple[float, ...]
     mixtures: tuple[float, ...]
     holdout: HoldOut
     kept: ClassVar[dict[str, Shape | None]] = {
@@ -85,7 +85,7 @@ class RidgeLda(Mapped):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positives("grid", self.grid)
+        check_positives("ridges", self.ridges)
         if self.exponents:
             check_positives("exponents", self.exponents)
         if not self.mixtures or not all(0 <= value <= 1 for value in self.mixtures):
@@ -138,15 +138,15 @@ class RidgeLda(Mapped):
     def _choose(self, fitted: Sums, held: Sums, unit: float) -> Choice:
         """Choose on sums of rows that were held out, for heads on the sums of the others."""
         solved = []
-        for value in self.grid:
+        for value in self.ridges:
             try:
                 solved.append((value * unit, Paired.of(fitted, value * unit)))
             except NumericalError:  # a candidate too small for this precision is none
                 continue
         if not solved:
             raise NumericalError(
-                f"No candidate up to {max(self.grid):g} of the mean squared length gives a positive "
-                "definite system: raise the grid."
+                f"No candidate up to {max(self.ridges):g} of the mean squared length gives a positive "
+                "definite system: raise them (ridges)."
             )
         losses = []
         for _, pair in solved:
@@ -240,7 +240,7 @@ def build(
     transform: Asked = "none",
     exponents: Sequence[float] = (),
     map: Asked = "none",
-    grid: Sequence[float] = GRID,
+    ridges: Sequence[float] = GRID,
     mixtures: Sequence[float] = WEIGHTS,
     validation_share: float = 0.2,
     seed: int = 0,
@@ -251,7 +251,7 @@ def build(
     ----------
     transform, map : a name, or ``{name: {setting: value}}``, of :data:`sparcl.parts.catalogue.PARTS`
     exponents : of the signed power, in place of a transform; of several, the first session takes one
-    grid : candidates a and a', in units of the mean squared length of the first session's mapped rows
+    ridges : candidates a and a', in units of the mean squared length of the first session's mapped rows
     mixtures : candidates w in [0, 1]; 0 is the ridge, 1 the discriminant
     validation_share : of each class's rows of a session, which are held out
     seed : of maps that are not told another, and of hold-outs
@@ -260,7 +260,7 @@ def build(
         raise InputError("exponents take the place of a transform: give one of the two.")
     return RidgeLda(
         tuple(exponents),
-        tuple(grid),
+        tuple(ridges),
         tuple(mixtures),
         HoldOut(validation_share, True, seed),
         transform=part("transform", transform),

@@ -5,7 +5,7 @@ A row's ``parts`` are those of :data:`sparcl.parts.catalogue.PARTS`, by name or 
 parts that have a field of its name, and to the rule (:mod:`sparcl.methods.compose`).  These mean the same
 everywhere:
 
-ridge : lambda; several, which are all solved; or a rule that chooses from ``grid`` (:func:`sparcl.parts.rules.named`)
+ridge : lambda; several, which are all solved; or a rule that chooses from ``ridges`` (:func:`sparcl.parts.rules.named`)
 relative : whether ridges are shares of the mean squared norm of a mapped row of the first session
 validation_share : of a session's rows, or with ``by_class`` of each class's, that a rule holds out
 width : M, outputs of the map
@@ -27,9 +27,9 @@ UNITS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)  # in mean squared norms of a row
 Row = dict[str, Any]
 
 
-def _ridge(ridge: float | str, grid: tuple[float, ...] = WIDE, **others: Any) -> Row:
+def _ridge(ridge: float | str, ridges: tuple[float, ...] = WIDE, **others: Any) -> Row:
     """Return the settings of a ridge behind a map, with those that a method has besides."""
-    rule = {"ridge": ridge, "grid": grid, "relative": False, "validation_share": 0.2}
+    rule = {"ridge": ridge, "ridges": ridges, "relative": False, "validation_share": 0.2}
     return {**rule, **others, "seed": 0, "dtype": "float64"}
 
 
@@ -65,8 +65,8 @@ METHODS: dict[str, Row] = {
     # Fly-CL: u = f W with sparse W (d, M), the floor(level M) largest signed values kept; ridge_t the value
     # with the smallest generalised cross-validation score on the newest session (``ridge.gcv``, from a
     # tridiagonal form of h h^T in place of a thin SVD of h).  Source: Fly-CL (2025), commit 193b1b8, with the
-    # values of its scripts: M = 10,000, 300 nonzeros, level 0.3, grid 1e6 to 1e9, float32, features as they
-    # are.  (The defaults of its argument parser are others: 100, 0.01, 1e4 to 1e9.)  The grid belongs to
+    # values of its scripts: M = 10,000, 300 nonzeros, level 0.3, ridges 1e6 to 1e9, float32, features as they
+    # are.  (The defaults of its argument parser are others: 100, 0.01, 1e4 to 1e9.)  These belong to
     # features of a norm of about 40 and to M = 10,000: on unit-norm features give another one.
     "flycl": {
         "parts": {"map": {"random": {"draw": "sparse", "activation": "topk"}}},
@@ -125,7 +125,7 @@ METHODS: dict[str, Row] = {
             "kappa": 1.0,
             "ridge": 1e-4,
             "ridge_relative": None,
-            "grid": NARROW,
+            "ridges": NARROW,
             "validation_share": 0.2,
             "seed": 0,
         },
@@ -144,7 +144,7 @@ METHODS: dict[str, Row] = {
         "settings": {
             "blocks": 4,
             "ridge": "folds",
-            "grid": HALF_DECADES,
+            "ridges": HALF_DECADES,
             "folds": 4,
             "validation_share": 0.2,
             "seed": 0,
@@ -209,7 +209,7 @@ METHODS: dict[str, Row] = {
             "shrinkage": 1e-4,
             "covariance": "streamed",
             "ridge_relative": None,
-            "grid": NARROW,
+            "ridges": NARROW,
             "validation_share": 0.2,
             "seed": 0,
         },
@@ -226,7 +226,7 @@ METHODS: dict[str, Row] = {
             "ridge": 1.0,
             "tau": 0.95,
             "k": None,
-            "grid": NARROW,
+            "ridges": NARROW,
             "relative": False,
             "validation_share": 0.2,
             "refresh": 2,
@@ -274,7 +274,7 @@ METHODS: dict[str, Row] = {
         "fixed": {"relative": True, "by_class": True},
         "settings": {
             "ridge": 0.1,
-            "grid": UNITS,
+            "ridges": UNITS,
             "validation_share": 0.2,
             "weight": 0.5,
             "seed": 0,
@@ -294,7 +294,7 @@ METHODS: dict[str, Row] = {
             "ridge": "gaussian",
             "tau": 0.5,
             "k": None,
-            "grid": NARROW,
+            "ridges": NARROW,
             "relative": False,
             "validation_share": 0.2,
             "refresh": 1,

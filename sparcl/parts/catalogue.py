@@ -64,7 +64,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "frozen": Frozen,
         "beside-scatter": blend_scatter,
     },
-    "trust": {
+    "row_weights": {
         "all": AllRows,
         "trim": Trim,
         "huber": Huber,

@@ -62,7 +62,7 @@ class Rule(Stateful):
     def __post_init__(self) -> None:
         check_flag("relative", self.relative)
         if not self.ridges:
-            raise InputError("grid = []: give at least one number above 0.")
+            raise InputError("ridges = []: give at least one number above 0.")
         self.unit, self.cores = 0.0, 1
 
     def fix(self, unit: float) -> None:
@@ -134,7 +134,7 @@ class Judging(Rule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positives("grid", self.ridges)
+        check_positives("ridges", self.ridges)
         self.losses: list[float] = []
 
     def best(self, points: list[Point], losses: list[float], where: str) -> list[Point]:
@@ -159,7 +159,7 @@ def best(points: list[Point], losses: list[float], where: str) -> Point:
     if np.isinf(finite).all():
         ridges = [point.ridge for point in points]
         raise NumericalError(
-            f"No ridge among {min(ridges):g} to {max(ridges):g} gives a finite {where}: raise the grid, "
+            f"No ridge among {min(ridges):g} to {max(ridges):g} gives a finite {where}: raise them (ridges), "
             "or use dtype float64."
         )
     return points[int(np.argmin(finite))]
@@ -457,7 +457,7 @@ def stratified(columns: NDArray[np.integer], folds: int) -> NDArray[np.int64]:
 
 def named(
     ridge: Value,
-    grid: Sequence[float],
+    ridges: Sequence[float],
     holdout: HoldOut,
     relative: bool = False,
     folds: int = 4,
@@ -466,7 +466,7 @@ def named(
 
     Parameters
     ----------
-    ridge : a number; a list of numbers, all of which are solved at once; or how one of ``grid`` is
+    ridge : a number; a list of numbers, all of which are solved at once; or how one of ``ridges`` is
         chosen in each session: ``newest`` (error on rows held out of it), ``gcv`` (generalised
         cross-validation on it), ``folds`` (accuracy on so many folds of it), ``all`` (squared error on rows
         held out of every session) or ``gaussian`` (accuracy predicted for these)
@@ -478,9 +478,9 @@ def named(
     InputError
         For another name, and for values that are not positive.
     """
-    if isinstance(grid, str):
-        raise InputError(f"grid = {grid!r}: it must be a list of numbers above 0.")
-    candidates = tuple(grid)
+    if isinstance(ridges, str):
+        raise InputError(f"ridges = {ridges!r}: it must be a list of numbers above 0.")
+    candidates = tuple(ridges)
     if ridge == "newest":
         return Newest(candidates, relative, holdout)
     if ridge == "gcv":

@@ -1,4 +1,4 @@
-"""The same numerics on NumPy, on torch and on the strict namespace of the array API standard.
+"""The same numerics on NumPy and on torch.
 
 Each is held against a naive computation in float64.  Tiles are made small, so that every matrix has
 several and a last one that is not full.
@@ -6,7 +6,6 @@ several and a last one that is not full.
 
 import sys
 
-import array_api_strict
 import numpy as np
 import pytest
 
@@ -21,13 +20,12 @@ from sparcl.base.errors import InputError, NumericalError
 BACKENDS = {
     "numpy": backend.HOST,
     "torch": tensors.on("cpu"),
-    "strict": tiles.Tiles(array_api_strict, "array_api_strict"),
 }
 
 
 @pytest.fixture(params=BACKENDS, autouse=True)
 def on(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> backend.Backend:
-    monkeypatch.setattr(tiles.Tiles, "tile", 5)
+    monkeypatch.setattr(tensors.Tensors, "tile", 5)
     return BACKENDS[request.param]
 
 

@@ -1,13 +1,12 @@
 """Sums of each class: what they hold, how they merge, and that a sweep of them is the learner itself."""
 
-import array_api_strict
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sparcl import methods
-from sparcl.algebra import backend, spectra, tensors, tiles
+from sparcl.algebra import backend, spectra, tensors
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
@@ -347,24 +346,23 @@ def test_a_ridge_that_is_too_small_is_an_error(ridges: int) -> None:
 
 
 def test_placed_sums_are_those_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows alone, triangles alone, and both; torch and the strict namespace."""
-    monkeypatch.setattr(tiles.Tiles, "tile", 7)
-    strict = tiles.Tiles(array_api_strict, "array_api_strict")
+    """Rows alone, triangles alone, and both."""
+    monkeypatch.setattr(tensors.Tensors, "tile", 7)
+    on = backend.named("torch-cpu")
     for d in (24, 9):
         Phi, y = drawn(11, 150, d, 9)
         y[y == 5] = np.where(np.arange(np.sum(y == 5)) < 4, 5, 4)  # few enough to stay rows
         sums = summed(Phi, y, 9)
         expected = sums.of([5, 2, 7])
-        for on in (backend.named("torch-cpu"), strict):
-            there = sums.placed(on)
-            found = there.of([5, 2, 7])
-            assert (there.d, there.classes) == (d, 9) and found.on.name == on.name
-            same(backend.host(found.R), expected.R)
-            same(backend.host(found.C), expected.C)
-            assert np.array_equal(found.counts, expected.counts)
-            same(backend.host(there.of([5, 2, 7]).R), expected.R)  # reading changed nothing
-            with pytest.raises(InputError, match="name each once"):
-                there.of([0, 0])
+        there = sums.placed(on)
+        found = there.of([5, 2, 7])
+        assert (there.d, there.classes) == (d, 9) and found.on.name == on.name
+        same(backend.host(found.R), expected.R)
+        same(backend.host(found.C), expected.C)
+        assert np.array_equal(found.counts, expected.counts)
+        same(backend.host(there.of([5, 2, 7]).R), expected.R)  # reading changed nothing
+        with pytest.raises(InputError, match="name each once"):
+            there.of([0, 0])
     assert sums.placed(backend.HOST).sums is sums.sums  # no copy
 
 
@@ -377,7 +375,7 @@ def test_a_packed_triangle_is_unpacked_entry_by_entry(d: int, entry: tuple[int, 
     tall = d if d % 2 else d + 1
     shift = 1 - d % 2
     place = (i + shift) + j * tall if j < n1 else (j - n1) + (i - n1 + d % 2) * tall
-    assert tiles.packed_places(d)[entry] == place
+    assert tensors.packed_places(d)[entry] == place
 
 
 def test_a_sweep_sends_its_sums_and_test_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:

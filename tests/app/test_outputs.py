@@ -271,7 +271,7 @@ def test_integers_that_no_array_holds_are_a_message(
         for method, name, bound in (
             ("ranpac", "seed", "it must be an integer of at least 0 and below 2^63"),
             ("ranpac", "width", "it must be an integer of at least 1 and below 2^63"),
-            ("sparcl", "grid", "it must be a list"),
+            ("sparcl", "ridges", "it must be a list"),
             ("gacl", "ridge", "it must be a finite number above 0"),
         ):
             if (digits, name) != (30, "ridge"):  # 10^30 is a large number, and one

@@ -29,7 +29,7 @@ def record(tmp_path: Path) -> Callable[..., Path]:
             "method": "acil",
             "order": order,
             "seed": 0,
-            "hyper": {"ridge": 0.1, "grid": [0.1, 1.0]},
+            "hyper": {"ridge": 0.1, "ridges": [0.1, 1.0]},
         } | names
         path = tmp_path / "{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json".format(
             **content

@@ -103,7 +103,7 @@ def test_protocol_of_the_paper(params):
     assert methods["sparcl-alg1-paper"]["hyper"] == printed | {"m": 128}
     assert methods["sparcl-alg1-m512"]["hyper"] == printed | {"m": 512}
     assert methods["acil-paper"]["hyper"] == {"ridge": 1.0}
-    assert methods["ranpac-paper"]["hyper"] == {"grid": "ranpac", "width": 10000}
+    assert methods["ranpac-paper"]["hyper"] == {"ridges": "ranpac", "width": 10000}
     assert set(ten["methods"]) <= set(methods)
 
 

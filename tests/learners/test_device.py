@@ -11,7 +11,7 @@ from reference.streams import Session
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparcl import methods
-from sparcl.algebra import backend, capacity, tensors, tiles
+from sparcl.algebra import backend, capacity, tensors
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
@@ -41,14 +41,14 @@ COMPOSITIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "rbf": ("sparcl-plus-1", {"width": 40, "expansion": "rbf"}),
     "many ridges": ("acil", {"ridge": [0.05 * i for i in range(1, 26)]}),
     "dual": ("ranpac", {"width": 60}),
-    "cross-validated": ("flycl", {"width": 60, "grid": [0.01, 1.0, 100.0]}),
+    "cross-validated": ("flycl", {"width": 60, "ridges": [0.01, 1.0, 100.0]}),
     "sigmoid": ("foal", {"width": 30}),
     "balanced": ("air", {"width": 30, "ridge": "newest"}),
     "kernel": ("gkeal", {"width": 20, "ridge": 0.1}),
     "frozen covariance": ("slda", {"covariance": "frozen"}),
     "pseudo-inverse": ("klda", {"width": 20}),
     "oracle": ("randumb", {"width": 20, "embedding": "relu"}),
-    "folds": ("layup", {"blocks": 2, "grid": [0.01, 1.0]}),
+    "folds": ("layup", {"blocks": 2, "ridges": [0.01, 1.0]}),
     "ledoit-wolf": ("compose", {"head": "ledoit-wolf", "map": {"random": {"width": 20}}}),
     "both heads": ("sparcl-plus-2", {"ridge": "gaussian"}),
     "both heads chosen": ("ridge-lda", {"map": {"random": {"width": 30, "activation": "gelu"}}}),
@@ -58,7 +58,7 @@ COMPOSITIONS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.fixture(autouse=True)
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiles.Tiles, "tile", 7)
+    monkeypatch.setattr(tensors.Tensors, "tile", 7)
 
 
 def fitted(name: str, hyper: dict[str, Any], sessions: list[Session], device: str) -> Learner:
@@ -200,7 +200,7 @@ def test_a_covariance_that_is_frozen_reports_its_residual(stream: list[Session])
 def test_float32_changes_at_most_two_of_ten_thousand_predictions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tiles.Tiles, "tile", 512)
+    monkeypatch.setattr(tensors.Tensors, "tile", 512)
     folder = ROOT / "data/features/cifar-100-150/efficientnet-lite0"
     train, test = (store.read(folder / f"{split}.h5") for split in ("train", "test"))
     Phi = unit(train.features)
@@ -225,7 +225,9 @@ def test_a_method_that_cannot_says_why(name: str) -> None:
         methods.build(name, device="torch-cpu")
 
 
-@pytest.mark.parametrize("part", [{"trust": "huber"}, {"core": {"beside-scatter": {"tau": 0.9}}}])
+@pytest.mark.parametrize(
+    "part", [{"row_weights": "huber"}, {"core": {"beside-scatter": {"tau": 0.9}}}]
+)
 def test_a_part_that_cannot_says_why(part: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="'compose': it cannot run on torch-cpu: row weights, and"):
         methods.build("compose", device="torch-cpu", ridge=1.0, **part)
@@ -250,7 +252,7 @@ def test_what_does_not_fit_is_refused_before_work_starts(
 def test_counts_and_weights_on_real_features_are_those_of_the_cpu(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(tiles.Tiles, "tile", 512)
+    monkeypatch.setattr(tensors.Tensors, "tile", 512)
     folder = ROOT / "data/features/cub-50/efficientnet-lite0"
     read = [store.read(folder / f"{split}.h5") for split in ("train", "test")]
     train, test = (experiment.Split(unit(s.features), s.labels) for s in read)
@@ -309,14 +311,14 @@ class Peak(TorchDispatchMode):
         ("ranpac", {"ridge": 1.0}),
         ("ranpac", {"ridge": 1.0, "dtype": "float32"}),
         ("ranpac", {"dtype": "float32"}),
-        ("flycl", {"grid": [1.0, 100.0], "dtype": "float32"}),
+        ("flycl", {"ridges": [1.0, 100.0], "dtype": "float32"}),
     ],
 )
 def test_a_session_takes_no_second_matrix_and_no_more_than_was_asked_for(
     name: str, hyper: dict[str, Any], stream: list[Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     M, tile, needs = 600, 32, []
-    monkeypatch.setattr(tiles.Tiles, "tile", tile)
+    monkeypatch.setattr(tensors.Tensors, "tile", tile)
     monkeypatch.setattr(capacity, "TILE", tile)
     monkeypatch.setattr(composed, "check_fit", lambda on, need, width: needs.append(need(width)))
     learner = methods.build(name, device="torch-cpu", width=M, **hyper)

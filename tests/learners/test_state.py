@@ -37,7 +37,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "trust region": ("sparcl", {"tau": 0.6, "trust_degrees": 60.0}),
     "all sessions": ("sparcl-plus-1", {"tau": [0.4, 0.8], "width": 90, "expansion": "rbf"}),
     "newest session": ("ranpac", {"width": 70, "seed": np.int64(3), "dtype": "float32"}),
-    "cross-validation": ("flycl", {"width": 70, "nonzeros": 20, "grid": WIDE}),
+    "cross-validation": ("flycl", {"width": 70, "nonzeros": 20, "ridges": WIDE}),
     "unit norm": ("compose", {"transform": "unit"}),
     "signed power": ("compose", {"transform": {"power": {"exponent": 0.3}}}),
     "kernels": ("gkeal", {"width": 30}),
@@ -54,8 +54,12 @@ CASES: dict[str, tuple[str, dict]] = {
     "own covariances in a core": ("sparcl-plus", {"k": 9, "rank": 4}),
     "frozen": ("compose", {"core": "frozen"}),
     "beside": ("compose", {"core": {"beside-scatter": {"tau": 0.6}}}),
-    **{kind: ("compose", {"trust": kind}) for kind in PARTS["trust"] if kind != "noise-matrix"},
-    "noise-matrix": ("compose", {"trust": {"noise-matrix": {"rate": 0.2}}}),
+    **{
+        kind: ("compose", {"row_weights": kind})
+        for kind in PARTS["row_weights"]
+        if kind != "noise-matrix"
+    },
+    "noise-matrix": ("compose", {"row_weights": {"noise-matrix": {"rate": 0.2}}}),
     "ncm": ("ncm", {}),
     "two streams": ("dsal", {"width": 70, "ridge_compensation": "newest"}),
     "truncated": ("loranpac", {"width": 70}),

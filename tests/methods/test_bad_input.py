@@ -196,9 +196,9 @@ WRONG = [
     *(("acil", {"ridge": r}, "ridge = .*above 0") for r in (0.0, -1.0, float("inf"), True)),
     ("acil", {"ridge": [1.0, float("nan")]}, "ridge = nan: it must be a finite number above 0"),
     ("acil", {"ridge": "1"}, "ridge = '1'.*number above 0, or newest, gcv, all, gaussian"),
-    ("ranpac", {"grid": "wide"}, "grid = 'wide': it must be a list of numbers"),
+    ("ranpac", {"ridges": "wide"}, "ridges = 'wide': it must be a list of numbers"),
     *(
-        ("ranpac", {"grid": [1.0, g], "ridge": r}, "grid = ")
+        ("ranpac", {"ridges": [1.0, g], "ridge": r}, "ridges = ")
         for g, r in ((0.0, "gcv"), (-1.0, "all"))
     ),
     ("ranpac", {"validation_share": 1.0}, r"validation_share = 1\.0.*in \(0, 1\)"),
@@ -231,7 +231,7 @@ OUTSIDE = {
     "slda": {"shrinkage": 1.0, "covariance": "pooled"},
     "klda": {"ridge": -0.1, "sigma": "mean", "kappa": 0.0, "width": 0, "seed": -1},
     "klda-e": {"ridge": -0.1, "members": 0, "kappa": -1.0, "width": 0, "seed": -1},
-    "ridge-lda": {"grid": [0.0], "exponents": [-1.0], "mixtures": [1.5], "seed": -1},
+    "ridge-lda": {"ridges": [0.0], "exponents": [-1.0], "mixtures": [1.5], "seed": -1},
     "lr-rgda": {"own": -1.0, "shared": 0.0, "alpha": 0.0, "a3": -1.0, "rank": 0},
     "anacp": {"ridge": 0.0, "second": 0.0, "members": 0, "draws": 0, "width": 0, "official": 1},
     "randumb": {"width": 2.5, "embedding": "tanh", "seed": -1},

@@ -55,7 +55,7 @@ def test_a_signed_power_row_by_row(stream: list[Session], probe: np.ndarray) -> 
 ALIKE = {
     "ranpac": (
         {"width": 40},
-        {"map": {"random": {"width": 40}}, "ridge": "newest", "grid": WIDE, "by_class": False},
+        {"map": {"random": {"width": 40}}, "ridge": "newest", "ridges": WIDE, "by_class": False},
     ),
     "acil-rhl": ({"width": 40}, {"map": {"random": {"width": 40, "draw": "uniform"}}}),
     "air": (

@@ -27,7 +27,7 @@ def test_the_choice_is_that_of_a_literal_loop(stream: list[Session], d: int) -> 
     turn = np.random.default_rng(0).standard_normal((16, d))
     noise = np.random.default_rng(1)
     stream = [(Phi @ turn + noise.standard_normal((36, d)), y) for Phi, y in stream]
-    learner = build("layup", blocks=2, grid=GRID)
+    learner = build("layup", blocks=2, ridges=GRID)
     seen: list[Session] = []
     for Phi, y in stream:
         learner.fit_session(Phi, y)

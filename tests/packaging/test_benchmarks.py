@@ -27,10 +27,9 @@ def methods(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_official_form_has_our_outcome_and_the_formulas_count(row: str, methods) -> None:
+def test_official_form_has_our_outcome(row: str, methods) -> None:
     result = methods.compare(row, methods.SMALL, repeats=1)
-    assert result.flops > 0
-    assert result.floor > 0
+    assert min(result.ours, result.theirs, result.floor) > 0
     assert row in str(result)
 
 
@@ -62,23 +61,6 @@ def test_another_ridge_stops_the_benchmark(methods, monkeypatch: pytest.MonkeyPa
         methods.compare("ranpac-cub", methods.SMALL, repeats=1)
 
 
-def test_an_operation_more_stops_the_benchmark(methods, monkeypatch: pytest.MonkeyPatch) -> None:
-    solved = methods.official.Recursive.session
-
-    def more(self, Phi, y) -> None:
-        solved(self, Phi, y)
-        self.count.product(np.ones((10, 10)), np.ones((10, 10)))
-
-    monkeypatch.setattr(methods.official.Recursive, "session", more)
-    with pytest.raises(SystemExit, match="operations counted"):
-        methods.compare("acil", methods.SMALL, repeats=1)
-
-
-def test_memory_is_measured_in_processes_of_its_own(methods) -> None:
-    # the sums alone are 500^2 float32; a process does not come back without them
-    assert methods.memory(methods.SMALL) > 500**2 * 4
-
-
 # --- gpu.py ---------------------------------------------------------------------------------------
 
 
@@ -88,14 +70,14 @@ def gpu(methods, monkeypatch: pytest.MonkeyPatch):
     import gpu
 
     monkeypatch.setattr(gpu, "REPEATS", 2)
-    monkeypatch.setattr(gpu.tiles.Tiles, "tile", 128)
+    monkeypatch.setattr(gpu.tensors.Tensors, "tile", 128)
     return gpu
 
 
 def test_every_table_of_the_gpu_is_made_at_small_sizes(gpu, capsys: pytest.CaptureFixture) -> None:
     gpu.main(["--small", "--device", "torch-cpu"])
     tables = [part.splitlines() for part in capsys.readouterr().out.split("\n\n")[1:-1]]
-    assert len(tables) == 8
+    assert len(tables) == 6
     for head, line, *rows in tables:
         assert rows and set(line) == {"|", "-"}
         assert {row.count("|") for row in rows} == {head.count("|")}
@@ -105,11 +87,11 @@ def test_another_outcome_stops_the_benchmark_of_the_gpu(
     gpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     card = gpu.Card("torch-cpu", small=True)
-    form = gpu.FORMS["flycl"]
-    monkeypatch.setitem(gpu.FORMS, "flycl", lambda *a: (form(*a)[0] * 1.01, form(*a)[1]))
+    form = gpu.public_form
+    monkeypatch.setattr(gpu, "public_form", lambda *a: (form(*a)[0] * 1.01, form(*a)[1]))
     with pytest.raises(SystemExit, match="flycl, public form: scores differ"):
         gpu.peer(card, "flycl", "float64")
-    monkeypatch.setitem(gpu.FORMS, "flycl", lambda *a: (form(*a)[0], 10 * form(*a)[1]))
+    monkeypatch.setattr(gpu, "public_form", lambda *a: (form(*a)[0], 10 * form(*a)[1]))
     with pytest.raises(SystemExit, match="in the public form"):
         gpu.peer(card, "flycl", "float64")
 

@@ -25,7 +25,7 @@ from sparcl.parts.row_weights import (
 )
 
 D, RIDGE = 12, 0.5
-KINDS = [name for name in PARTS["trust"] if name != "all"]
+KINDS = [name for name in PARTS["row_weights"] if name != "all"]
 
 
 def rows(classes: range, n: int, seed: int, spread: float = 0.3) -> tuple[np.ndarray, np.ndarray]:
@@ -92,8 +92,8 @@ def test_every_kind_composes_with_every_head_and_keeps_no_row(name: str) -> None
     if name == "noise-matrix":  # its scatter may be indefinite: a ridge has none
         del heads["ridged-scatter"], heads["shrunk-covariance"]
     for head, ridge in heads.items():
-        trust = {"noise-matrix": {"rate": 0.1}} if name == "noise-matrix" else name
-        learner = build("compose", head=head, ridge=ridge, trust=trust)
+        weights = {"noise-matrix": {"rate": 0.1}} if name == "noise-matrix" else name
+        learner = build("compose", head=head, ridge=ridge, row_weights=weights)
         learner.fit_session(*rows(range(4), 20, seed=1))
         batch, _, _ = contaminated()
         learner.fit_session(batch.Phi, batch.columns)
@@ -110,14 +110,14 @@ def test_every_kind_composes_with_every_head_and_keeps_no_row(name: str) -> None
 
 def test_all_rows_alike_is_the_learner_without_row_weights() -> None:
     batch, _, _ = contaminated()
-    one, other = (build("compose", ridge=0.1, **kw) for kw in ({}, {"trust": "all"}))
+    one, other = (build("compose", ridge=0.1, **kw) for kw in ({}, {"row_weights": "all"}))
     for learner in (one, other):
         learner.fit_session(batch.Phi, batch.columns)
     assert np.array_equal(one.weights, other.weights) and one.undivided == ""
 
 
 def test_what_a_rule_holds_out_comes_from_the_rows_that_stay() -> None:
-    learner = build("compose", ridge="gaussian", grid=[0.1, 1.0], trust="old-model")
+    learner = build("compose", ridge="gaussian", ridges=[0.1, 1.0], row_weights="old-model")
     learner.fit_session(*rows(range(4), 20, seed=1))
     batch, old, _ = contaminated()
     learner.fit_session(batch.Phi, batch.columns)
@@ -130,7 +130,7 @@ def test_what_a_rule_holds_out_comes_from_the_rows_that_stay() -> None:
 
 def test_balanced_ridge_is_refused() -> None:
     with pytest.raises(InputError, match="balanced-ridge"):
-        build("compose", head="balanced-ridge", trust="trim")
+        build("compose", head="balanced-ridge", row_weights="trim")
 
 
 @pytest.mark.parametrize("kind", [OldModel(), Rechecked(), ContaminationFilter(limit=0.05)])
@@ -256,7 +256,7 @@ def test_the_noise_matrix_is_unbiased() -> None:
 
 
 def test_new_only_never_learns_an_old_class_again() -> None:
-    learner = build("compose", ridge=0.1, trust="new-only")
+    learner = build("compose", ridge=0.1, row_weights="new-only")
     learner.fit_session(*rows(range(4), 20, seed=1))
     before = learner.total.counts.copy()
     learner.fit_session(*rows(range(2, 6), 20, seed=2))

@@ -158,7 +158,7 @@ def test_what_is_fitted_for_validation_never_sees_a_held_out_row(
 def test_all_chooses_a_threshold_too() -> None:
     sessions = synthetic_stream(2, sessions=3, classes=3, samples=15, noise=1.5)
     taus, ridges = (0.4, 0.9), (0.1, 1.0)
-    learner = fit(build("sparcl", ridge="all", grid=ridges, tau=taus, refresh=1), sessions)
+    learner = fit(build("sparcl", ridge="all", ridges=ridges, tau=taus, refresh=1), sessions)
     fitted, validation = parts(sessions, 0)
     classes = plain.class_list(sessions)
     errors = {
@@ -238,8 +238,8 @@ def test_every_method_takes_the_rules_that_it_offers(stream: list[Session]) -> N
                 )
                 fitted += 1
     assert fitted > 50
-    for hyper in ({"grid": []}, {"ridge": []}):
-        with pytest.raises(InputError, match=r"(grid|ridge) = \[\]: give at least one number"):
+    for hyper in ({"ridges": []}, {"ridge": []}):
+        with pytest.raises(InputError, match=r"(ridges|ridge) = \[\]: give at least one number"):
             build("ranpac", **hyper)
 
 
@@ -263,9 +263,9 @@ def test_no_finite_loss_is_an_error_that_names_the_grid(
     monkeypatch.setattr(ridge, "gcv", losses)
     monkeypatch.setattr(ridge, "squared_error", lambda *args: np.nan)
     monkeypatch.setattr(ridge, "predicted_accuracy", lambda *args: np.nan)
-    learner = build("ranpac", ridge=rule, grid=(0.25, 8.0), width=20)
+    learner = build("ranpac", ridge=rule, ridges=(0.25, 8.0), width=20)
     with pytest.raises(
-        NumericalError, match=r"session 1: .*among 0\.25 to 8 .*finite.*raise.*grid"
+        NumericalError, match=r"session 1: .*among 0\.25 to 8 .*finite.*raise.*ridges"
     ):
         learner.fit_session(*stream[0])
 
@@ -284,7 +284,7 @@ def test_a_candidate_without_a_solution_is_dropped(
 ) -> None:
     """Rows of length 1e3: float32 cannot tell R + 1e-6 I from a singular R, but R + 1e3 I it can."""
     huge = [(1e3 * Phi[:8], y[:8]) for Phi, y in stream]
-    given = {"ridge": rule, "grid": (1e-6, 1e3), "dtype": "float32"} | parts
+    given = {"ridge": rule, "ridges": (1e-6, 1e3), "dtype": "float32"} | parts
     learner = build("compose", **given)
     for session in huge:
         learner.fit_session(*session)
@@ -292,7 +292,7 @@ def test_a_candidate_without_a_solution_is_dropped(
         assert np.isinf(losses[0]) and np.isfinite(losses[1])
         assert learner.report()["ridge"] == 1e3
     with pytest.raises(NumericalError, match=r"session 1: .*among 1e-06 to 1e-05"):
-        build("compose", **given | {"grid": (1e-6, 1e-5)}).fit_session(*huge[0])
+        build("compose", **given | {"ridges": (1e-6, 1e-5)}).fit_session(*huge[0])
 
 
 def test_report_core_and_bound_speak_of_the_chosen_core() -> None:

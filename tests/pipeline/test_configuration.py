@@ -103,8 +103,8 @@ def test_every_level_is_closed() -> None:
 RANGES = {
     "suite": "Bundled", "suites/toy/sessions": 0, "suites/toy/normalize": "on", "suites/toy/methods": ["ncm", "ncm"],
     "suites/toy/pairs": [[1993]], "suites/toy/group": "others", "methods/sparcl/hyper": {"tau": [0.5]},
-    "methods/flycl/hyper": {"grid": [-1.0]}, "methods/acil-paper/features": "all", "selection/fit_share": 1,
-    "selection/grid/alpha": ["1e-3"], "grids/middle": [0], "validation/share": 1.0, "stress/long-tail/least": 0,
+    "methods/flycl/hyper": {"ridges": [-1.0]}, "methods/acil-paper/features": "all", "selection/fit_share": 1,
+    "selection/grid/alpha": ["1e-3"], "ridges/middle": [0], "validation/share": 1.0, "stress/long-tail/least": 0,
     "datasets/cub-50/crop": 1.5, "backbones/efficientnet-lite0/weights/sha256": "579344",
     "figures/drift/frames": ["curves"],
     "tables/main/frames": ["../runs"], "tables/main/underline": ["ACIL"], "suites/toy/traces": True,
@@ -221,7 +221,7 @@ def test_text_of_a_page_is_one_line_without_markup(config: Settings) -> None:
 
 
 def test_parts_of_a_composition_have_settings(config: Settings) -> None:
-    hyper = {"map": {"relu": {"width": 2000, "grid": "wide"}}, "core": None, "ridge": [0.1, 1.0]}
+    hyper = {"map": {"relu": {"width": 2000, "ridges": "wide"}}, "core": None, "ridge": [0.1, 1.0]}
     config["methods"]["mine"] = {"label": "Mine", "learner": "compose", "hyper": hyper}
     assert [*malformed(config)] == []
 

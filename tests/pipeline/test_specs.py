@@ -1,4 +1,4 @@
-"""What jobs are told: lists for the names of grids, fixed beside selected settings, nothing too much."""
+"""What jobs are told: lists for the names of lists, fixed beside selected settings, nothing too much."""
 
 import json
 import subprocess
@@ -45,16 +45,16 @@ def test_a_device_is_told_and_a_gpu_asked_for_where_a_job_may_compute_on_one(
         assert specs.solver(config, "ncm") == {} and specs.gpus(config, "ncm") is None
 
 
-def test_names_of_grids_become_lists_in_parts_too(config: Settings) -> None:
+def test_names_become_lists_in_parts_too(config: Settings) -> None:
     spec = specs.method(config, "flycl-official")
-    assert spec["hyper"]["grid"] == config["grids"]["fly-cl"] == [1e6, 1e7, 1e8, 1e9]
-    assert np.log10(config["grids"]["ranpac"]) == pytest.approx(np.arange(-8, 9))
-    parts = {"rule": {"newest": {"grid": "middle"}}, "grid": [2.0]}
+    assert spec["hyper"]["ridges"] == config["ridges"]["fly-cl"] == [1e6, 1e7, 1e8, 1e9]
+    assert np.log10(config["ridges"]["ranpac"]) == pytest.approx(np.arange(-8, 9))
+    parts = {"rule": {"newest": {"ridges": "middle"}}, "ridges": [2.0]}
     assert specs.resolved(config, parts) == {
-        "rule": {"newest": {"grid": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]}},
-        "grid": [2.0],
+        "rule": {"newest": {"ridges": [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]}},
+        "ridges": [2.0],
     }
-    assert specs.timing(config, "refresh")["variants"]["ranpac"]["hyper"]["grid"][0] == 1e-8
+    assert specs.timing(config, "refresh")["variants"]["ranpac"]["hyper"]["ridges"][0] == 1e-8
 
 
 def test_the_validation_share_goes_to_methods_that_take_it(config: Settings) -> None:
@@ -69,7 +69,7 @@ def test_a_selection_has_candidates_of_what_is_selected_and_the_value_of_what_is
     config: Settings,
 ) -> None:
     grid = specs.candidates(config)
-    assert grid["ridge"] == config["grids"]["half-decades"]
+    assert grid["ridge"] == config["ridges"]["half-decades"]
     chosen = {key: grid[key] for key in ("ridge", "tau")}
     assert specs.selection(config, "sparcl")["selection"]["grid"] == chosen
     dsal = specs.selection(config, "dsal")["selection"]["grid"]

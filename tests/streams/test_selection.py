@@ -116,7 +116,7 @@ def test_scores_from_few_rows_are_those_from_sums(method: str, hyper: dict) -> N
 
 def test_a_learner_that_weighs_rows_is_followed_itself() -> None:
     assert FewRows.suits(build("compose", ridge=RIDGES))
-    assert not FewRows.suits(build("compose", ridge=RIDGES, trust="trim"))
+    assert not FewRows.suits(build("compose", ridge=RIDGES, row_weights="trim"))
 
 
 TAUS = {"ridge": RIDGES, "tau": [0.4, 0.9]}

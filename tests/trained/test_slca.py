@@ -8,7 +8,7 @@ import torch
 from trained import toys
 from trained.toys import Make, rows
 
-from sparcl.methods.slca_frozen import normalised_gradient
+from study.methods.slca_frozen import normalised_gradient
 from study.trained import methods
 from study.trained.methods.slca import drawn
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sparcl import methods
 from sparcl.features import matching, store
 from sparcl.features.layout import FeatureSet
 from sparcl.protocol.experiment import Split
+from study import methods
 from study.sealed import ORDER, RUN, read_sealed, write_sealed
 from study.streams import splits
 

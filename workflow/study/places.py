@@ -14,7 +14,7 @@ from sparcl.base.errors import SparclError
 # libyaml reads all settings in a tenth of the time; both loaders give the same values.
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 CATALOGUES = ("methods", "datasets", "backbones", "figures", "tables", "timings")
-PAGE = ("solver", "selection", "spectrum", "grids", "validation", "stress", "extraction")
+PAGE = ("solver", "selection", "spectrum", "ridges", "validation", "stress", "extraction")
 KEY = re.compile(rf"`((?:{'|'.join((*CATALOGUES, 'suites', *PAGE))})\.[\w.-]+)`")
 PLACE = re.compile(r"(params\.yaml|config/[\w./-]+\.yaml): ([^\s:]+)")
 

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from sparcl import methods
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
 from sparcl.parts.rules import Given
 from sparcl.protocol.experiment import Split
 from sparcl.protocol.stream import pseudo_stream
-from study import few_rows
+from study import few_rows, methods
 
 Setting = dict[str, Any]
 Totals = dict[tuple[int, int], Fraction]

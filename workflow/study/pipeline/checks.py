@@ -5,11 +5,11 @@ from itertools import product
 from pathlib import Path, PurePath
 from typing import Any
 
-from sparcl import methods
 from sparcl.base.errors import SparclError
+from study import methods
 from study.pipeline import displays, specs, streams, variants
 from study.pipeline.plan import RATED, session_count
-from study.pipeline.provenance import hyperparameters, learners, package
+from study.pipeline.provenance import hyperparameters, learners
 from study.pipeline.settings import FORMS, faults, unusable
 from study.places import where
 
@@ -182,7 +182,7 @@ def _features(
 
 def _settings(place: str, block: Settings, settings: Iterable[str]) -> Iterator[str]:
     """Refuse settings that the learner of a method's block does not take."""
-    if block["learner"] in learners(package(block)):
+    if block["learner"] in learners(bool(block.get("trained"))):
         kind = f"settings of learner '{block['learner']}'"
         yield from _unknown(place, settings, kind, hyperparameters(block))
 
@@ -191,7 +191,9 @@ def _composition(config: Settings, place: str, block: Settings) -> Iterator[str]
     """Refuse a learner that is not there, and settings with which it cannot be built."""
     hyper, select, grid = block["hyper"], block.get("select", []), specs.candidates(config)
     found = [
-        *_unknown(f"{place}.learner", [block["learner"]], "learners", learners(package(block))),
+        *_unknown(
+            f"{place}.learner", [block["learner"]], "learners", learners(bool(block.get("trained")))
+        ),
         *_settings(f"{place}.hyper", block, hyper),
         *_settings(f"{place}.select", block, select),
         *_unknown(f"{place}.select", select, f"candidates ({where('selection', 'grid')})", grid),

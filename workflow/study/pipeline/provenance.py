@@ -114,17 +114,21 @@ def script_code(script: str, *modules: str) -> list[str]:
     return [start + file for file in (path, *source_files([*_imports(path), *modules]))]
 
 
-def package(block: Mapping[str, Any]) -> str:
-    """Return the package of a method's learner, given its block: that of images or that of features."""
-    return "study.trained.methods" if block.get("trained") else "sparcl.methods"
+@cache
+def learners(trained: bool = False) -> dict[str, str]:
+    """Return the module of each learner by id, from files and the table: planning loads no torch.
 
-
-def learners(package: str) -> list[str]:
-    """Return the ids of a package's learners, from its files and its table: planning loads no torch."""
-    folder = ROOT / PACKAGES[package.split(".")[0]]
-    files = folder.joinpath(*package.split(".")).glob("[!_]*.py")
-    rows = METHODS if package == "sparcl.methods" else {}
-    return sorted({*(file.stem.replace("_", "-") for file in files), *rows} - {"table"})
+    Parameters
+    ----------
+    trained : whether learners of images are meant, and not those of features
+    """
+    found = {} if trained else dict.fromkeys(METHODS, "sparcl.methods.compose")
+    for package in ["study.trained.methods"] if trained else ["sparcl.methods", "study.methods"]:
+        folder = ROOT.joinpath(PACKAGES[package.split(".")[0]], *package.split("."))
+        for file in folder.glob("[!_]*.py"):
+            found[file.stem.replace("_", "-")] = f"{package}.{file.stem}"
+    found.pop("table", None)
+    return dict(sorted(found.items()))
 
 
 def row(block: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -133,8 +137,19 @@ def row(block: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def learner_module(block: Mapping[str, Any]) -> str:
-    """Return the module of a method's learner, given its block; rows of the table share theirs."""
-    return f"{package(block)}.{'compose' if row(block) else block['learner'].replace('-', '_')}"
+    """Return the module of a method's learner, given its block; rows of the table share theirs.
+
+    Raises
+    ------
+    ConfigError
+        When there is no such learner.
+    """
+    known = learners(bool(block.get("trained")))
+    if block["learner"] not in known:
+        raise ConfigError(
+            f"there is no learner '{block['learner']}'. There are: {', '.join(known)}."
+        )
+    return known[block["learner"]]
 
 
 def hyperparameters(block: Mapping[str, Any]) -> tuple[str, ...]:

@@ -251,7 +251,7 @@ class Page(Block):
     solver: Annotated[dict[Literal["device"], Literal["cpu", "cuda", "auto", "torch-cpu"]], SOME]
     selection: Selection
     spectrum: Spectrum
-    grids: dict[Id, Candidates]
+    ridges: dict[Id, Candidates]
     validation: Annotated[dict[Literal["share"], Share], SOME]
     stress: Stress
     extraction: Extraction
@@ -265,7 +265,7 @@ class Hyper(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="allow", defer_build=True)
     __pydantic_extra__: dict[str, Scalar]
-    grid: Grid = ABSENT
+    ridges: Grid = ABSENT
     exponents: Candidates = ABSENT
     blocks: Widths = ABSENT
     general_blocks: Widths = ABSENT

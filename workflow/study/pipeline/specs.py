@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from sparcl.base.errors import ConfigError
-from sparcl.methods import host_only
+from study.methods import host_only
 from study.pipeline.provenance import hyperparameters, row
 from study.places import where
 
@@ -36,24 +36,24 @@ def is_number(value: object) -> bool:
 
 
 def resolved(config: Settings, hyper: Settings) -> Spec:
-    """Return a method's settings with the list in place of the name that a ``grid`` has, in parts too.
+    """Return a method's settings with the list in place of the name that ``ridges`` have, in parts too.
 
     Raises
     ------
     ConfigError
-        For a name that is not under ``grids``.
+        For a name that is not under ``ridges``.
     """
     result: Spec = {}
     for key, value in hyper.items():
         if isinstance(value, Mapping):
             value = resolved(config, value)
-        elif key == "grid" and isinstance(value, str):
-            if value not in config["grids"]:
-                known = ", ".join(config["grids"])
+        elif key == "ridges" and isinstance(value, str):
+            if value not in config["ridges"]:
+                known = ", ".join(config["ridges"])
                 raise ConfigError(
-                    f"there is no '{value}' under `grids` ({where('grids')}). There are: {known}."
+                    f"there is no '{value}' under `ridges` ({where('ridges')}). There are: {known}."
                 )
-            value = config["grids"][value]
+            value = config["ridges"][value]
         result[key] = value
     return result
 
@@ -75,9 +75,9 @@ def method(config: Settings, name: str) -> Spec:
 
 
 def candidates(config: Settings) -> dict[str, list[Any]]:
-    """Return the values of each setting that a method may select; a name stands for a list of ``grids``."""
+    """Return the values of each setting that a method may select; a name stands for a list of ``ridges``."""
     grid = config["selection"]["grid"]
-    return {k: config["grids"][v] if isinstance(v, str) else v for k, v in grid.items()}
+    return {k: config["ridges"][v] if isinstance(v, str) else v for k, v in grid.items()}
 
 
 def selection(config: Settings, name: str) -> Spec:

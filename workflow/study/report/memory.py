@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from sparcl import methods
 from sparcl.base.errors import InputError
 from sparcl.base.rows import prepared
 from sparcl.features import store
 from sparcl.learners.learner import Learner
 from sparcl.protocol import stream
 from sparcl.protocol.experiment import Split
+from study import methods
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -39,7 +39,9 @@ PERCENT_FORMAT, FLOAT_FORMAT = "{:.4f}", "{:.6g}"
 SHARED = {"ridge", "unit"}
 
 # Settings of rules, the same for all methods (params.yaml): no column in a table of runs.
-OF_RULES = ("grid", "validation_share", "relative")
+OF_RULES = ("ridges", "grid", "validation_share", "relative")  # "grid": ridges of older records
+# Settings whose columns keep the name that they have in recorded tables.
+COLUMNS = {"row_weights": "trust"}
 
 
 def summarise(
@@ -296,5 +298,6 @@ def _run_row(record: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str
         "ridge_share": rows[-1]["ridge_share"],
         "drift": mean("drift"),
         "drift_scaled": mean("drift_scaled"),
-        "hyper": record["hyper"] | ({} if ridge is None else {"ridge": ridge}),
+        "hyper": {COLUMNS.get(key, key): value for key, value in record["hyper"].items()}
+        | ({} if ridge is None else {"ridge": ridge}),
     }

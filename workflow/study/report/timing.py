@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sparcl import methods
 from sparcl.base.errors import InputError
 from sparcl.protocol.experiment import Split
+from study import methods
 from study.places import where
 
 

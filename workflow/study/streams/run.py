@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sparcl import methods
 from sparcl.algebra.contamination import contaminated_share
 from sparcl.base.errors import SparclError
 from sparcl.base.types import Array, Ints
@@ -14,6 +13,7 @@ from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.parts.core import Core
 from sparcl.protocol.experiment import Split, evaluate_stream
+from study import methods
 from study.streams import old_change, stressed
 
 Rates = dict[str, float]

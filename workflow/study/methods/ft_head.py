@@ -23,8 +23,8 @@ from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners import softmax
 from sparcl.learners.learner import Learner
+from study import softmax
 
 MOMENTUM = 0.9
 DECAYS = (5e-4, 2e-4)  # weight decay of the first session, and of later ones

@@ -29,8 +29,8 @@ from sparcl.base.checks import check_int, check_positive
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners import softmax
 from sparcl.learners.learner import Learner
+from study import softmax
 
 MOMENTUM, DECAY = 0.9, 5e-4
 BATCH, DROP = 64, 18  # DROP: the epoch from which the rate is a tenth

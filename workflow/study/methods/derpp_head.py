@@ -26,8 +26,8 @@ from sparcl.base.checks import check_int, check_positive
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners import softmax
 from sparcl.learners.learner import Learner
+from study import softmax
 
 COLUMNS = 100  # of Split CIFAR-100, for which alpha was set
 

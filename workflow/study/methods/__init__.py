@@ -1,0 +1,10 @@
+"""Methods by name: those of :mod:`sparcl.methods`, and the study's own, a file each.
+
+The study's are heads trained by gradients on frozen features, which its tables compare with.
+"""
+
+from sparcl.methods import add, build, host_only, hyperparameters, names, with_seed
+
+__all__ = ["build", "host_only", "hyperparameters", "names", "with_seed"]
+
+add(__name__)
