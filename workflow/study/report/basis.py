@@ -34,16 +34,8 @@ PAGES: dict[str, tuple[str, ...]] = {
 }
 
 COMMENT = re.compile(r"<!--\s*basis:(.*?)-->", re.DOTALL)
-ELSEWHERE = re.compile(
-    r"<!-- paper/.*? -->.*?<!-- end -->", re.DOTALL
-)  # a whole file, compared as such
 BLANK = re.compile(r"\n[ \t]*(?=\n|\Z)")
 ITEM = re.compile(r"\n[ \t]*(?=\n|\Z|(?:[-*+]|\d+\.) )")
-HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
-COMPARATIVE = re.compile(
-    r"\b(?:ahead|behind|better|worse|best|worst|highest|lowest|beats?|outperforms?|faster|slower|ties?)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -133,32 +125,6 @@ def renewed(text: str, found: Sequence[Computed]) -> str:
     for number, new in reversed(changes):
         text = text[: number.start] + new + text[number.end :]
     return text
-
-
-def without_basis(text: str, sections: Sequence[str] = ()) -> list[tuple[int, str]]:
-    """Return line and text of each number, and each word that compares, which no comment is the basis of."""
-    seen = ELSEWHERE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    seen = HEADING.sub(lambda match: " " * len(match[0]), visible(seen))
-    covered = [(s.start, s.end) for s in statements(text)]
-    covered += [] if not sections else _other_sections(text, sections)
-    claims = [(n.start, n.text) for n in numbers(seen)]
-    claims += [(match.start(), match[0]) for match in COMPARATIVE.finditer(seen)]
-    return [
-        (text.count("\n", 0, place) + 1, what)
-        for place, what in sorted(claims)
-        if not any(start <= place < end for start, end in covered)
-    ]
-
-
-def _other_sections(text: str, sections: Sequence[str]) -> list[tuple[int, int]]:
-    """Return where a page's sections lie that are not named."""
-    heads = list(HEADING.finditer(text))
-    if missing := set(sections) - {head[1] for head in heads}:
-        raise InputError(f"no section is named {', '.join(sorted(missing))}.")
-    starts = [0, *(head.start() for head in heads)]
-    names = ["", *(head[1] for head in heads)]
-    ends = [*starts[1:], len(text)]
-    return [(a, b) for a, b, name in zip(starts, ends, names, strict=True) if name not in sections]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
