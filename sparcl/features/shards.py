@@ -123,7 +123,8 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
 
     Raises
     ------
-    ConfigError : `of` is below 1, the folder of the shards holds something else, or its name cannot stand in a view
+    ConfigError : `of` is not from 1 to the number of samples, the folder of the shards holds something else, or its
+        name cannot stand in a view
     FeatureFileError : `source` is damaged, or is itself a shard
     """
     path = Path(path)
@@ -138,9 +139,13 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
     if "shard" in whole.meta:
         raise FeatureFileError(f"{source}: a shard is not cut again. Cut the view of all of them.")
     ids = [identifier.decode() for identifier in whole.ids]
+    if not 1 <= of <= len(ids):
+        raise ConfigError(
+            f"{source}: its {len(ids)} samples cannot be cut into {of} shards. Choose from 1 to {len(ids)} shards."
+        )
     meta = {key: whole.meta[key] for key in TEXT_KEYS + JSON_KEYS if key in whole.meta}
-    size = -(-len(ids) // max(of, 1))
-    parts = [describe(ids, size, k, of) for k in range(1, max(of, 1) + 1)]  # 1 of 0: ConfigError
+    size = -(-len(ids) // of)
+    parts = [describe(ids, size, k, of) for k in range(1, of + 1)]
     files = [folder / f"{part['index']}-of-{of}.h5" for part in parts]
     _clear_to_cut(folder, dict(zip(files, parts, strict=True)), whole, meta)
     for file, part in zip(files, parts, strict=True):

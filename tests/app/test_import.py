@@ -1,7 +1,9 @@
 """Import: every kind of file gives the same data set, and what does not fit is refused before anything is written."""
 
+import csv
 import io
 import json
+import math
 import struct
 import subprocess
 import sys
@@ -12,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sparcl.app.cli import main
 from sparcl.base.errors import InputError, listed
@@ -375,44 +379,89 @@ def sorted_rows(*parts: FeatureSet) -> np.ndarray:
 
 
 def test_columns_with_another_use_are_never_features(arrays: tuple[np.ndarray, ...]) -> None:
-    """The features alone are learned, however the table names its columns, and whatever its index is."""
     pytest.importorskip("pyarrow")
-    features = arrays[0].astype("f4")
-    frame = pd.DataFrame(features)
+    frame = pd.DataFrame(arrays[0].astype("f4"))
     frame.columns = frame.columns.astype(str)  # 0 ... 4, as of a plain data frame
-    own = ["--label-column", "kind"]
-    for number, (names, options) in enumerate(
-        [(("labels", "ids"), []), (("label", "ID"), []), (("kind", "label"), own)]
-    ):
-        for suffix, index in ((".csv", False), (".csv", True), (".parquet", True)):
-            table = frame.assign(**{names[0]: arrays[1], names[1]: np.arange(40) + 100})
-            path = f"t{number}{int(index)}{suffix}"
-            table.to_csv(path, index=index) if suffix == ".csv" else table.to_parquet(path)
-            files = ["--features", path, "--labels", path, *options, "--float32", "--out", OUT]
-            parts = imported(*files)
-            assert parts[0].class_names == ["3", "4", "5", "6"]
-            assert np.array_equal(sorted_rows(*parts), features), path
-            Path("data").rename(f"{path}-read")
+    for number, name in enumerate(("labels", "label", "kind")):
+        path = f"t{number}.parquet"
+        frame.assign(**{name: arrays[1], "ids": np.arange(40) + 100}).to_parquet(path)
+        own = ["--label-column", "kind"] if name == "kind" else []
+        files = ["--features", path, "--labels", path, *own, "--float32", "--out", OUT]
+        parts = imported(*files)
+        assert parts[0].class_names == ["3", "4", "5", "6"]
+        assert np.array_equal(sorted_rows(*parts), arrays[0].astype("f4"))
+        Path("data").rename(f"{path}-read")
     frame.assign(label=0, labels=1).to_csv("both.csv", index=False)
     with pytest.raises(Absent, match=r"both\.csv: it holds .* Name one of them 'labels'"):
         read(Path("both.csv"), "labels")
 
 
-def test_a_table_that_is_shifted_is_refused(tmp_path: Path) -> None:
-    """Fields are as many as names, but for an empty last one; without a name there is only a number of the row."""
+TEXT = st.one_of(
+    st.sampled_from(["007", "7", "-1", "10", "+1", " 1", "1.0", f"{2**63}", "NA", "null", "True"]),
+    st.text('01+-. ea,"é\n', min_size=1, max_size=4).filter(lambda text: text.strip("\n")),
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[list[list[str]], np.ndarray, list[str], str, bool]:
+    """Draw the lines of a table, its features and labels, the name of these, and whether a row is shifted."""
+    n, d = draw(st.integers(2, 5)), draw(st.integers(1, 4))
+    features = np.random.default_rng(n + 10 * d).integers(-8, 8, (n, d)) / 4
+    texts = draw(st.sampled_from([TEXT, TEXT, st.integers(-20, 20).map(str)]))
+    labels = draw(st.lists(texts, min_size=n, max_size=n))
+    named = draw(st.sampled_from(["labels", "Label", "kind"]))
+    own = draw(st.sampled_from([list("abcd"), list("0123")]))  # the last: a plain data frame
+    columns = {name: [str(value) for value in features[:, i]] for i, name in enumerate(own[:d])}
+    others = draw(st.sets(st.sampled_from(["ids", "ID", "split", " SPLIT"])))
+    for name in [named, *sorted(others)]:
+        items = [*columns.items()]
+        place = draw(st.integers(0, len(items)))
+        items.insert(place, (name, labels if name == named else [str(i) for i in range(n)]))
+        columns = dict(items)
+    if draw(st.booleans()):
+        index = draw(st.sampled_from(["", "Unnamed: 0"]))  # of to_csv, once or twice
+        columns = {index: [str(i) for i in range(n)]} | columns
+    rows = [list(columns), *map(list, zip(*columns.values(), strict=True))]
+    if draw(st.booleans()):
+        rows = [row + [""] * (i > 0 or draw(st.booleans())) for i, row in enumerate(rows)]
+    shifted = draw(st.sampled_from(["", "", "one more", "one less", "all more"]))
+    for row in (
+        rows[1:] if shifted == "all more" else [rows[draw(st.integers(1, n))]] * bool(shifted)
+    ):
+        row[:] = row[:-1] if shifted == "one less" else [*row, "1"]
+    return rows, features, labels, named, bool(shifted)
+
+
+@given(tables(), st.sampled_from(["utf-8", "utf-8-sig"]))
+def test_a_table_is_read_as_it_was_written_or_refused(
+    tmp_path: Path, table: tuple[list[list[str]], np.ndarray, list[str], str, bool], encoding: str
+) -> None:
+    """Features are what has no other use, labels keep their text, and no row is read under other names."""
+    rows, features, labels, named, shifted = table
+    path, columns = tmp_path / "t.csv", {"labels": "kind"} if named == "kind" else {}
+    with path.open("w", encoding=encoding, newline="") as file:
+        csv.writer(file).writerows(rows)
+    if shifted:
+        for role in ("features", "labels"):
+            with pytest.raises(
+                InputError, match=r"t\.csv, line \d+: \d+ fields, and the first line"
+            ):
+                read(path, role, columns)
+        return
+    assert np.array_equal(read(path, "features", columns), features)
+    found = read(path, "labels", columns)
+    assert found.astype(str).tolist() == labels
+    numbers = [text for text in labels if text.removeprefix("-").isdecimal()]
+    assert (found.dtype.kind == "i") == (
+        [str(np.int64(text)) for text in numbers if int(text) < 2**63] == labels
+    ), "numbers, and so in their order, unless a text would be lost"
+
+
+def test_a_table_without_columns_or_numbers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     for name, text, word in (
-        (
-            "labels",
-            "labels,fold\ncat,0\ndog,1,\n",
-            "line 3: 3 fields, and the first line names 2 columns",
-        ),
-        ("labels", "labels,fold\ncat,0,7\ndog,1,8\n", "line 2: 3 fields"),
-        ("labels", "labels,fold\ncat,0,\ndog,1,8\n", "line 3: 3 fields"),
-        ("labels", "labels,fold\ncat,0\ndog\n", "line 3: 1 fields"),
         ("labels", "labels;fold\ncat;0\ndog;1\n", "names no columns.*not by ';'"),
         ("features", "f0;f1\n1,5;2,5\n3,5;4,5\n", "names no columns.*decimals with a point"),
-        ("features", "a,b\n1,2,3\n4,5,6\n", "line 2: 3 fields"),
         ("features", ",a,b\n7,1,2\n3,4,5\n", "line 2: column 1 has no name"),
         ("features", "a,,b\n7,1,2\n3,4,5\n", "names no columns"),
         ("features", "a,b\n1,2\n3,x\n", "column 'b' holds"),
@@ -424,27 +473,6 @@ def test_a_table_that_is_shifted_is_refused(tmp_path: Path) -> None:
         path.write_text(text)
         with pytest.raises(InputError, match=word):
             read(path, name)
-    for head in ("labels,fold", "labels,fold,", "\ufefflabels,fold", ",labels,fold"):
-        index = head.startswith(",")
-        rows = [f"{row}," * index + f"{name},0," for row, name in enumerate(("cat", "dog"))]
-        path.write_text("\n".join([head, *rows]), encoding="utf-8")
-        assert read(path, "labels").tolist() == ["cat", "dog"]
-        assert read(path, "features").tolist() == [[0], [0]]
-
-
-def test_labels_of_a_csv_keep_their_text(tmp_path: Path) -> None:
-    path = tmp_path / "y.csv"
-    for texts in (
-        ["007", "7", "01", "1"],
-        ["+1", "1"],
-        [" 1", "2"],
-        ["1.0", "1"],
-        [f"{2**63}", "1"],
-    ):
-        path.write_text("\n".join(["labels", *texts]))
-        assert read(path, "labels").tolist() == texts
-    path.write_text("labels\n10\n9\n-1\n")
-    assert read(path, "labels").tolist() == [10, 9, -1], "numbers, and so in their order"
 
 
 def test_labels_are_joined_exactly_or_refused(
@@ -584,14 +612,42 @@ def test_bfloat16_of_torch(tmp_path: Path) -> None:
     assert found.dtype == np.float32 and found.tolist() == [[1.0, -2.5]]
 
 
-def test_npy_headers_that_claim_no_shape(tmp_path: Path) -> None:
-    path = tmp_path / "X.npy"
-    for shape in ((-1, 3), (-2, -3), (2**62, 3), (2**63, 3), (10**400, 3), (2, 2), (True, 3)):
-        header = io.BytesIO()
-        about = {"descr": "<f4", "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(header, about)
-        path.write_bytes(header.getvalue() + bytes(24))
-        with np.errstate(all="raise"), pytest.raises(InputError, match=r"X\.npy: cannot be read"):
+LENGTHS = [*range(1, 7), 0, -1, -2, 2**31, 2**62, 2**63, 2**64, 10**400]
+
+
+def write_claim(path: Path, shape: list[int], size: int) -> None:
+    """Write so many bytes of zeros under a header that claims a shape of float32."""
+    if path.suffix == ".safetensors":
+        about = {"dtype": "F32", "shape": shape, "data_offsets": [0, size]}
+        header = json.dumps({"features": about}).encode()
+        path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(size))
+        return
+    header = io.BytesIO()
+    about = {"descr": "<f4", "fortran_order": False, "shape": tuple(shape)}
+    np.lib.format.write_array_header_1_0(header, about)
+    content = header.getvalue() + bytes(size)
+    if path.suffix == ".npy":
+        path.write_bytes(content)
+        return
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("features.npy", content)
+
+
+@given(
+    st.sampled_from([".npy", ".npz", ".safetensors"]),
+    st.lists(st.sampled_from(LENGTHS), min_size=1, max_size=3),
+    st.sampled_from([24, 24, 20]),
+)
+def test_a_header_that_claims_another_shape_than_the_file_has(
+    tmp_path: Path, suffix: str, shape: list[int], size: int
+) -> None:
+    path = tmp_path / f"X{suffix}"
+    write_claim(path, shape, size)
+    with np.errstate(all="raise"):
+        if math.prod(shape) == size / 4 and min(shape) > 0 and len(shape) == 2:
+            assert read(path, "features").shape == tuple(shape)
+            return
+        with pytest.raises(InputError, match=rf"X\{suffix}: (cannot be read|features have shape)"):
             read(path, "features")
 
 

@@ -8,6 +8,8 @@ import struct
 import miniatures
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image, ImageCms, ImageOps, TiffImagePlugin
 
 from sparcl.base.errors import ConfigError, DatasetError
@@ -57,18 +59,6 @@ def test_one_block_is_enough(root):
     assert len(both(birds(root, test_share=0.5))[1].ids) == 5
 
 
-@pytest.mark.parametrize("test", ["test", "val"])
-def test_with_its_own_split(root, test):
-    for part, source in (("train", "ant"), ("train", "bee"), (test, "ant"), (test, "bee")):
-        for i in range(2):
-            miniatures.unpack(
-                root.parent / "split" / part / source, {f"{i}.jpg": miniatures.jpeg(i)}
-            )
-    train, held = both(birds(root.parent / "split"))
-    assert train.ids == ["train/ant/0.jpg", "train/ant/1.jpg", "train/bee/0.jpg", "train/bee/1.jpg"]
-    assert held.ids == [f"{test}/{c}/{i}.jpg" for c in ("ant", "bee") for i in range(2)]
-
-
 def tree(root, *folders, number=2):
     """Write images into folders of a new data set, and return its block."""
     for folder in folders:
@@ -77,45 +67,64 @@ def tree(root, *folders, number=2):
     return birds(root.parent / "tree")
 
 
-def test_folders_of_splits_by_any_usual_name(root):
-    cases = [
-        (("train", "valid", "test"), {"test"}),
-        (("train", "valid"), {"valid"}),
-        (("Train", "Test"), {"Test"}),
-        (("training", "testing"), {"testing"}),
-        (("TRAIN", "Validation", "dev"), {"Validation", "dev"}),
-    ]
-    for splits, held in cases:
-        block = tree(root, *(f"{split}/{name}" for split in splits for name in ("ant", "bee")))
-        miniatures.unpack(root.parent / "tree", {"logo.png": miniatures.jpeg(0)})
-        train, test = both(block)
-        assert (
-            train.class_names == ["ant", "bee"]
-            and train.skipped["logo.png"] == "in no class folder"
-        )
-        assert {i.split("/")[0] for i in test.ids} == held and len(test.ids) == 4 * len(held)
-        assert {i.split("/")[0] for i in train.ids} == {*splits} - held
-        shutil.rmtree(root.parent / "tree")
-    flat = tree(root, "train/ant", "train/bee", "val/ant", "val/bee", "test")  # as ImageNet
-    assert {i.split("/")[0] for i in both(flat)[1].ids} == {"val"}
+CLASSES = ("ant", "bee")
+SPLIT_NAMES = {
+    **dict.fromkeys(("train", "Train", "TRAIN", "training"), "train"),
+    **dict.fromkeys(("val", "valid", "Validation", "dev"), "val"),
+    **dict.fromkeys(("test", "Test", "testing"), "test"),
+}
+TOPS = st.dictionaries(
+    st.sampled_from([*SPLIT_NAMES, *SPLIT_NAMES, "ant", "Art", "unlabelled"]),
+    st.sampled_from([CLASSES, CLASSES, CLASSES, ()]),  # its class folders, or images without any
+    min_size=1,
+    max_size=4,
+).filter(lambda tops: len({top.lower() for top in tops}) == len(tops))
 
 
-def test_splits_never_become_classes(root):
-    """No layout: each of these once gave a full table."""
-    cases = {
-        ("train/ant", "train/bee"): "train are names of splits",
-        ("train/ant", "train/bee", "test"): "test, train are names of splits, but not",
-        ("train", "test"): "test, train are names of splits, but not",
-        ("train",): "train are names of splits",
-        ("train/n01/images", "train/n02/images", "val/images"): "train, val are names of splits",
-        ("train/ant", "test/ant", "unlabelled/x"): "and unlabelled beside them are not",
+def reading(tops, depth):
+    """Say what the folders are: classes, for training, for testing; or why they may be several things."""
+    held = {
+        role: {t for t in tops if SPLIT_NAMES.get(t) == role} for role in ("train", "val", "test")
     }
-    for folders, said in cases.items():
-        block = tree(root, *folders)
-        for reader in ("folder", "classes"):
-            with pytest.raises(DatasetError, match=said):
-                both(block | {"reader": reader})
-        shutil.rmtree(root.parent / "tree")
+    roles = [role for role in held if held[role]]
+    others = set(tops).difference(*held.values())
+    if others and len(roles) > 1:
+        return "beside them are not"
+    if others or not roles:
+        return [*sorted(tops)] if depth or () in tops.values() else "all hold ant, bee"
+    full = {role: {top for top in held[role] if tops[top]} for role in held}
+    test = full["test"] or full["val"]
+    if not (full["train"] and test):
+        return "are names of splits"
+    return [*CLASSES], full["train"] | (full["val"] - test), test
+
+
+@given(TOPS, st.sampled_from([{}, {}, {"class_depth": 1}]), st.sampled_from(["folder", "classes"]))
+def test_splits_and_domains_never_become_classes(tmp_path, tops, depth, reader):
+    """A tree with names of splits is read as these, or refused; one whose folders all hold the same needs a key."""
+    shutil.rmtree(tmp_path / "tree", ignore_errors=True)
+    for top, below in tops.items():
+        for folder in [tmp_path / "tree" / top / name for name in below or ("",)]:
+            miniatures.unpack(folder, {f"{folder.parent.name}-{i}.jpg": b"" for i in range(4)})
+    miniatures.unpack(tmp_path / "tree", {"logo.png": b""})
+    block = birds(tmp_path / "tree", reader=reader, split="draw", **depth)
+    expected = reading(tops, depth)
+    if isinstance(expected, str):
+        with pytest.raises(DatasetError, match=expected):
+            both(block)
+        return
+    train, test = both(block)
+    assert train.skipped["logo.png"] == "in no class folder"
+    if isinstance(expected, list):
+        assert train.class_names == test.class_names == expected
+        return
+    classes, *parts = expected
+    assert train.class_names == test.class_names == classes
+    for part, folders in zip((train, test), parts, strict=True):
+        names = {
+            f"{top}/{name}/{top}-{i}.jpg" for top in folders for name in CLASSES for i in range(4)
+        }
+        assert {*part.ids} == names if reader == "folder" else len(part.ids) == len(names)
 
 
 def test_domains_never_become_classes(root):
@@ -152,19 +161,6 @@ def test_a_class_list_keeps_folders_within_classes(root):
         miniatures.unpack(root / "ant" / part, {"0.jpg": miniatures.jpeg(0)})
     ids = [i for part in both(birds(root, class_list=["ant"])) for i in part.ids]
     assert len(ids) == 7 and "ant/2023/0.jpg" in ids
-
-
-def test_validation_images_beside_a_test_folder_are_for_training(root):
-    for part in ("train", "val", "test"):
-        miniatures.unpack(root.parent / "split" / part / "ant", {f"{part}.jpg": miniatures.jpeg(0)})
-    train, test = both(birds(root.parent / "split"))
-    assert train.ids == ["train/ant/train.jpg", "val/ant/val.jpg"]
-    assert test.ids == ["test/ant/test.jpg"]
-
-
-def test_a_class_that_is_called_train(root):
-    (root / "ant").rename(root / "train")
-    assert both(birds(root))[0].class_names == ["bee", "train"]
 
 
 def test_same_file_names_in_two_classes_and_deeper_folders(root):

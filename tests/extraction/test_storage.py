@@ -1,16 +1,22 @@
 """Where files come from: a local folder or archive first, then a download that is checked and resumed."""
 
+import gzip
 import hashlib
 import io
 import os
+import random
 import re
+import shutil
 import tarfile
 import threading
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from unittest import mock
 
 import miniatures
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sparcl.base.errors import DatasetError
 from sparcl.extraction import download
@@ -18,6 +24,7 @@ from study.images import archive, datasets
 from study.images.archive import TarStorage
 from study.images.folder import FolderStorage
 from study.images.locate import open_storage
+from study.pipeline.adapter import logged
 
 HOST = "127.0.0.1"
 MEMBERS = miniatures.imagenet_r(["n01443537", "n01484850"], 5)
@@ -29,7 +36,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, content: bytes) -> None:
         self.content, self.ranges, self.cut, self.status, self.resumable = content, [], 0, 200, True
         self.encodings, self.encoding, self.endless, self.shift = [], "", False, 0
-        self.elsewhere = ""
+        self.elsewhere, self.reason = "", None
         super().__init__((HOST, 0), Handler)
 
     @property
@@ -49,7 +56,7 @@ class Handler(BaseHTTPRequestHandler):
             return
         start = int(wanted[6:-1]) if wanted and server.resumable else 0
         if server.status != 200 or start >= len(server.content):
-            self.send_error(416 if server.status == 200 else server.status)
+            self.send_error(416 if server.status == 200 else server.status, server.reason)
             return
         self.send_response(206 if start else 200)
         last = len(server.content) - 1
@@ -80,7 +87,7 @@ def server(tmp_path, monkeypatch):
     monkeypatch.setenv("no_proxy", HOST)
     miniatures.pack(tmp_path / "source.tar", "imagenet-r", MEMBERS)
     server = Server((tmp_path / "source.tar").read_bytes())
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield server
     server.shutdown()
@@ -186,6 +193,17 @@ def test_without_network_every_way_is_named(server, block, tmp_path):
         open_storage("mini", block)
 
 
+def test_a_reason_phrase_does_not_steer_the_terminal(server, block, tmp_path, capfd):
+    server.status, server.reason = 404, "\x1b]0;gone\x07\x1b[2Kno\x9b\r here"
+    with pytest.raises(SystemExit), logged([str(tmp_path / "log")]):
+        open_storage("mini", block)
+    said = capfd.readouterr().err
+    assert (
+        r"HTTPError: 404 Client Error: \x1b]0;gone\x07\x1b[2Kno\x9b\r here for url: http:" in said
+    )
+    assert not {*said} & {*"\x1b\x07\x9b\r"}
+
+
 def test_a_redirect_that_cannot_be_followed_is_no_other_file(server, block, tmp_path):
     (tmp_path / "cache/data").mkdir(parents=True)
     (tmp_path / "cache/data/imagenet-r.tar.part").write_bytes(server.content[:100])
@@ -240,20 +258,37 @@ def test_compressed_archives_are_unpacked_once_as_a_tar(tmp_path, block, packed)
         open_storage("mini", block, str(tmp_path))
 
 
-def test_an_archive_that_unpacks_to_far_more_than_it_is(tmp_path, monkeypatch):
+@given(st.integers(0, 40), st.lists(st.tuples(st.booleans(), st.integers(0, 600)), max_size=3))
+def test_an_archive_that_unpacks_to_far_more_than_it_is(tmp_path, small, members):
     """At most 64 times its size, or what does no harm; of an archive that is refused, nothing is kept."""
-    monkeypatch.setattr(archive, "SMALL", 1 << 20)
     block = {"reader": "classes", "folder": "set", "archive": "set.TGZ"}
-    cached = tmp_path / "cache" / "data"
-    with tarfile.open(tmp_path / "set.TGZ", "w:gz") as tar:
-        member = tarfile.TarInfo("set/a/0.jpg")
-        member.size = 30 << 20
-        tar.addfile(member, io.BytesIO(bytes(member.size)))
-    most = 64 * (tmp_path / "set.TGZ").stat().st_size
-    assert 1 << 20 < most < 30 << 20
-    with pytest.raises(DatasetError, match=f"more than {most} bytes.*nothing is kept"):
-        open_storage("mini", block, str(tmp_path), str(tmp_path / "cache"))
-    assert not list(cached.iterdir())
+    shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+    names, plain = [f"a/{i}.jpg" for i in range(len(members))], io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as tar:
+        for name, (noise, kilobytes) in zip(names, members, strict=True):
+            member = tarfile.TarInfo(f"set/{name}")
+            member.size = 1024 * kilobytes
+            content = random.Random(0).randbytes(member.size) if noise else bytes(member.size)
+            tar.addfile(member, io.BytesIO(content))
+    (tmp_path / "set.TGZ").write_bytes(gzip.compress(plain.getvalue(), 1))
+    most = max(1024 * small, 64 * (tmp_path / "set.TGZ").stat().st_size)
+    arguments = ("mini", block, str(tmp_path), str(tmp_path / "cache"))
+    with mock.patch.object(archive, "SMALL", 1024 * small):
+        if len(plain.getvalue()) > most:
+            with pytest.raises(DatasetError, match=f"more than {most} bytes.*nothing is kept"):
+                open_storage(*arguments)
+        elif not names:
+            with pytest.raises(DatasetError, match="no file below set/"):
+                open_storage(*arguments)
+        else:
+            assert open_storage(*arguments).names() == names
+    assert len(list((tmp_path / "cache/data").iterdir())) == (
+        bool(names) and len(plain.getvalue()) <= most
+    )
+
+
+def test_of_an_archive_that_is_refused_nothing_is_kept(tmp_path):
+    block = {"reader": "classes", "folder": "set", "archive": "set.TGZ"}
     (tmp_path / "set.TGZ").write_bytes(b"<html>not found</html>")
     with pytest.raises(DatasetError, match=r"cannot be decompressed \(Not a gzipped file"):
         open_storage("mini", block, str(tmp_path), str(tmp_path / "cache"))
@@ -262,7 +297,7 @@ def test_an_archive_that_unpacks_to_far_more_than_it_is(tmp_path, monkeypatch):
             tar.addfile(tarfile.TarInfo(name))
         with pytest.raises(DatasetError, match=rf"set\.TGZ, decompressed: .*{said}"):
             open_storage("mini", block, str(tmp_path), str(tmp_path / "cache"))
-        assert not list(cached.iterdir())
+        assert not list((tmp_path / "cache/data").iterdir())
 
 
 def test_a_link_that_breaks_again_and_again_gets_there(server, block, tmp_path):

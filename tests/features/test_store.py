@@ -60,12 +60,12 @@ def test_any_number_of_classes_fits(tmp_path, content, classes):
     store.verify(tmp_path / "a.h5")
 
 
-@pytest.mark.parametrize("stored", ["ant", '{"ant": 0}', '"ant"', "[[", '[["ant"], ["bee"]]'])
-def test_class_names_that_are_no_list(feature_file, stored):
-    with h5py.File(feature_file, "r+") as file:
-        file.attrs["class_names"] = stored
-    with pytest.raises(FeatureFileError, match="attributes are damaged"):
-        store.read(feature_file)
+def test_class_names_that_are_no_list(feature_file):
+    for stored in ("ant", '{"ant": 0}', '"ant"', "[[", '[["ant"], ["bee"]]'):
+        with h5py.File(feature_file, "r+") as file:
+            file.attrs["class_names"] = stored
+        with pytest.raises(FeatureFileError, match="attributes are damaged"):
+            store.read(feature_file)
 
 
 def without(content, key):
@@ -129,83 +129,21 @@ def test_a_stream_is_read_as_the_array_is(tmp_path, content):
     assert (tmp_path / "one.h5").read_bytes() == (tmp_path / "two.h5").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda x: np.where(np.arange(12)[:, None] == 7, np.nan, x).astype(x.dtype), "first row 7"),
-        (lambda x: x[:-1], "hold 11 rows, not the 12"),
-        (lambda x: np.vstack([x, x]), "hold 24 rows, not the 12"),
-        (lambda x: x.astype(np.float32), "row 0 is float32"),
-    ],
-)
-def test_a_stream_of_other_rows_is_refused(tmp_path, content, change, words):
-    features = content["features"]
-    stream = layout.Stream(features.shape, features.dtype, in_blocks(change(features)).blocks)
-    with pytest.raises(FeatureFileError, match=words):
-        store.write(tmp_path / "a.h5", **content | {"features": stream})
+def test_a_stream_of_other_rows_is_refused(tmp_path, content):
+    x = content["features"]
+    for rows, words in (
+        (np.where(np.arange(12)[:, None] == 7, np.nan, x).astype(x.dtype), "first row 7"),
+        (x[:-1], "hold 11 rows, not the 12"),
+        (np.vstack([x, x]), "hold 24 rows, not the 12"),
+        (x.astype(np.float32), "row 0 is float32"),
+    ):
+        stream = layout.Stream(x.shape, x.dtype, in_blocks(rows).blocks)
+        with pytest.raises(FeatureFileError, match=words):
+            store.write(tmp_path / "a.h5", **content | {"features": stream})
     assert not list(tmp_path.iterdir())
 
 
-def test_importing_the_store_loads_no_network_library():
-    script = (
-        "import sys, sparcl.features.store as s;"
-        "print({'torch', 'timm', 'PIL', 'sklearn', 'pandas', 'h5py'} & set(sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True
-    )
-    assert done.stdout.strip() == "set()"
-
-
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.98])
-def test_truncated_file(feature_file, share):
-    whole = feature_file.read_bytes()
-    feature_file.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(FeatureFileError, match=r"train\.h5.*truncated"):
-        store.read(feature_file)
-
-
-def test_no_flipped_byte_of_an_array_goes_unnoticed(feature_file):
-    with h5py.File(feature_file) as file:
-        places = {name: file[name].id.get_offset() for name in layout.ARRAYS}
-    whole = feature_file.read_bytes()
-    for name, place in places.items():
-        changed = bytearray(whole)
-        changed[place] ^= 1
-        feature_file.write_bytes(bytes(changed))
-        with pytest.raises(FeatureFileError, match=f"manifest in array {name}|{name}|ids"):
-            store.read(feature_file)
-
-
-def test_random_damage_never_raises_anything_else(feature_file):
-    whole = feature_file.read_bytes()
-    expected = store.read(feature_file)
-    rng = np.random.default_rng(1)
-    refused = 0
-    for _ in range(60):  # the fuzz tests do many more
-        changed = bytearray(whole)
-        for place in rng.integers(0, len(whole), 4):
-            changed[place] = rng.integers(0, 256)
-        feature_file.write_bytes(bytes(changed))
-        try:
-            data = store.read(feature_file)
-        except FeatureFileError:
-            refused += 1
-        else:  # damage to padding is harmless, damage to content is not
-            np.testing.assert_array_equal(data.features, expected.features)
-            np.testing.assert_array_equal(data.labels, expected.labels)
-        try:
-            parts = list(store.blocks(feature_file, 5))
-        except FeatureFileError:
-            continue
-        np.testing.assert_array_equal(np.concatenate([P for P, _ in parts]), expected.features)
-        np.testing.assert_array_equal(np.concatenate([y for _, y in parts]), expected.labels)
-    assert refused > 20
-
-
 def test_missing_and_foreign_files(tmp_path, feature_file):
-    with pytest.raises(FeatureFileError, match="no such feature file"):
-        store.read(tmp_path / "nothing.h5")
     text = tmp_path / "text.h5"
     text.write_text("label,feature\n" * 100)
     with pytest.raises(FeatureFileError, match="not a readable HDF5"):
@@ -218,14 +156,6 @@ def test_missing_and_foreign_files(tmp_path, feature_file):
     with h5py.File(feature_file, "r+") as file:
         del file.attrs["format"]
     with pytest.raises(FeatureFileError, match="not a feature file of this project"):
-        store.read(feature_file)
-
-
-def test_claimed_size_is_checked_before_anything_is_allocated(tmp_path, feature_file):
-    with h5py.File(feature_file, "r+") as file:
-        del file["features"]
-        file.create_dataset("features", shape=(2**31, 2**15), dtype=np.float16)  # never filled
-    with pytest.raises(FeatureFileError, match="more than the file of"):
         store.read(feature_file)
 
 
@@ -395,7 +325,6 @@ def test_disagreeing_shapes_and_types(feature_file, name, value, message):
 
 def test_manifest_mismatch_names_the_array(feature_file):
     path = feature_file.with_suffix(".json")
-    manifest = json.loads(path.read_text())
     for name in layout.ARRAYS:
         changed = json.loads(path.read_text())
         changed["arrays"][name]["sha256"] = "f" * 64
@@ -403,24 +332,22 @@ def test_manifest_mismatch_names_the_array(feature_file):
         other.write_text(json.dumps(changed))
         with pytest.raises(FeatureFileError, match=f"manifest in array {name}\\."):
             store.read(feature_file, other)
-    path.write_text(json.dumps(manifest | {"backbone": "another"}))
-    with pytest.raises(FeatureFileError, match="attribute backbone"):
-        store.verify(feature_file)
-    path.write_text("{")
-    with pytest.raises(FeatureFileError, match="no JSON"):
-        store.read(feature_file)
+    for damaged in ("{", "[" * 200_000):
+        path.write_text(damaged)
+        with pytest.raises(FeatureFileError, match="no JSON"):
+            store.read(feature_file)
     path.unlink()
-    with pytest.raises(FeatureFileError, match="manifest of the feature file is missing"):
-        store.read(feature_file)
     assert store.read(feature_file, verify=False).meta["dataset"] == "toy"
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", layout.KINDS.values())
-def test_values_that_are_not_finite_name_the_sample(tmp_path, content, bad, name):
-    content[name][7] = bad
-    with pytest.raises(FeatureFileError, match=r"first row 7, sample 'train/ä7\.png'.*float32"):
-        store.write(tmp_path / "a.h5", **content)
+def test_values_that_are_not_finite_name_the_sample(tmp_path, content):
+    for name in layout.KINDS.values():
+        for bad in (np.nan, np.inf, -np.inf):
+            array = content[name].copy()
+            array[7] = bad
+            said = r"first row 7, sample 'train/ä7\.png'.*float32"
+            with pytest.raises(FeatureFileError, match=said):
+                store.write(tmp_path / "a.h5", **content | {name: array})
     assert not list(tmp_path.iterdir())
 
 
@@ -453,12 +380,6 @@ def test_bad_labels_classes_and_ids(tmp_path, content):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_class_may_lack_test_samples(tmp_path, content):
-    content["meta"]["split"] = "test"
-    store.write(tmp_path / "a.h5", **(content | {"labels": content["labels"] % 2}))
-    assert set(store.read(tmp_path / "a.h5").labels) == {0, 1}
-
-
 # --- block by block ---------------------------------------------------------------------------
 
 
@@ -477,66 +398,68 @@ def test_the_header_says_what_the_file_says(feature_file, content):
     assert header.meta == data.meta
 
 
-def test_a_flipped_byte_is_known_after_the_last_block(feature_file):
+def test_no_flipped_byte_of_an_array_goes_unnoticed(feature_file):
+    """In blocks, it is known after the last one; the header reads no array."""
     with h5py.File(feature_file) as file:
-        places = {name: file[name].id.get_offset() for name in layout.ARRAYS[:3]}
+        places = {name: file[name].id.get_offset() for name in layout.ARRAYS}
     whole = feature_file.read_bytes()
     for name, place in places.items():
         changed = bytearray(whole)
         changed[place] ^= 1
         feature_file.write_bytes(bytes(changed))
-        with pytest.raises(FeatureFileError, match=f"manifest in array {name}\\."):
-            list(store.blocks(feature_file, 5))
-        store.header(feature_file)  # which reads no array
+        with pytest.raises(FeatureFileError, match=f"manifest in array {name}|{name}|ids"):
+            store.read(feature_file)
+        store.header(feature_file)
+        if name in layout.ARRAYS[:3]:
+            with pytest.raises(FeatureFileError, match=f"manifest in array {name}\\."):
+                list(store.blocks(feature_file, 5))
 
 
-@pytest.mark.parametrize("opened", [store.header, lambda path: next(store.blocks(path))])
-def test_header_and_blocks_refuse_what_read_refuses(tmp_path, feature_file, opened):
+def test_read_header_and_blocks_refuse_alike(tmp_path, feature_file):
     whole, manifest = feature_file.read_bytes(), feature_file.with_suffix(".json")
     stated = json.loads(manifest.read_text())
+    one = {"features": stated["arrays"]["features"]}
+
+    def refused(message, path=feature_file):
+        for opened in (store.read, store.header, lambda path: next(store.blocks(path))):
+            with pytest.raises(FeatureFileError, match=message):
+                opened(path)
+
     for changes, message in (
         ({"backbone": "another"}, "attribute backbone"),
         ({"n": 13}, "attribute n"),
         ({"arrays": stated["arrays"] | {"features": 5}}, "not a manifest"),
-        (
-            {"arrays": {"features": stated["arrays"]["features"]}},
-            "array blocks, array blocks_mean, array ids",
-        ),
+        ({"arrays": one}, "array blocks, array blocks_mean, array ids"),
     ):
         manifest.write_text(json.dumps(stated | changes))
-        with pytest.raises(FeatureFileError, match=message):
-            opened(feature_file)
+        refused(message)
     manifest.write_text(json.dumps(stated))
-    feature_file.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(FeatureFileError, match=r"train\.h5.*truncated"):
-        opened(feature_file)
+    for share in (0.0, 0.05, 0.5, 0.98):
+        feature_file.write_bytes(whole[: int(share * len(whole))])
+        refused(r"train\.h5.*truncated")
     feature_file.write_bytes(whole)
     manifest.unlink()
-    with pytest.raises(FeatureFileError, match="manifest of the feature file is missing"):
-        opened(feature_file)
+    refused("manifest of the feature file is missing")
     with h5py.File(feature_file, "r+") as file:
         del file["features"]
         file.create_dataset("features", shape=(2**31, 2**15), dtype=np.float16)  # never filled
-    with pytest.raises(FeatureFileError, match="more than the file of"):
-        opened(feature_file)
-    with pytest.raises(FeatureFileError, match="no such feature file"):
-        opened(tmp_path / "nothing.h5")
+    refused("more than the file of")
+    refused("no such feature file", tmp_path / "nothing.h5")
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
+def test_a_bad_value_in_a_later_block_names_its_row(feature_file):
+    for name, value, message in (
         ("features", np.nan, r"first row 7, sample 'train/ä7\.png'"),
         ("labels", 3, r"label 3 of sample 'train/ä7\.png' \(row 7\) is outside"),
-    ],
-)
-def test_a_bad_value_in_a_later_block_names_its_row(feature_file, name, value, message):
-    with h5py.File(feature_file, "r+") as file:
-        file[name][7] = value
-    parts = store.blocks(feature_file, 5)
-    next(parts)
-    with pytest.raises(FeatureFileError, match=message):
+    ):
+        with h5py.File(feature_file, "r+") as file:
+            good, file[name][7] = file[name][7], value
+        parts = store.blocks(feature_file, 5)
         next(parts)
+        with pytest.raises(FeatureFileError, match=message):
+            next(parts)
+        with h5py.File(feature_file, "r+") as file:
+            file[name][7] = good
 
 
 FULL_DISK = """
@@ -576,9 +499,3 @@ def test_a_disk_that_is_full_at_any_byte_is_an_error_and_no_crash(tmp_path, feat
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_manifest_that_is_nested_too_deep_is_named(feature_file):
-    feature_file.with_suffix(".json").write_text("[" * 200_000)
-    with pytest.raises(FeatureFileError, match=r"\.json"):
-        store.read(feature_file)

@@ -48,6 +48,18 @@ TOKENS = [
     b"!!python/object/apply:os.system ['touch canary']", b"cos\nsystem\n(S'touch canary'\ntR.", b"&a [*a]", b"\xc3",
 ]  # fmt: skip
 
+# What a number of a text may become, and a word: claims, numbers of hundreds of digits, names with another meaning
+# and names that steer a terminal.
+NUMBERS = [
+    b"-1", b"0", b"2.0", b"5", b"7", b"4294967296", b"1" * 13, b"1" * 30, b"-" + b"1" * 400, b"1" * 5000, b"1e-60",
+    b"1e999", b"nan", b"007", b"null", b'"x"', b"[5]",
+]  # fmt: skip
+WORDS = [
+    b"labels", b"ID", b"split", b"train", b"Testing", b"", b"a,b", b" a", b"=1+1", b"\x1b]0;gone\x07\x1b[2K",
+    b"\xe2\x80\xae", b"\\u001b[31m", b"\nInputError: no\r",
+]  # fmt: skip
+PLACES = {"number": re.compile(rb"-?\b\d+(\.\d+)?\b"), "word": re.compile(rb"[A-Za-z][A-Za-z_]+")}
+
 place = st.integers(0, 2**20)
 length = st.integers(1, 64)
 EDIT = st.one_of(
@@ -58,6 +70,8 @@ EDIT = st.one_of(
     st.tuples(st.just("delete"), place, length),
     st.tuples(st.just("double"), place, length),
     st.tuples(st.just("cut"), place, st.just(0)),
+    st.tuples(st.just("number"), place, st.sampled_from(NUMBERS)),
+    st.tuples(st.just("word"), place, st.sampled_from(WORDS)),
 )
 EDITS = st.lists(EDIT, min_size=1, max_size=6)
 
@@ -79,6 +93,9 @@ def mutated(content: bytes, edits: list[tuple[str, int, Any]]) -> bytes:
             data[at:at] = data[at : at + what]
         elif kind == "cut":
             del data[at:]
+        elif kind in PLACES and (found := [*PLACES[kind].finditer(data)]):
+            first, stop = found[where % len(found)].span()
+            data[first:stop] = what
     return bytes(data)
 
 
@@ -88,6 +105,17 @@ class Target:
 
     write: Callable[[Path], list[str]]
     read: Callable[[Path], object]
+
+
+def command(run: Callable[[list[str]], int], *arguments: str) -> None:
+    """Run a command; SparclError if it refuses, and AssertionError if what it says steers a terminal."""
+    told = io.StringIO()
+    with redirect_stderr(told), redirect_stdout(told):
+        code = run([*arguments])
+    if steers := [c for c in told.getvalue() if not c.isprintable() and c != "\n"]:
+        raise AssertionError(f"{arguments} writes {steers}")
+    if code:
+        raise SparclError(told.getvalue())
 
 
 # --- feature files and manifests ------------------------------------------------------------------
@@ -128,9 +156,12 @@ def read_features(folder: Path) -> object:
 
 
 def read_features_alone(folder: Path) -> object:
+    """Read a file without its manifest, and block by block with it: what is not refused is what was written."""
     from sparcl.features import store
 
-    return store.read(folder / "train.h5", verify=False)
+    data = store.read(folder / "train.h5", verify=False)
+    blocks = [*store.blocks(folder / "train.h5", 5)]
+    return data, blocks
 
 
 def write_sums(folder: Path) -> list[str]:
@@ -463,7 +494,10 @@ def write_forged_model(folder: Path) -> list[str]:
 
 
 def read_forged_model(folder: Path) -> object:
+    from sparcl.app.cli import main as run
+
     packed(folder / "model.npz")
+    command(run, "inspect", "model.npz")
     return read_model(folder)
 
 
@@ -635,13 +669,14 @@ def write_arrays(folder: Path) -> list[str]:
 
 def read_arrays(folder: Path) -> object:
     from sparcl.app import importing
+    from sparcl.app.cli import main as run
     from sparcl.extraction import arrays
 
     files = [[folder / name] for name in ("X.npy", "labels.npy", "ids.npy")]
     samples = importing.load([importing.Files(*files)])
-    table = [folder / "table.csv"]
-    importing.load([importing.Files(table, table)], float32=True)
     shutil.rmtree(folder / "out", ignore_errors=True)
+    table = ["--features", "table.csv", "--labels", "table.csv", "--float32"]
+    command(run, "import", *table, "--out", "out/table/net")
     importing.write(folder / "out/mine/net", samples, importing.cut(samples, 0.5))
     paths = sorted(path for path in folder.glob("X.*") if path.suffix in arrays.READERS)
     return [list(arrays.stream(path, float32=True).blocks()) for path in paths]
@@ -690,15 +725,11 @@ def write_logs(folder: Path) -> list[str]:
 
 
 def read_logs(folder: Path) -> object:
-    from study.exchange.__main__ import main as command
+    from study.exchange.__main__ import main as run
 
     for tool, name in (("pilot", "pilot.log"), ("ranpac", "ranpac.log"), ("mammoth", "logs.pyd")):
         (folder / "out.csv").unlink(missing_ok=True)
-        told = io.StringIO()
-        with redirect_stderr(told), redirect_stdout(io.StringIO()):
-            code = command(["import-log", name, "--from", tool, "--out", "out.csv"])
-        if code:
-            raise SparclError(told.getvalue())
+        command(run, "import-log", name, "--from", tool, "--out", "out.csv")
     return None
 
 

@@ -88,6 +88,7 @@ WRONG = {
     "memory": "np.ones(2**30)",
     "outside": "open('/etc/hostname')",
     "command": "os.system('true')",
+    "terminal": "command(lambda _: print('\\x1b[2J'))",
     "exit of a C library": "os.kill(os.getpid(), signal.SIGSEGV)",
 }
 

@@ -273,59 +273,6 @@ def test_a_session_of_one_sample_cannot_be_divided(name: str, stream: list[Sessi
 # --- the invariants of the family -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["acil-rhl", "gacl", "air", "foal", "dsal", "ranpac"])
-def test_scale_of_features_and_ridge(name: str, stream: list[Session], probe: np.ndarray) -> None:
-    """Features times a and ridge times a^2 change nothing where g is homogeneous."""
-    scaled = [(3.0 * Phi, y) for Phi, y in stream]
-    a = fit(build(name, ridge=0.2, width=40), stream).logits(probe)
-    b = fit(build(name, ridge=0.2 * 9, width=40), scaled).logits(3.0 * probe)
-    if name in ("foal", "dsal"):  # sigmoid and tanh are not
-        assert np.abs(a - b).max() > 1e-3
-    else:
-        assert b == pytest.approx(a, abs=1e-8)
-
-
-def test_ranpac_with_acils_weights_is_acil(stream: list[Session], probe: np.ndarray) -> None:
-    acil = fit(build("acil-rhl", ridge=0.1, width=40), stream)
-    ranpac = build("ranpac", ridge=0.1, width=40)
-    ranpac.map = acil.map
-    assert fit(ranpac, stream).logits(probe) == pytest.approx(acil.logits(probe), abs=1e-10)
-
-
-def test_ridge_on_another_scale_of_weights(stream: list[Session], probe: np.ndarray) -> None:
-    """Weights times s and ridge times s^2: what makes one lambda mean two things."""
-    acil = fit(build("acil-rhl", ridge=0.1, width=40), stream)
-    scale = np.sqrt(3 * 16)  # to variance 1
-    H = buffers.relu(scale * (np.concatenate([F for F, _ in stream]) @ acil.map.weights))
-    Y = ridge.one_hot(np.concatenate([y for _, y in stream]), ridge.class_list(stream))
-    W = peers.primal_ridge(H, Y, 0.1 * scale**2)
-    expected = buffers.relu(scale * (probe @ acil.map.weights)) @ W
-    assert acil.logits(probe) == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize("value", [0.1, 2.0])
-def test_flycl_with_dense_weights_and_all_outputs_is_linear_ridge(
-    value: float, stream: list[Session], probe: np.ndarray
-) -> None:
-    learner = fit(build("flycl", ridge=value, width=30, nonzeros=16, level=1.0), stream)
-    P = learner.map.weights
-    assert np.count_nonzero(P) == P.size
-    joint = fit(build("acil", ridge=value), [(Phi @ P, y) for Phi, y in stream])
-    assert learner.logits(probe) == pytest.approx(joint.logits(probe @ P), abs=1e-9)
-
-
-def test_air_is_acil_on_balanced_classes(stream: list[Session], probe: np.ndarray) -> None:
-    air = fit(build("air", ridge=0.1, width=40), stream).logits(probe)
-    acil = fit(build("acil-rhl", ridge=0.1, width=40), stream).logits(probe)
-    assert air == pytest.approx(acil, abs=1e-9)
-
-
-def test_dsal_without_compensation_is_acil(stream: list[Session], probe: np.ndarray) -> None:
-    dsal = fit(build("dsal", ratio=0, width=40), stream).logits(probe)
-    assert dsal == pytest.approx(fit(build("acil-rhl", width=40), stream).logits(probe), abs=1e-10)
-    assert np.abs(fit(build("dsal", width=40), stream).logits(probe) - dsal).max() > 1e-4
-
-
 @pytest.mark.parametrize("name", ["acil-rhl", "air", "foal", "ncm"])
 def test_the_end_depends_on_neither_sessions_nor_order(name: str, probe: np.ndarray) -> None:
     stream = synthetic_stream(sessions=4, classes=5, samples=6)

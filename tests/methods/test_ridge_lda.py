@@ -105,22 +105,6 @@ def test_the_choice_row_by_row(stream: list[Session], probe: np.ndarray, width: 
         )
 
 
-def test_one_end_is_the_joint_ridge(stream: list[Session], probe: np.ndarray) -> None:
-    learner = fit(build("ridge-lda", ridges=[0.1], mixtures=[0.0]), stream)
-    report = learner.report()
-    ridge = fit(build("acil", ridge=report["ridge"]), stream)
-    scaled = learner.logits(probe) * report["scales"][0]
-    assert scaled == pytest.approx(ridge.logits(probe), abs=1e-10)
-
-
-@pytest.mark.parametrize("factor", [1e-4, 30.0])
-def test_it_knows_no_scale(stream: list[Session], probe: np.ndarray, factor: float) -> None:
-    hyper = {"map": {"random": {"width": 50}}}
-    one = fit(build("ridge-lda", **hyper), stream)
-    other = fit(build("ridge-lda", **hyper), [(factor * Phi, y) for Phi, y in stream])
-    assert other.logits(factor * probe) == pytest.approx(one.logits(probe), rel=1e-6, abs=1e-6)
-
-
 def test_the_first_session_chooses_the_exponent(stream: list[Session], probe: np.ndarray) -> None:
     """The root of features that were squared with their sign: what an exponent of 1/2 undoes."""
     squared = [(np.sign(Phi) * Phi**2, y) for Phi, y in stream]

@@ -30,6 +30,7 @@ SCALE_FREE = {
     "randumb",
     "fecam",
     "icarl-nme",
+    "ridge-lda",
 }
 SESSION = r"^session [12]: "
 POWERS = st.one_of(st.integers(-996, 996), st.integers(-40, 40))  # 2^996 is about 1e300

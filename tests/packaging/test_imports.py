@@ -35,6 +35,7 @@ def test_importing_and_building_a_learner_loads_nothing_heavy() -> None:
     modules = loaded_by("import sparcl\nfrom sparcl.methods import build\nbuild('sparcl')")
     assert "scipy.linalg" in modules
     assert not modules.intersection(HEAVY)
+    assert not loaded_by("import sparcl.features.store") & {*HEAVY, *EXTRAS, "PIL"}
 
 
 def test_a_run_job_loads_no_tables_and_no_plots() -> None:

@@ -37,23 +37,19 @@ def yaml_1_2(text: str) -> Any:
     return YAML(typ="safe", pure=True).load(text)
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_both_loaders_see_the_same(file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    assert list(nodes(yaml_1_1(text))) == list(nodes(yaml_1_2(text)))
-
-
-@pytest.mark.parametrize("trap", ["a: 1e-3", "a: on", "a: 012", "a: 12:30"])
-def test_the_comparison_sees_the_traps(trap: str) -> None:
-    assert list(nodes(yaml_1_1(trap))) != list(nodes(yaml_1_2(trap)))
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_keys_can_be_named_on_the_command_line_of_dvc(file: Path) -> None:
+def test_both_loaders_see_the_same_and_dvc_can_name_every_key() -> None:
     """`dvc exp run -S file:key.below=value` takes a dot for a level."""
-    tree = yaml_1_1(file.read_text(encoding="utf-8"))
-    keys = [key for path, key in nodes(tree) if not path.endswith("=")]
-    assert [key for key in keys if isinstance(key, str) and "." in key] == []
+    for file in FILES:
+        text = file.read_text(encoding="utf-8")
+        found = list(nodes(yaml_1_1(text)))
+        assert found == list(nodes(yaml_1_2(text))), file
+        keys = [key for path, key in found if not path.endswith("=")]
+        assert [key for key in keys if isinstance(key, str) and "." in key] == [], file
+
+
+def test_the_comparison_sees_the_traps() -> None:
+    for trap in ("a: 1e-3", "a: on", "a: 012", "a: 12:30"):
+        assert list(nodes(yaml_1_1(trap))) != list(nodes(yaml_1_2(trap)))
 
 
 # Where the files of the settings are known: what reads them, and the one function that names them.

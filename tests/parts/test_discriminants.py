@@ -76,13 +76,6 @@ def test_plain_rule_is_scatter_and_its_trace_over_the_samples(
     assert learner.report() == {"shrinkage": 0.5}
 
 
-def test_relative_ridge_knows_no_scale(stream: list[Session], probe: np.ndarray) -> None:
-    head = {"ridged-scatter": {"per": "sample"}}
-    one = fit(build("compose", head=head, ridge=0.3), stream)
-    other = fit(build("compose", head=head, ridge=0.3), [(50.0 * Phi, y) for Phi, y in stream])
-    assert other.logits(50.0 * probe) == pytest.approx(one.logits(probe), rel=1e-9)
-
-
 def test_rule_predicts_accuracy_with_the_bias(stream: list[Session]) -> None:
     grid = [0.01, 0.3, 10.0]
     learner = build(

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .heads import class_rows, fourier, lda_scores, oas, within
+from .heads import class_rows, fourier, oas, within
 
 Sessions = list[tuple[np.ndarray, np.ndarray]]
 
@@ -178,8 +178,3 @@ class AnaCp:
 
     def scores(self, probe: np.ndarray) -> np.ndarray:
         return gelu(self.first(unit_rows(probe)) @ self.W0) @ self.theta
-
-
-def plain_lda(sessions: Sessions, probe: np.ndarray, covariance: np.ndarray) -> np.ndarray:
-    """Return discriminant scores (n, c) under a given covariance."""
-    return lda_scores(class_rows(sessions), np.linalg.inv(covariance), probe)

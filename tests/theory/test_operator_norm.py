@@ -32,15 +32,6 @@ def factor(delta: np.ndarray, a: np.ndarray) -> np.ndarray:
     return delta / (a * (a + delta))
 
 
-@given(seed=st.integers(0, 1000), lam=ENERGIES, delta=ENERGIES, ridge=st.floats(0.05, 5.0))
-def test_bound(seed: int, lam: list[float], delta: list[float], ridge: float) -> None:
-    U = np.linalg.qr(np.random.default_rng(seed).standard_normal((D, D)))[0]
-    old, new = np.array(lam), np.array(delta)
-    drift, C = change(U, old, np.sqrt(new)[:, None] * U.T, ridge)
-    bound = factor(new, old + ridge).max() * np.linalg.norm(C, 2)
-    assert np.linalg.norm(drift, 2) <= bound * (1 + 1e-9)
-
-
 @given(lam=ENERGIES, delta=ENERGIES, ridge=st.floats(0.05, 5.0))
 def test_bound_is_met_where_the_old_classes_lie_along_the_worst_mode(
     lam: list[float], delta: list[float], ridge: float
@@ -52,23 +43,6 @@ def test_bound_is_met_where_the_old_classes_lie_along_the_worst_mode(
     column = worst % 3
     exact = abs(drift[worst, column]) / abs(C[worst, column])
     assert exact == pytest.approx(factor(new, old + ridge).max(), rel=1e-9)
-
-
-@given(
-    delta=st.floats(0.01, 50.0),
-    small=st.floats(0.01, 20.0),
-    ratio=st.floats(1.05, 100.0),
-    ridge=st.floats(0.05, 5.0),
-)
-def test_equal_energy_moves_the_smaller_eigenvalue_more(
-    delta: float, small: float, ratio: float, ridge: float
-) -> None:
-    lam = np.array([small * ratio, small, 1.0, 1.0, 1.0, 1.0])
-    hit_large, C = change(np.eye(D), lam, np.sqrt(delta) * np.eye(D)[:1], ridge)
-    hit_small, _ = change(np.eye(D), lam, np.sqrt(delta) * np.eye(D)[1:2], ridge)
-    gains = [abs(hit_large[0, 0]) / C[0, 0], abs(hit_small[1, 1]) / C[1, 1]]
-    assert gains == pytest.approx(factor(np.full(2, delta), lam[:2] + ridge), rel=1e-7)
-    assert gains[0] < gains[1]
 
 
 @given(a=st.floats(0.05, 50.0), delta=st.floats(0.01, 50.0), more=st.floats(0.01, 50.0))
