@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sparcl.algebra.backend import host, product
 from sparcl.algebra.host import HOST
-from sparcl.algebra.sums import Gram, Sums
+from sparcl.algebra.sums import Sums
 from sparcl.base.types import Array
 
 
@@ -44,23 +44,11 @@ class Paired:
         Q = on.laid_out(sums.C / on.array(root))
         with sums.factored(ridge) as A:
             V = A.solve(Q)
-        return cls._from_inner(V, host(product(Q.T, V)), root)
+        return cls.from_inner(V, host(product(Q.T, V)), root)
 
     @classmethod
-    def from_rows(cls, K: Gram, Y: Array, ridge: float) -> "Paired":
-        """Solve on rows H (n, D) from ``K = H H^T`` and one-hot Y (n, c), on the host: n^3 / 3 + 2 n^2 c flops.
-
-        In place of V it holds P (n, c) with ``V = H^T P``: scores of a row x are ``(x^T H^T) P B``.
-        """
-        root = np.sqrt(Y.sum(axis=0))
-        Yn = np.asfortranarray(Y / root)
-        with K.factored(ridge) as A:
-            P = A.solve(Yn)
-        return cls._from_inner(P, Yn.T @ K.times(P), root)
-
-    @classmethod
-    def _from_inner(cls, V: Array, inner: Array, root: Array) -> "Paired":
-        """Return both heads, given Q^T V (c, c) and the roots (c,) of the counts."""
+    def from_inner(cls, V: Array, inner: Array, root: Array) -> "Paired":
+        """Return both heads, given V (D, c), Q^T V (c, c) and the roots (c,) of the counts."""
         B = HOST.block_solve(np.eye(len(root)) - inner, np.diag(1 / root))
         # -m_c^T (S + ridge I)^-1 m_c / 2 with the means Q diag(n)^(-1/2)
         return cls(V, np.diag(root), B, -0.5 * np.diag(inner @ B) / root)

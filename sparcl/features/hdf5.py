@@ -16,8 +16,8 @@ import numpy as np
 
 from sparcl.base.errors import FeatureFileError
 from sparcl.base.files import replacing
-from sparcl.features.checks import check_shapes
 from sparcl.features.layout import ARRAYS, FORMAT, JSON_KEYS, SHARD, TEXT_KEYS, Stream, View
+from sparcl.features.required import check_shapes
 
 # An HDF5 attribute holds 64 KB, 16 bytes of them a name: of more names it holds one text, JSON, which lies elsewhere.
 NAMES = 4000

@@ -12,13 +12,6 @@ import numpy as np
 
 from sparcl.base.errors import FeatureFileError
 from sparcl.features import equal, hdf5, manifest
-from sparcl.features.checks import (
-    check_class_names,
-    check_content,
-    check_meta,
-    check_rows,
-    check_shapes,
-)
 from sparcl.features.layout import (
     ARRAYS,
     REQUIRED_ARRAYS,
@@ -27,6 +20,13 @@ from sparcl.features.layout import (
     PathLike,
     Stream,
     manifest_path,
+)
+from sparcl.features.required import (
+    check_class_names,
+    check_content,
+    check_meta,
+    check_rows,
+    check_shapes,
 )
 
 ROWS = 4096  # samples that `blocks` reads at a time

@@ -15,7 +15,6 @@ import numpy as np
 
 from sparcl.base.errors import FeatureFileError
 from sparcl.features import hdf5, manifest
-from sparcl.features.checks import check_content, check_shapes
 from sparcl.features.layout import (
     JSON_KEYS,
     KINDS,
@@ -26,6 +25,7 @@ from sparcl.features.layout import (
     PathLike,
     View,
 )
+from sparcl.features.required import check_content, check_shapes
 
 
 def write(path: PathLike, shards: Iterable[tuple[str, FeatureSet]]) -> dict[str, Any]:

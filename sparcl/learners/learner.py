@@ -338,7 +338,7 @@ def checked_session(
             f"(first: row {int(np.argmin(finite))}). Usual cause: half-precision overflow in "
             "extraction; extract again in float32."
         )
-    Phi = unit(Phi) if learner.normalize else Phi
+    Phi = learner.prepared(Phi)
     _check_range(Phi, learner.dtype, where)
     return Phi, y.astype(np.int64)
 
@@ -362,7 +362,7 @@ def checked_rows(Phi: Array, learner: Learner) -> Array:
     if not np.isfinite(Phi).all():
         row = int(np.argmin(np.isfinite(Phi).all(axis=1)))
         raise InputError(f"Phi, row {row}: the feature is not finite and cannot be scored.")
-    Phi = unit(Phi) if learner.normalize else Phi
+    Phi = learner.prepared(Phi)
     _check_range(Phi, learner.dtype, "features to be scored")
     return Phi
 

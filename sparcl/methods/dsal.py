@@ -125,10 +125,6 @@ class DualStream(Learner):
         if self.relative:
             self.units = self._measured(Phi)
 
-    def few_rows(self) -> "FewRowsOfBoth | None":
-        """Return what gives the same scores from few rows, where both ridges are numbers."""
-        return None if "newest" in (self.ridge, self.ridge_compensation) else FewRowsOfBoth(self)
-
     def given(self, stream: int) -> float | None:
         """Return a stream's ridge where it is a number; None where it is chosen."""
         rule = (self.ridge, self.ridge_compensation)[stream]
@@ -192,51 +188,6 @@ class DualStream(Learner):
         for rows, a, b in self._streams(Phi):
             scores[rows] = a @ self.weights + self.ratio * (b @ self.weights_b)
         return scores
-
-
-class FewRowsOfBoth:
-    """What a :class:`DualStream` with given ridges would score, from all rows themselves (n < M): O(n^2 M + n^3).
-
-    For selections on a base session, as :class:`study.few_rows.FewRows`.
-    """
-
-    def __init__(self, learner: DualStream) -> None:
-        self.learner = learner
-        self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self.labels: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self.a, self.b = (np.zeros((0, learner.width)) for _ in range(2))
-        self.E = np.zeros((0, 0))
-
-    def fit_session(self, Phi: Array, y: NDArray[np.integer]) -> None:
-        """Take the rows Phi (n, d) and labels y (n,) of the next session, all of new classes."""
-        learner, old = self.learner, len(self.classes)
-        if not old:
-            learner.begin(np.asarray(Phi, dtype=learner.dtype))
-        z = learner.inner(Phi)
-        columns = np.unique(y, return_inverse=True)[1] + old
-        self.a, self.b = (
-            np.concatenate([self.a, np.maximum(z, 0)]),
-            np.concatenate([self.b, np.tanh(z)]),
-        )
-        self.labels = np.concatenate([self.labels, columns])
-        self.classes = np.concatenate([self.classes, np.unique(y)])
-        c = len(self.classes)
-        E = (columns[:, None] == np.arange(c)) - self._main(np.maximum(z, 0))
-        E[:, :old] = 0
-        self.E = np.concatenate([np.pad(self.E, ((0, 0), (0, c - old))), E])
-
-    def _main(self, a: Array) -> Array:
-        """Return the main stream's scores (m, c) of rows a (m, M)."""
-        Y = (self.labels[:, None] == np.arange(len(self.classes))).astype(self.a.dtype)
-        value = self.learner.given(0)
-        return ridge.path(self.a, Y, a, np.array([value]))[0]
-
-    def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
-        """Return scores (n, c) of Phi (n, d) at the one point."""
-        z = self.learner.inner(Phi)
-        value = self.learner.given(1)
-        second = ridge.path(self.b, self.E, np.tanh(z), np.array([value]))[0]
-        return {(0, 0): self._main(np.maximum(z, 0)) + self.learner.ratio * second}
 
 
 build = DualStream

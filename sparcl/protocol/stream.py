@@ -1,4 +1,4 @@
-"""Class orders, sessions, and the pseudo-stream inside a base session."""
+"""Class orders and sessions."""
 
 import hashlib
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
-from sparcl.base.randomness import generator
 from sparcl.base.types import Ints
 
 
@@ -58,50 +57,3 @@ def order_hash(sessions: list[list[int]]) -> str:
 def rows_of(labels: Ints, classes: Ints) -> NDArray[np.intp]:
     """Return the rows, ascending, whose label is among ``classes``."""
     return np.flatnonzero(np.isin(labels, classes))
-
-
-def pseudo_stream(
-    labels: Ints,
-    base: Ints,
-    sub_sessions: int,
-    fit_share: float,
-    seed: int,
-) -> tuple[list[Ints], NDArray[np.intp], NDArray[np.intp]]:
-    """Split the base session into sub-sessions of classes and its samples into two sets of rows.
-
-    Parameters
-    ----------
-    labels : (n,) training labels; base : classes of the base session, in order
-    sub_sessions : number of sub-sessions; with fewer classes than that, one class each
-    fit_share : fraction of each class's samples to fit on; at least one is left for either set
-    seed : of the draw
-
-    Returns
-    -------
-    sub-sessions of classes, rows to fit on, rows to validate on (both ascending)
-
-    Raises
-    ------
-    InputError
-        With fewer than two base classes, when no class ever becomes old, and with a single sample
-        in a class, when none is left to validate on.
-    """
-    if len(base) < 2:
-        raise InputError(
-            f"The base session has {len(base)} class: a pseudo-stream needs two or more. Lower "
-            "`sessions`, set `base_classes`, or give the hyper-parameters instead of `select`."
-        )
-    fit, validation = [], []
-    for label in base:
-        rows = np.flatnonzero(labels == label)
-        if len(rows) < 2:
-            raise InputError(
-                f"Class {label} of the base session has {len(rows)} training sample(s): selection "
-                "needs two, one to fit on and one to validate on."
-            )
-        rows = generator("pseudo-stream", seed, int(label)).permutation(rows)
-        cut = min(max(round(fit_share * len(rows)), 1), len(rows) - 1)
-        fit.append(rows[:cut])
-        validation.append(rows[cut:])
-    subs = np.array_split(base, min(sub_sessions, len(base)))
-    return subs, np.sort(np.concatenate(fit)), np.sort(np.concatenate(validation))

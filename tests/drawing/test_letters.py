@@ -14,8 +14,8 @@ from drawing.test_figures import overlapping
 from figures import main_table, render, sessions, style
 from figures.markup import escape, markdown
 from sparcl.base.errors import InputError
-from study.pipeline.checks import malformed
 from study.pipeline.configuration import read
+from study.pipeline.problems import malformed
 from study.report.letters import LATEX, unprintable
 
 AWKWARD = ["α of P(y|x)", "$1-$2 & 50%", "Müller_x #1 ~ {a} ^", "σ² ≤ 3 *bold* _it_ \\alpha"]

@@ -17,8 +17,8 @@ from sparcl.extraction.keymaps import KEYMAPS
 from sparcl.features.layout import KINDS
 from study.images.readers import READERS
 from study.pipeline import settings
-from study.pipeline.checks import malformed
 from study.pipeline.configuration import load, merged, read
+from study.pipeline.problems import malformed
 from study.places import where
 from study.streams import KINDS as STRESS
 from study.streams import RATED

@@ -10,7 +10,7 @@ import pytest
 from copies import ROOT
 
 from sparcl.base.errors import ConfigError
-from study.pipeline import checks, displays, paths, specs, streams
+from study.pipeline import displays, paths, problems, specs, streams
 from study.pipeline.configuration import load
 from study.pipeline.settings import exponent
 
@@ -35,7 +35,7 @@ def with_file(config: Settings, folder: Path, content: Any, **more: Any) -> list
 
 
 def of_toy(config: Settings) -> list[str]:
-    return [text for text in checks.contradictions(config, ROOT) if "suites/toy.yaml" in text]
+    return [text for text in problems.contradictions(config, ROOT) if "suites/toy.yaml" in text]
 
 
 IMPOSSIBLE: list[tuple[Settings, tuple[str, ...]]] = [
@@ -116,7 +116,7 @@ def test_hyperparameters_that_no_learner_can_be_built_with(config: Settings) -> 
     config["timings"]["refresh"]["variants"]["acil"]["hyper"]["ridge"] = 0
     config["methods"]["sparcl"]["select"] = ["ridge"]
     config["selection"]["grid"]["ridge"] = [1.0, -1.0]
-    found = [*checks.contradictions(config, ROOT)]
+    found = [*problems.contradictions(config, ROOT)]
     for start in (
         "config/methods.yaml: sparcl-paper.hyper: tau = 1.5: ",
         "config/timings.yaml: refresh.variants.acil.hyper: ridge = 0: ",
@@ -134,7 +134,7 @@ def test_numbers_that_yaml_takes_for_text(config: Settings) -> None:
     ):
         config["methods"]["acil-paper"]["hyper"]["ridge"] = text
         where = "config/methods.yaml: acil-paper.hyper.ridge: "
-        (found,) = [line for line in checks.malformed(config) if line.startswith(where)]
+        (found,) = [line for line in problems.malformed(config) if line.startswith(where)]
         assert repr(text) in found and f"write {number}" in found
     for text in ("newest", "e5", "1.0", "1e", "all-sessions", "E"):
         assert exponent(text) == ""

@@ -6,8 +6,9 @@ from reference import metrics as naive
 from reference.streams import synthetic_stream
 
 from sparcl.methods import build
-from sparcl.protocol import experiment, stream
+from sparcl.protocol import experiment
 from study import selection
+from study.selection import pseudo_stream
 
 HYPER = {
     "ncm": {},
@@ -79,7 +80,7 @@ def test_selection_is_the_best_point_of_a_plain_loop() -> None:
         prefer_ridge=1.0,
         seed=0,
     )
-    parts, fit_rows, score_rows = stream.pseudo_stream(y, base, 4, 0.8, 0)
+    parts, fit_rows, score_rows = pseudo_stream(y, base, 4, 0.8, 0)
     best = []
     for tau in grid["tau"]:
         for ridge in grid["ridge"]:

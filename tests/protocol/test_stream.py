@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sparcl.base.errors import InputError
 from sparcl.protocol import stream
+from study.selection import pseudo_stream
 
 
 def test_order_1993_is_the_one_in_the_public_logs() -> None:
@@ -77,7 +78,7 @@ def test_sessions_that_cannot_be_filled_are_an_input_error(
 def test_pseudo_stream_splits_each_class_80_to_20() -> None:
     y = np.repeat(np.arange(10), 15)
     base = np.array([7, 2, 9, 0, 4])
-    parts, fit_rows, score_rows = stream.pseudo_stream(y, base, 3, 0.8, seed=1)
+    parts, fit_rows, score_rows = pseudo_stream(y, base, 3, 0.8, seed=1)
     assert [len(part) for part in parts] == [2, 2, 1]
     assert np.array_equal(np.concatenate(parts), base)
     assert not set(fit_rows.tolist()) & set(score_rows.tolist())
@@ -88,5 +89,5 @@ def test_pseudo_stream_splits_each_class_80_to_20() -> None:
         assert np.sum(y[fit_rows] == label) == 12
         assert np.sum(y[score_rows] == label) == 3
     assert not np.array_equal(
-        fit_rows, stream.pseudo_stream(y, base, 3, 0.8, seed=2)[1]
+        fit_rows, pseudo_stream(y, base, 3, 0.8, seed=2)[1]
     )  # the seed matters

@@ -7,9 +7,10 @@ from reference.streams import synthetic_stream
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
 from sparcl.methods import build
-from sparcl.protocol import experiment, stream
+from sparcl.protocol import experiment
 from study import selection
 from study.few_rows import FewRows, in_span
+from study.selection import pseudo_stream
 
 OPTIONS = {"sub_sessions": 3, "fit_share": 0.6, "prefer_ridge": 1.0, "seed": 4}
 RIDGES = [0.01, 0.3, 10.0]
@@ -40,7 +41,7 @@ def test_every_point_has_the_accuracy_of_its_own_learner(
     train, grid = base(), {"ridge": RIDGES} | grid
     classes = np.unique(train.labels)[:9]
     result = selection.select(train, classes, method, hyper, grid, **OPTIONS)
-    subs, fit, score = stream.pseudo_stream(train.labels, classes, 3, 0.6, 4)
+    subs, fit, score = pseudo_stream(train.labels, classes, 3, 0.6, 4)
     fitted, scored = (
         experiment.Split(train.features[rows], train.labels[rows]) for rows in (fit, score)
     )

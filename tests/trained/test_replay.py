@@ -13,7 +13,7 @@ from trained.toys import SESSIONS, Make, convolutional, rows
 
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
-from sparcl.methods.icarl_nme import herded
+from study.methods.icarl_nme import herded
 from study.trained import losses, methods
 from study.trained.images import Images
 from study.trained.learner import Batch, Trained

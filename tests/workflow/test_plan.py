@@ -54,7 +54,7 @@ def test_features_are_extracted_where_they_are_not_bundled(everything: str) -> N
 
 
 def test_only_ablations_read_other_suites(loaded: dict[str, Any]) -> None:
-    """Else `make results` would run other suites for one of its tables; checks.py refuses them."""
+    """Else `make results` would run other suites for one of its tables; problems.py refuses them."""
     reading = {
         suite
         for suite, block in loaded["suites"].items()

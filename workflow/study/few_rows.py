@@ -1,16 +1,25 @@
 """Streams of few rows: a composition's scores from rows rather than from sums, or in the span of these rows."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.algebra import backend
+from sparcl.algebra.backend import product
+from sparcl.algebra.paired import Paired
+from sparcl.algebra.ridge import path
+from sparcl.algebra.scatter import NO_SPREAD
 from sparcl.algebra.spectra import thin_qr
-from sparcl.base.errors import InputError
+from sparcl.algebra.sums import Gram
+from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.types import Array
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
+from sparcl.methods.dsal import DualStream
 from sparcl.parts.core import Core
+from sparcl.parts.heads import BalancedRidge, Ridge, RidgeDiscriminant, RidgedScatter
 from sparcl.parts.maps import Features
 from sparcl.parts.rules import Given
 from sparcl.parts.transforms import Identity
@@ -20,8 +29,9 @@ def of(learner: Learner) -> Any:
     """Return what gives the learner's scores on a stream of few rows: itself, where it has nothing quicker."""
     if FewRows.suits(learner):
         return FewRows(learner)  # type: ignore[arg-type]
-    quicker = getattr(learner, "few_rows", None)
-    return (quicker() if quicker else None) or learner
+    if isinstance(learner, DualStream) and FewRowsOfBoth.suits(learner):
+        return FewRowsOfBoth(learner)
+    return learner
 
 
 def in_span(learner: Learner, fitted: Array, others: Array) -> tuple[Array, Array]:
@@ -71,12 +81,12 @@ class FewRows:
 
     @staticmethod
     def suits(learner: object) -> bool:
-        """Tell whether a learner holds no core, trusts all rows, is given its values, and solves from rows."""
+        """Tell whether a learner holds no core, counts all rows alike, is given its values, and solves from rows."""
         return (
             isinstance(learner, Composed)
             and isinstance(learner.rule, Given)
             and min(learner.rule.ridges) > 0
-            and learner.head.solves_from_rows
+            and type(learner.head) in FROM_ROWS
             and not learner.core.whole_session
             and not learner.row_weights.whole_session
             and learner.core.candidates == 1
@@ -107,7 +117,141 @@ class FewRows:
             raise InputError("No session was taken yet: call fit_session before scores.")
         given = [part for part in self.weights if part is not None]
         weights = np.concatenate(given) if given else None
-        scores = learner.head.scores_from_rows(
-            self.H, self.labels, weights, learner.expand(Phi), values
-        )
+        from_rows = FROM_ROWS[type(learner.head)]
+        scores = from_rows(learner.head, self.H, self.labels, weights, learner.expand(Phi), values)
         return {(i, 0): of_value for i, of_value in enumerate(scores)}
+
+
+# --- scores (m, c) of rows H_scored (m, D) at every ridge, from all rows H (n, D) with columns (n,) -------
+# n^2 D + g n^3 / 3 flops for n rows and g ridges
+
+
+def _of_ridge(
+    head: Ridge,
+    H: Array,
+    columns: NDArray[np.integer],
+    weights: Array | None,
+    H_scored: Array,
+    ridges: Array,
+) -> list[Array]:
+    """Return the scores of a ridge on rows that weigh as much."""
+    Y = backend.of(H).one_hot(columns, np.arange(columns.max() + 1), H)
+    if weights is not None:
+        root = backend.like(np.sqrt(weights)[:, None], H)
+        H, Y = H * root, Y * root
+    return path(H, Y, H_scored, ridges)
+
+
+def _of_scatter(
+    head: RidgedScatter,
+    H: Array,
+    columns: NDArray[np.integer],
+    weights: Array | None,
+    H_scored: Array,
+    ridges: Array,
+) -> list[Array]:
+    """Return the scores of the discriminant of the ridged scatter, at ridges above 0.
+
+    With E the rows less their class mean, S = E^T E and ``(S + b I)^-1 M = (M - E^T (E E^T + b I)^-1 E M) / b``.
+    """
+    Y = (columns[:, None] == np.arange(columns.max() + 1)).astype(H.dtype)
+    M = product(H.T, Y) / Y.sum(axis=0)
+    E = H - M.T[columns]
+    K, left, right = Gram.of_rows(E), product(H_scored, E.T), product(E, M)
+    spread, total = float(np.sum(E**2)), float(np.sum(H**2))
+    if spread <= len(H) * np.finfo(H.dtype).eps * total:
+        raise NumericalError(NO_SPREAD)
+    unit = spread / (len(H) if head.per == "sample" else H.shape[1])
+    scores = []
+    for ridge in ridges:
+        b = ridge * unit
+        with K.factored(b) as A:
+            X = A.solve(right)
+        # the precision here is twice the inverse
+        bias = np.sum(M**2, axis=0) - np.sum(right * X, axis=0)
+        scores.append((2 * (product(H_scored, M) - product(left, X)) - bias) / b)
+    return scores
+
+
+def _of_both(
+    head: RidgeDiscriminant,
+    H: Array,
+    columns: NDArray[np.integer],
+    weights: Array | None,
+    H_scored: Array,
+    ridges: Array,
+) -> list[Array]:
+    """Return the scores of the ridge and the discriminant together."""
+    Y = (columns[:, None] == np.arange(columns.max() + 1)).astype(H.dtype)
+    K, left = Gram.of_rows(H), product(H_scored, H.T)
+    root = np.sqrt(Y.sum(axis=0))
+    Yn = np.asfortranarray(Y / root)
+    scores = []
+    for ridge in ridges:
+        with K.factored(float(ridge)) as A:
+            P = A.solve(Yn)  # V = H^T P
+        KP = K.times(P)
+        pair = Paired.from_inner(P, Yn.T @ KP, root)
+        inner = (Y / root).T @ KP
+        scatter = KP.T @ KP + ridge * (P.T @ KP) - inner.T @ inner
+        B, b = head.summed(pair, scatter, len(H))
+        scores.append(product(left, product(P, B)) + b)
+    return scores
+
+
+FROM_ROWS: dict[type, Callable[..., list[Array]]] = {
+    Ridge: _of_ridge,
+    BalancedRidge: _of_ridge,
+    RidgedScatter: _of_scatter,
+    RidgeDiscriminant: _of_both,
+}
+
+
+class FewRowsOfBoth:
+    """What a :class:`DualStream` with given ridges would score, from all rows themselves (n < M): O(n^2 M + n^3).
+
+    For selections on a base session, as :class:`FewRows`.
+    """
+
+    def __init__(self, learner: DualStream) -> None:
+        self.learner = learner
+        self.classes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.labels: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.a, self.b = (np.zeros((0, learner.width)) for _ in range(2))
+        self.E = np.zeros((0, 0))
+
+    @staticmethod
+    def suits(learner: DualStream) -> bool:
+        """Tell whether both ridges are numbers."""
+        return "newest" not in (learner.ridge, learner.ridge_compensation)
+
+    def fit_session(self, Phi: Array, y: NDArray[np.integer]) -> None:
+        """Take the rows Phi (n, d) and labels y (n,) of the next session, all of new classes."""
+        learner, old = self.learner, len(self.classes)
+        if not old:
+            learner.begin(np.asarray(Phi, dtype=learner.dtype))
+        z = learner.inner(Phi)
+        columns = np.unique(y, return_inverse=True)[1] + old
+        self.a, self.b = (
+            np.concatenate([self.a, np.maximum(z, 0)]),
+            np.concatenate([self.b, np.tanh(z)]),
+        )
+        self.labels = np.concatenate([self.labels, columns])
+        self.classes = np.concatenate([self.classes, np.unique(y)])
+        c = len(self.classes)
+        E = (columns[:, None] == np.arange(c)) - self._main(np.maximum(z, 0))
+        E[:, :old] = 0
+        self.E = np.concatenate([np.pad(self.E, ((0, 0), (0, c - old))), E])
+
+    def _main(self, a: Array) -> Array:
+        """Return the main stream's scores (m, c) of rows a (m, M)."""
+        Y = (self.labels[:, None] == np.arange(len(self.classes))).astype(self.a.dtype)
+        value = self.learner.given(0)
+        return path(self.a, Y, a, np.array([value]))[0]
+
+    def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
+        """Return scores (n, c) of Phi (n, d) at the one point."""
+        z = self.learner.inner(Phi)
+        value = self.learner.given(1)
+        second = path(self.b, self.E, np.tanh(z), np.array([value]))[0]
+        return {(0, 0): self._main(np.maximum(z, 0)) + self.learner.ratio * second}

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from sparcl.algebra.backend import host, product
 from sparcl.algebra.paired import Paired
-from sparcl.algebra.scatter import NO_SPREAD, Scatter
-from sparcl.algebra.sums import Gram, Sums, squared_lengths
+from sparcl.algebra.scatter import Scatter
+from sparcl.algebra.sums import Sums, squared_lengths
 from sparcl.base.checks import check_choice, check_flag, check_fraction
-from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.errors import InputError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch, Solution
@@ -103,7 +103,6 @@ class RidgedScatter(Discriminant):
     """
 
     per: str = "direction"
-    solves_from_rows: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {"rank": int | None, "shrinkage": float | None}
 
     def __post_init__(self) -> None:
@@ -119,36 +118,6 @@ class RidgedScatter(Discriminant):
             return 2 * scatter.solve(1.0, ridge * unit, means)
         solved, self.rank = scatter.pseudo_solve(means)
         return 2 * solved
-
-    def scores_from_rows(
-        self,
-        H: Array,
-        columns: NDArray[np.integer],
-        weights: Array | None,
-        H_scored: Array,
-        ridges: Array,
-    ) -> list[Array]:
-        """Return the scores (m, c) at every ridge above 0: n^2 D + g n^3 / 3 flops for n rows and g values.
-
-        With E the rows less their class mean, S = E^T E and ``(S + b I)^-1 M = (M - E^T (E E^T + b I)^-1 E M) / b``.
-        """
-        Y = (columns[:, None] == np.arange(columns.max() + 1)).astype(H.dtype)
-        M = product(H.T, Y) / Y.sum(axis=0)
-        E = H - M.T[columns]
-        K, left, right = Gram.of_rows(E), product(H_scored, E.T), product(E, M)
-        spread, total = float(np.sum(E**2)), float(np.sum(H**2))
-        if spread <= len(H) * np.finfo(H.dtype).eps * total:
-            raise NumericalError(NO_SPREAD)
-        unit = spread / (len(H) if self.per == "sample" else H.shape[1])
-        scores = []
-        for ridge in ridges:
-            b = ridge * unit
-            with K.factored(b) as A:
-                X = A.solve(right)
-            # the precision here is twice the inverse
-            bias = np.sum(M**2, axis=0) - np.sum(right * X, axis=0)
-            scores.append((2 * (product(H_scored, M) - product(left, X)) - bias) / b)
-        return scores
 
     def report(self) -> dict[str, Any]:
         """Return the rank of S where the pseudo-inverse was taken, and the ridge in units of a sample."""
@@ -270,7 +239,6 @@ class RidgeDiscriminant(Head):
     weight: float = 0.5
     whole_session: ClassVar[str] = "its covariance is fitted to whole sessions"
     fits_targets: ClassVar[bool] = False
-    solves_from_rows: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {"noise": list[float]}
 
     def __post_init__(self) -> None:
@@ -283,31 +251,10 @@ class RidgeDiscriminant(Head):
         on = sums.on
         inner = host(on.matmul((sums.C / on.array(np.sqrt(sums.counts))).T, pair.V))
         scatter = host(pair.V.T @ sums.times(pair.V) + ridge * (pair.V.T @ pair.V))
-        B, b = self._summed(pair, scatter - inner.T @ inner, sums.n)
+        B, b = self.summed(pair, scatter - inner.T @ inner, sums.n)
         return on.laid_out(product(pair.V, on.array(B))), on.array(b)
 
-    def scores_from_rows(
-        self,
-        H: Array,
-        columns: NDArray[np.integer],
-        weights: Array | None,
-        H_scored: Array,
-        ridges: Array,
-    ) -> list[Array]:
-        """Return the scores (m, c) at every ridge: n^2 D + g n^3 / 3 flops for n rows and g ridges."""
-        Y = (columns[:, None] == np.arange(columns.max() + 1)).astype(H.dtype)
-        K, left = Gram.of_rows(H), product(H_scored, H.T)
-        scores = []
-        for ridge in ridges:
-            pair = Paired.from_rows(K, Y, float(ridge))
-            KP = K.times(pair.V)
-            inner = (Y / np.sqrt(Y.sum(axis=0))).T @ KP
-            scatter = KP.T @ KP + ridge * (pair.V.T @ KP) - inner.T @ inner
-            B, b = self._summed(pair, scatter, len(H))
-            scores.append(product(left, product(pair.V, B)) + b)
-        return scores
-
-    def _summed(self, pair: Paired, scatter: Array, n: int) -> tuple[Array, Array]:
+    def summed(self, pair: Paired, scatter: Array, n: int) -> tuple[Array, Array]:
         """Return B (c, c) and b (c,) of the sum ``V B + b``, given V^T (S + ridge I) V (c, c)."""
         self.noise = [_noise(B, scatter, n) for B in (pair.ridge, pair.discriminant)]
         of_ridge, of_lda = (1 - self.weight) / self.noise[0], self.weight / self.noise[1]

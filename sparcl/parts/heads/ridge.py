@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.backend import like, of, product
-from sparcl.algebra.ridge import path
+from sparcl.algebra.backend import product
 from sparcl.algebra.spectra import descending_eigh
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
@@ -22,14 +21,12 @@ class Head(Stateful):
     Attributes
     ----------
     whole_session : why a session must come whole; empty where weights follow from sums alone
-    solves_from_rows : whether :meth:`scores_from_rows` is there
     takes_ridge : whether its one number is a ridge on the sums, and no shrinkage
     fits_targets : whether scores estimate one-hot targets, so that a squared error judges them
     posterior : whether scores are log-probabilities of the classes, up to a constant a row
     """
 
     whole_session: ClassVar[str] = ""
-    solves_from_rows: ClassVar[bool] = False
     takes_ridge: ClassVar[bool] = True
     fits_targets: ClassVar[bool] = True
     posterior: ClassVar[bool] = False
@@ -68,20 +65,6 @@ class Head(Stateful):
         """Return the solution at every ridge."""
         return [self.solve(sums, ridge) for ridge in ridges]
 
-    def scores_from_rows(
-        self,
-        H: Array,
-        columns: NDArray[np.integer],
-        weights: Array | None,
-        H_scored: Array,
-        ridges: Array,
-    ) -> list[Array]:
-        """Return the scores of H_scored (m, D) at every ridge, from all rows H (n, D) themselves.
-
-        The same as :meth:`solve` on their sums; cheaper where n is far below D.
-        """
-        raise TypeError(f"{type(self).__name__} solves from sums alone")
-
     def report(self) -> dict[str, Any]:
         """Return what the last solution measured."""
         return {}
@@ -95,8 +78,6 @@ MANY = 24
 @dataclass(eq=False)
 class Ridge(Head):
     """The joint ridge on all that was summed (paper, eq. 2): D^3 / 3 + 2 D^2 c flops."""
-
-    solves_from_rows: ClassVar[bool] = True
 
     def solve(self, sums: Sums, ridge: float) -> Solution:
         """Return ``A^-1 C`` (D, c), A = R + ridge I."""
@@ -121,21 +102,6 @@ class Ridge(Head):
             )
         turned = product(U.T, sums.C)
         return [(product(U, turned / (s + ridge)[:, None]), None) for ridge in ridges]
-
-    def scores_from_rows(
-        self,
-        H: Array,
-        columns: NDArray[np.integer],
-        weights: Array | None,
-        H_scored: Array,
-        ridges: Array,
-    ) -> list[Array]:
-        """Return the scores (m, c) at every ridge: n^2 D + g n^3 / 3 flops for n < D rows and g ridges."""
-        Y = of(H).one_hot(columns, np.arange(columns.max() + 1), H)
-        if weights is not None:
-            root = like(np.sqrt(weights)[:, None], H)
-            H, Y = H * root, Y * root
-        return path(H, Y, H_scored, ridges)
 
 
 @dataclass(eq=False)

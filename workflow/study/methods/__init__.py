@@ -1,6 +1,6 @@
 """Methods by name: those of :mod:`sparcl.methods`, and the study's own, a file each.
 
-The study's are heads trained by gradients on frozen features, which its tables compare with.
+The study's keep samples or are trained by gradients on frozen features; its tables compare with them.
 """
 
 from sparcl.methods import add, build, host_only, hyperparameters, names, with_seed

@@ -73,17 +73,17 @@ def load(root: Path, overrides: Mapping[str, Any] | None = None, check: bool = T
 
     files = read(root)
     if check:
-        from study.pipeline import checks  # loads pydantic and scipy, which jobs do without
+        from study.pipeline import problems  # loads pydantic and scipy, which jobs do without
 
         for given in (files, overrides):
-            refuse(checks.unreadable(given))
+            refuse(problems.unreadable(given))
     settings = merged(files, overrides)
     if check:
-        refuse(checks.malformed(settings))
+        refuse(problems.malformed(settings))
     written = {*settings["suites"]}
     found = [*variants.expand(settings), *_complete(settings, root)]
     if check:
-        found += checks.contradictions(settings, root)
+        found += problems.contradictions(settings, root)
         own = {*settings["suites"]} - written
         refuse(_of_nobody(line, own) for line in found)
     return settings

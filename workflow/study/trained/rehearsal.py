@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
-from sparcl.methods.icarl_nme import herded
+from study.methods.icarl_nme import herded
 from study.trained.growing import Growing
 from study.trained.learner import Rows
 

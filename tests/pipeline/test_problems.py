@@ -7,8 +7,8 @@ import pytest
 from copies import ROOT
 
 from sparcl.base.errors import ConfigError
-from study.pipeline.checks import contradictions
 from study.pipeline.configuration import load
+from study.pipeline.problems import contradictions
 
 Settings = dict[str, Any]
 
