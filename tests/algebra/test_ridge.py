@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import ridge as naive
 from reference.partitioned import sparcl
-from reference.streams import Session, fit, synthetic_stream
+from reference.streams import PROBE, STREAM, Session, fit, synthetic_stream
 from sklearn.linear_model import Ridge
 
 from sparcl.methods import build
@@ -17,40 +17,36 @@ def joint_weights(sessions: list[Session], ridge: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("ridge", [1e-3, 0.1, 1.0, 100.0])
-def test_acil_is_scikit_learns_ridge(
-    stream: list[Session], probe: np.ndarray, ridge: float
-) -> None:
-    learner = fit(build("acil", ridge=ridge), stream)
-    Phi = np.concatenate([block for block, _ in stream])
-    Y = naive.one_hot(np.concatenate([y for _, y in stream]), naive.class_list(stream))
+def test_acil_is_scikit_learns_ridge(ridge: float) -> None:
+    learner = fit(build("acil", ridge=ridge), STREAM)
+    Phi = np.concatenate([block for block, _ in STREAM])
+    Y = naive.one_hot(np.concatenate([y for _, y in STREAM]), naive.class_list(STREAM))
     peer = Ridge(alpha=ridge, fit_intercept=False, solver="svd").fit(Phi, Y)
-    assert list(learner.classes) == naive.class_list(stream)
+    assert list(learner.classes) == naive.class_list(STREAM)
     assert learner.weights == pytest.approx(peer.coef_.T, abs=1e-8)
-    assert learner.logits(probe) == pytest.approx(peer.predict(probe), abs=1e-8)
+    assert learner.logits(PROBE) == pytest.approx(peer.predict(PROBE), abs=1e-8)
 
 
-def test_acil_joins_a_class_that_comes_back(stream: list[Session], probe: np.ndarray) -> None:
-    (Phi_1, y_1), (Phi_2, y_2) = stream[:2]
+def test_acil_joins_a_class_that_comes_back() -> None:
+    (Phi_1, y_1), (Phi_2, y_2) = STREAM[:2]
     again = [(Phi_1, y_1), (np.concatenate([Phi_2, Phi_1[:5]]), np.concatenate([y_2, y_1[:5]]))]
     learner = fit(build("acil", ridge=0.5), again)
     assert list(learner.classes) == naive.class_list(again)
-    assert learner.logits(probe) == pytest.approx(probe @ joint_weights(again, 0.5), abs=1e-9)
+    assert learner.logits(PROBE) == pytest.approx(PROBE @ joint_weights(again, 0.5), abs=1e-9)
 
 
 @pytest.mark.parametrize(
     ("tau", "ridge", "refresh"),
     [(0.3, 0.01, 1), (0.3, 1.0, 3), (0.7, 0.01, 2), (0.7, 1.0, 0), (0.95, 0.01, 0), (0.95, 1.0, 1)],
 )
-def test_sparcl_is_the_kkt_solution(
-    stream: list[Session], probe: np.ndarray, tau: float, ridge: float, refresh: int
-) -> None:
+def test_sparcl_is_the_kkt_solution(tau: float, ridge: float, refresh: int) -> None:
     learner = build("sparcl", ridge=ridge, tau=tau, refresh=refresh)
-    expected = sparcl(stream, ridge, refresh, tau=tau)
-    for (Phi, y), state in zip(stream, expected, strict=True):
+    expected = sparcl(STREAM, ridge, refresh, tau=tau)
+    for (Phi, y), state in zip(STREAM, expected, strict=True):
         learner.fit_session(Phi, y)
         assert list(learner.classes) == state.classes
         assert learner.weights == pytest.approx(state.W, abs=1e-8)
-        assert learner.logits(probe) == pytest.approx(probe @ state.W, abs=1e-8)
+        assert learner.logits(PROBE) == pytest.approx(PROBE @ state.W, abs=1e-8)
         if state.U is not None:
             projector = learner.core.U_core @ learner.core.U_core.T
             assert projector == pytest.approx(state.U @ state.U.T, abs=1e-8)
