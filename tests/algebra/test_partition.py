@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import solver as naive
-from reference.partitioned import core_basis
+from reference.solver import core_basis
 from reference.streams import STREAM, fit, synthetic_stream
 from scipy.sparse.linalg import eigsh
 

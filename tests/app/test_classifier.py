@@ -133,20 +133,6 @@ def test_every_door_counts_what_the_workflow_counts(
     assert np.abs(scores - learner.logits(X)).max() < 1e-9
 
 
-def test_the_example_that_gave_fewer_counts() -> None:
-    """Rows as they are give other counts, and everything that shows the settings says so."""
-    train, test = (store.read(CUB / f"{split}.h5") for split in ("train", "test"))
-    scores = {}
-    for flag in (True, False):
-        classifier = sparcl.Classifier("acil", ridge=0.1, normalize=flag)
-        scores[flag] = classifier.fit(train.features, train.labels).score(
-            test.features, test.labels
-        )
-        assert f"normalize={flag}" in repr(classifier.learner_)
-    assert scores[True] > scores[False] + 0.005
-    assert repr(classifier) == "Classifier(method='acil', normalize=False, ridge=0.1)"
-
-
 # --- labels and containers ------------------------------------------------------------------------
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from reference.ridge import class_list, joint_ridge, sums
 from reference.streams import PROBE, STREAM, Session, fit
 
 from sparcl import methods
@@ -69,13 +68,6 @@ def test_any_parts_are_the_session(case: str, sizes: list[int]) -> None:
     fit(whole, STREAM[3:])
     fit(parts, STREAM[3:])
     same(whole, parts)
-
-
-def test_parts_are_the_joint_ridge_of_the_equation() -> None:
-    learner = in_parts(build("acil", ridge=0.1), STREAM[0], [4, 11])
-    in_parts(learner, STREAM[1], [20])
-    R, C = sums(STREAM[:2], class_list(STREAM[:2]))
-    assert np.abs(learner.weights - joint_ridge(R, C, 0.1)).max() < 1e-10
 
 
 def test_a_grid_of_ridges_is_a_sum_too() -> None:

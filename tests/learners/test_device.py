@@ -23,7 +23,6 @@ from sparcl.learners.learner import Learner
 from sparcl.parts.batch import Solutions
 from sparcl.parts.catalogue import PARTS
 from sparcl.parts.heads.ridge import MANY
-from sparcl.protocol import experiment, stream
 
 ROOT = Path(__file__).resolve().parents[2]
 ON_TORCH = [name for name in methods.names() if not methods.host_only(name)]
@@ -235,38 +234,6 @@ def test_what_does_not_fit_is_refused_before_work_starts(monkeypatch: pytest.Mon
         methods.build("ranpac", device="torch-cpu", width=most + 1, ridge=1.0).fit_session(
             *STREAM[0]
         )
-
-
-def test_counts_and_weights_on_real_features_are_those_of_the_cpu(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(tiles.Tiles, "tile", 512)
-    folder = ROOT / "data/features/cub-50/efficientnet-lite0"
-    read = [store.read(folder / f"{split}.h5") for split in ("train", "test")]
-    train, test = (experiment.Split(unit(s.features), s.labels) for s in read)
-    sessions = stream_of(test)
-    for name, hyper in (
-        ("sparcl", {"ridge": 0.1, "tau": 0.5, "refresh": 1}),
-        ("ranpac", {"width": 300}),
-    ):
-        found, expected = (
-            experiment.run(train, test, sessions, name, hyper, device)
-            for device in ("torch-cpu", "cpu")
-        )
-        assert found["correct"] == expected["correct"]
-        assert found["hyper"] == expected["hyper"] and "device" not in found["hyper"]
-        assert found["diagnostics"][-1] == pytest.approx(expected["diagnostics"][-1], rel=1e-6)
-        parts = [train.rows(classes) for classes in sessions]
-        rows = [(part.features, part.labels) for part in parts]
-        there, here = (fitted(name, hyper, rows, device) for device in ("torch-cpu", "cpu"))
-        assert isinstance(there, Composed) and isinstance(here, Composed)
-        scale = np.abs(here.weights).max()
-        np.testing.assert_allclose(there.weights, here.weights, rtol=0, atol=1e-8 * scale)
-
-
-def stream_of(test: experiment.Split) -> list[np.ndarray]:
-    """Return the classes of two sessions: two are enough to hold old columns."""
-    return stream.split_sessions(stream.class_order(1993, int(test.labels.max()) + 1), 2)
 
 
 # --- memory ---------------------------------------------------------------------------------------

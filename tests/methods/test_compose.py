@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import partitioned
+from reference import solver
 from reference.streams import PROBE, STREAM, fit
 
 from sparcl.base.errors import InputError
@@ -30,11 +30,11 @@ def test_a_core_on_a_random_map_in_explicit_coordinates(transform: str) -> None:
             Phi = Phi / np.linalg.norm(Phi, axis=1, keepdims=True)
         return np.maximum(Phi @ W, 0)
 
-    states = partitioned.sparcl([(mapped(Phi), y) for Phi, y in stream], 0.1, 1, tau=0.6)
+    states = solver.solver([(mapped(Phi), y) for Phi, y in stream], 0.1, {2, 3, 4}, tau=0.6)
     for t, state in enumerate(states):
         if t:
             learner.fit_session(*stream[t])
-            assert learner.core.U_core.shape == state.U.shape
+            assert learner.core.U_core.shape == state.cores[0].shape
         assert learner.weights == pytest.approx(state.W, abs=1e-8)
         assert learner.logits(PROBE) == pytest.approx(mapped(PROBE) @ state.W, abs=1e-8)
 

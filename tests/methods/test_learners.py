@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference import partitioned, peers, ridge
+from reference import peers, ridge, solver
 from reference.streams import PROBE, STREAM, fit, synthetic_stream
 
 from sparcl.methods import build
@@ -219,12 +219,10 @@ def test_ncm_scores_a_zero_vector_without_nan() -> None:
 )
 def test_algorithm_1_is_what_the_paper_prints(ridge: float, tau: float, refresh: int) -> None:
     learner = build("sparcl-alg1", ridge=ridge, tau=tau, refresh=refresh)
-    for (Phi, y), state in zip(
-        STREAM, partitioned.algorithm_1(STREAM, ridge, refresh, tau), strict=True
-    ):
+    for (Phi, y), W in zip(STREAM, solver.algorithm_1(STREAM, ridge, refresh, tau), strict=True):
         learner.fit_session(Phi, y)
-        assert learner.logits(PROBE) == pytest.approx(PROBE @ state.W, abs=1e-8)
-        assert learner.weights == pytest.approx(state.W, abs=1e-8)
+        assert learner.logits(PROBE) == pytest.approx(PROBE @ W, abs=1e-8)
+        assert learner.weights == pytest.approx(W, abs=1e-8)
 
 
 # --- RanPAC ---------------------------------------------------------------------------------------

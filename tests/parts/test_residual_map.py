@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import solver as naive
-from reference.partitioned import core_basis
 from reference.ridge import class_list, constrained_ridge, joint_ridge, sums
+from reference.solver import core_basis
 from reference.streams import PROBE, STREAM, fit, synthetic_stream
 
 from sparcl.algebra.partition import residual_directions

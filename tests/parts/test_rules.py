@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from reference import ridge as plain
 from reference import solver as naive
-from reference.partitioned import core_basis
 from reference.peers import primal_ridge
+from reference.solver import core_basis
 from reference.streams import PROBE, STREAM, Session, fit, synthetic_stream
 
 from sparcl import methods
@@ -116,18 +116,6 @@ def test_gaussian_takes_the_highest_predicted_accuracy(seed: int) -> None:
         ]
         assert learner.report()["validation_losses"] == pytest.approx([-p for p in predicted])
         assert learner.report()["ridge"] == RIDGES[int(np.argmax(predicted))]
-
-
-def test_the_rules_disagree_somewhere_and_none_is_stuck() -> None:
-    picks = {rule: [] for rule in ("newest", "all", "gaussian")}
-    for noise in (0.2, 0.6, 1.2, 2.0):
-        for seed in range(3):
-            sessions = synthetic_stream(seed, sessions=4, classes=3, samples=10, noise=noise)
-            for rule, chosen in picks.items():
-                learner = fit(build("sparcl", ridge=rule, tau=0.5, refresh=1), sessions)
-                chosen.append(learner.report()["ridge"])
-    assert all(len(set(chosen)) > 1 for chosen in picks.values())
-    assert len({tuple(chosen) for chosen in picks.values()}) == 3
 
 
 @pytest.mark.parametrize("rule", ["all", "gaussian"])
