@@ -20,7 +20,6 @@ os.environ["MKL_NUM_THREADS"] = "1"
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from reference.streams import Session, synthetic_stream
 
 from sparcl.features import store
 from study.pipeline import configuration
@@ -52,20 +51,6 @@ settings.load_profile("ci")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the rooms with the longest files first: no worker is left alone with a long file at the end."""
     items.sort(key=lambda item: item.path.relative_to(ROOT / "tests").parts[0] not in LONG)
-
-
-@pytest.fixture
-def stream() -> list[Session]:
-    """Four sessions of three classes, 36 samples each, 16 features."""
-    return synthetic_stream()
-
-
-@pytest.fixture
-def probe() -> np.ndarray:
-    """Forty unit-norm vectors that no session has seen."""
-    rng = np.random.default_rng(99)
-    rows = rng.standard_normal((40, 16))
-    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 @pytest.fixture(scope="session")

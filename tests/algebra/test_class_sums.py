@@ -260,42 +260,33 @@ def test_test_samples_of_classes_that_never_come_count_for_nothing() -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("Phi", "y", "message"),
-    [
-        (np.zeros((2, 5)), np.array([0, 1]), r"must be \(n, 4\).*same backbone"),
-        (np.zeros((2, 4)), np.array([0]), "must be"),
-        (np.zeros((2, 4)), np.array([0, 3]), r"from 0 to 3.*in 0\.\.2"),
-        (np.zeros((2, 4)), np.array([-1, 0]), "from -1"),
-        (np.zeros((2, 4)), np.array([0.0, 1.0]), "float64"),
-        (np.array([[0, 0, 0, 1], [0, 0, np.nan, 1]]), np.array([0, 1]), "row 1.*not finite"),
-    ],
-)
-def test_bad_samples_are_refused_and_change_nothing(
-    Phi: np.ndarray, y: np.ndarray, message: str
-) -> None:
+def test_bad_samples_are_refused_and_change_nothing() -> None:
     sums = summed(np.eye(4)[:3], np.arange(3), 3)
-    before = sums.of([0, 1, 2]).R
-    with pytest.raises(InputError, match=message):
-        sums.accumulate(Phi, y)
-    assert np.array_equal(sums.of([0, 1, 2]).R, before) and sums.counts.tolist() == [1, 1, 1]
+    before, zeros = sums.of([0, 1, 2]).R, np.zeros((2, 4))
+    for Phi, y, message in (
+        (np.zeros((2, 5)), np.array([0, 1]), r"must be \(n, 4\).*same backbone"),
+        (zeros, np.array([0]), "must be"),
+        (zeros, np.array([0, 3]), r"from 0 to 3.*in 0\.\.2"),
+        (zeros, np.array([-1, 0]), "from -1"),
+        (zeros, np.array([0.0, 1.0]), "float64"),
+        (np.array([[0, 0, 0, 1], [0, 0, np.nan, 1]]), np.array([0, 1]), "row 1.*not finite"),
+    ):
+        with pytest.raises(InputError, match=message):
+            sums.accumulate(Phi, y)
+        assert np.array_equal(sums.of([0, 1, 2]).R, before) and sums.counts.tolist() == [1, 1, 1]
 
 
-@pytest.mark.parametrize("labels", [[], [0, 0], [3], [-1], [2]])
-def test_classes_without_sums_are_refused(labels: list[int]) -> None:
+def test_classes_and_sums_of_other_shapes_are_refused() -> None:
     sums = summed(np.eye(4)[:2], np.arange(2), 3)
-    with pytest.raises(InputError, match="name each once, among the 3 classes"):
-        sums.of(labels)
-
-
-def test_sums_of_another_shape_are_refused() -> None:
+    for labels in ([], [0, 0], [3], [-1], [2]):
+        with pytest.raises(InputError, match="name each once, among the 3 classes"):
+            sums.of(labels)
     with pytest.raises(InputError, match="3 classes and 5 features into 3 classes and 4 features"):
         ClassSums(4, 3).merge(ClassSums(5, 3))
 
 
-@pytest.mark.parametrize(
-    ("method", "hyper", "message"),
-    [
+def test_settings_that_read_samples_are_refused() -> None:
+    for method, hyper, message in (
         ("sparcl", {"project": True}, "measures each session"),
         ("sparcl", {"update": "woodbury"}, "takes rows"),
         ("sparcl-alg1", {"m": 3}, "differ with the last bits"),
@@ -308,11 +299,9 @@ def test_sums_of_another_shape_are_refused() -> None:
         ("ncm", {}, "'ncm' does not follow from sums"),
         ("acil", {"tau": [0.5]}, "no hyper-parameter 'tau'"),
         ("acil", {"ridge": [0.0]}, "ridge = 0.0"),
-    ],
-)
-def test_settings_that_read_samples_are_refused(method: str, hyper: dict, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        sweep.learner(method, hyper)
+    ):
+        with pytest.raises(InputError, match=message):
+            sweep.learner(method, hyper)
 
 
 def test_bad_sessions_are_refused_and_change_nothing() -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import solver as naive
-from reference.partitioned import core_basis
-from reference.streams import Session, fit, synthetic_stream
+from reference.solver import core_basis
+from reference.streams import STREAM, fit, synthetic_stream
 from scipy.sparse.linalg import eigsh
 
 from sparcl.algebra import spectra
@@ -138,18 +138,6 @@ def test_no_energy_is_an_empty_core() -> None:
     assert (split.k, split.r, split.energy, split.energy_before) == (0, 9, 0.0, 0.0)
 
 
-@given(seed=st.integers(0, 1000), degrees=st.floats(0.01, 89.0))
-def test_canonical_angle(seed: int, degrees: float) -> None:
-    rng = np.random.default_rng(seed)
-    basis = np.linalg.qr(rng.standard_normal((9, 9)))[0]
-    U = basis[:, :3]
-    turn = np.radians([degrees, degrees / 2, 0.0])
-    V = U * np.cos(turn) + basis[:, 3:6] * np.sin(turn)
-    mixed = V @ np.linalg.qr(rng.standard_normal((3, 3)))[0]
-    assert canonical_angle(U, mixed) == pytest.approx(degrees, abs=1e-6)
-    assert canonical_angle(U, mixed) == pytest.approx(naive.largest_angle(U, V), abs=1e-4)
-
-
 def test_tiny_angles_are_not_rounded_away() -> None:
     U = np.eye(5)[:, :2]
     V = U.copy()
@@ -172,15 +160,15 @@ def test_condition_of_an_empty_residual_is_one() -> None:
 
 
 @pytest.mark.parametrize("how", [{"tau": 0.3}, {"tau": 0.95}, {"k": 4, "tau": None}])
-def test_the_report_names_rank_and_energies(how: dict, stream: list[Session]) -> None:
+def test_the_report_names_rank_and_energies(how: dict) -> None:
     learner = build("sparcl", refresh=1, **how)
-    for t, (Phi, y) in enumerate(stream):
+    for t, (Phi, y) in enumerate(STREAM):
         learner.fit_session(Phi, y)
         report = learner.report()
         if t == 0:
             assert (report["k"], report["r"], report["energy"]) == (0, 16, 0.0)
             continue
-        past = np.concatenate([block for block, _ in stream[:t]])
+        past = np.concatenate([block for block, _ in STREAM[:t]])
         values = np.linalg.eigvalsh(past.T @ past)[::-1]
         k = report["k"]
         assert k == (how.get("k") or core_basis(past.T @ past, how["tau"]).shape[1])

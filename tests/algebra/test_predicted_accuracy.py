@@ -43,11 +43,3 @@ def test_the_prediction_comes_true_on_gaussian_classes() -> None:
     assert 0.5 < measured < 0.98
     # rivals are not quite independent, so the model is a little pessimistic
     assert predicted == pytest.approx(measured, abs=0.05)
-
-
-def test_squared_error_is_that_of_the_rows() -> None:
-    Phi, y = blobs(5, 3, 80, 6, 1.0)
-    W = np.random.default_rng(1).standard_normal((6, 3))
-    R, C, _ = sums(Phi, y, 3)
-    rows = np.sum((Phi @ W - np.eye(3)[y]) ** 2)
-    assert ridge.squared_error(W, R, C) + len(y) == pytest.approx(rows)

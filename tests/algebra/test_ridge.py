@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import ridge as naive
-from reference.partitioned import sparcl
-from reference.streams import Session, fit, synthetic_stream
+from reference.solver import renewals, solver
+from reference.streams import PROBE, STREAM, Session, fit, synthetic_stream
 from sklearn.linear_model import Ridge
 
 from sparcl.methods import build
@@ -17,43 +17,22 @@ def joint_weights(sessions: list[Session], ridge: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("ridge", [1e-3, 0.1, 1.0, 100.0])
-def test_acil_is_scikit_learns_ridge(
-    stream: list[Session], probe: np.ndarray, ridge: float
-) -> None:
-    learner = fit(build("acil", ridge=ridge), stream)
-    Phi = np.concatenate([block for block, _ in stream])
-    Y = naive.one_hot(np.concatenate([y for _, y in stream]), naive.class_list(stream))
+def test_acil_is_scikit_learns_ridge(ridge: float) -> None:
+    learner = fit(build("acil", ridge=ridge), STREAM)
+    Phi = np.concatenate([block for block, _ in STREAM])
+    Y = naive.one_hot(np.concatenate([y for _, y in STREAM]), naive.class_list(STREAM))
     peer = Ridge(alpha=ridge, fit_intercept=False, solver="svd").fit(Phi, Y)
-    assert list(learner.classes) == naive.class_list(stream)
+    assert list(learner.classes) == naive.class_list(STREAM)
     assert learner.weights == pytest.approx(peer.coef_.T, abs=1e-8)
-    assert learner.logits(probe) == pytest.approx(peer.predict(probe), abs=1e-8)
+    assert learner.logits(PROBE) == pytest.approx(peer.predict(PROBE), abs=1e-8)
 
 
-def test_acil_joins_a_class_that_comes_back(stream: list[Session], probe: np.ndarray) -> None:
-    (Phi_1, y_1), (Phi_2, y_2) = stream[:2]
+def test_acil_joins_a_class_that_comes_back() -> None:
+    (Phi_1, y_1), (Phi_2, y_2) = STREAM[:2]
     again = [(Phi_1, y_1), (np.concatenate([Phi_2, Phi_1[:5]]), np.concatenate([y_2, y_1[:5]]))]
     learner = fit(build("acil", ridge=0.5), again)
     assert list(learner.classes) == naive.class_list(again)
-    assert learner.logits(probe) == pytest.approx(probe @ joint_weights(again, 0.5), abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("tau", "ridge", "refresh"),
-    [(0.3, 0.01, 1), (0.3, 1.0, 3), (0.7, 0.01, 2), (0.7, 1.0, 0), (0.95, 0.01, 0), (0.95, 1.0, 1)],
-)
-def test_sparcl_is_the_kkt_solution(
-    stream: list[Session], probe: np.ndarray, tau: float, ridge: float, refresh: int
-) -> None:
-    learner = build("sparcl", ridge=ridge, tau=tau, refresh=refresh)
-    expected = sparcl(stream, ridge, refresh, tau=tau)
-    for (Phi, y), state in zip(stream, expected, strict=True):
-        learner.fit_session(Phi, y)
-        assert list(learner.classes) == state.classes
-        assert learner.weights == pytest.approx(state.W, abs=1e-8)
-        assert learner.logits(probe) == pytest.approx(probe @ state.W, abs=1e-8)
-        if state.U is not None:
-            projector = learner.core.U_core @ learner.core.U_core.T
-            assert projector == pytest.approx(state.U @ state.U.T, abs=1e-8)
+    assert learner.logits(PROBE) == pytest.approx(PROBE @ joint_weights(again, 0.5), abs=1e-9)
 
 
 @given(
@@ -70,7 +49,7 @@ def test_sparcl_is_the_kkt_solution_for_any_core(
     # Ask only for cores that R_1 determines: its rank is the number of first samples.
     k = min(k, len(sessions[0][0]))
     learner = fit(build("sparcl", ridge=ridge, k=k, refresh=refresh), sessions)
-    expected = sparcl(sessions, ridge, refresh, k=k)[-1]
+    expected = solver(sessions, ridge, renewals(len(sessions), refresh), k=k)[-1]
     assert learner.weights == pytest.approx(expected.W, abs=1e-8)
 
 
@@ -80,18 +59,16 @@ def test_acil_takes_more_features_than_samples() -> None:
     assert learner.weights == pytest.approx(joint_weights(sessions, 1e-4), abs=1e-8)
 
 
-@pytest.mark.parametrize(("dimension", "tau"), [(100, 0.2), (100, 0.97), (350, 0.5), (350, 0.8)])
-def test_sparcl_is_the_kkt_solution_where_the_core_is_far_below_d(
-    dimension: int, tau: float
-) -> None:
-    # Wide features with a small core, where a truncated eigendecomposition pays.
-    sessions = synthetic_stream(sessions=3, classes=4, samples=10, dimension=dimension, noise=0.4)
-    learner = fit(build("sparcl", ridge=0.1, tau=tau, refresh=1), sessions)
-    expected = sparcl(sessions, 0.1, 1, tau=tau)[-1]
-    assert learner.core.U_core.shape == expected.U.shape
-    projector = learner.core.U_core @ learner.core.U_core.T
-    assert projector == pytest.approx(expected.U @ expected.U.T, abs=1e-9)
-    assert learner.weights == pytest.approx(expected.W, abs=1e-8)
+def test_sparcl_is_the_kkt_solution_where_the_core_is_far_below_d() -> None:
+    """Wide features with a small core, where a truncated eigendecomposition pays."""
+    for d, tau in ((100, 0.2), (100, 0.97), (350, 0.5), (350, 0.8)):
+        sessions = synthetic_stream(sessions=3, classes=4, samples=10, dimension=d, noise=0.4)
+        learner = fit(build("sparcl", ridge=0.1, tau=tau, refresh=1), sessions)
+        expected = solver(sessions, 0.1, {2, 3}, tau=tau)[-1]
+        U, V = learner.core.U_core, expected.cores[0]
+        assert U.shape == V.shape
+        assert U @ U.T == pytest.approx(V @ V.T, abs=1e-9)
+        assert learner.weights == pytest.approx(expected.W, abs=1e-8)
 
 
 @pytest.mark.parametrize("tau", [0.3, 0.9])
@@ -106,15 +83,11 @@ def test_features_that_sum_to_zero(tau: float) -> None:
         Phi[:, 0:2] += (0.5, -0.5)  # couples the sessions
         sessions.append((Phi, np.arange(6) // 2 + 3 * t))
     learner = fit(build("sparcl", ridge=0.1, tau=tau, refresh=1), sessions)
-    assert learner.weights == pytest.approx(sparcl(sessions, 0.1, 1, tau=tau)[-1].W, abs=1e-8)
+    assert learner.weights == pytest.approx(solver(sessions, 0.1, {2, 3}, tau=tau)[-1].W, abs=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("name", "hyper"), [("acil", {}), ("sparcl", {}), ("sparcl-plus-1", {"width": 20})]
-)
-def test_features_that_are_all_zero(name: str, hyper: dict) -> None:
-    sessions = [
-        (np.zeros((4, 100)), np.array([2 * t, 2 * t, 2 * t + 1, 2 * t + 1])) for t in (0, 1)
-    ]
-    learner = fit(build(name, **hyper), sessions)
-    assert np.array_equal(learner.logits(np.zeros((3, 100))), np.zeros((3, 4)))
+def test_features_that_are_all_zero() -> None:
+    sessions = [(np.zeros((4, 100)), np.repeat([2 * t, 2 * t + 1], 2)) for t in (0, 1)]
+    for name, hyper in (("acil", {}), ("sparcl", {}), ("sparcl-plus-1", {"width": 20})):
+        learner = fit(build(name, **hyper), sessions)
+        assert np.array_equal(learner.logits(np.zeros((3, 100))), np.zeros((3, 4)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from reference.streams import Session
+from reference.streams import STREAM, Session
 
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
@@ -23,41 +23,21 @@ def close(a: Sums, b: Sums) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 60, 143])
-def test_merge_is_one_pass_and_leaves_the_other(cut: int, stream: list[Session]) -> None:
-    Phi, y = (np.concatenate(pair) for pair in zip(*stream, strict=True))
+def test_merge_is_one_pass_and_leaves_the_other(cut: int) -> None:
+    Phi, y = (np.concatenate(pair) for pair in zip(*STREAM, strict=True))
     a, b = summed((Phi[:cut], y[:cut]), classes=12), summed((Phi[cut:], y[cut:]), classes=12)
     kept = b.copy()
     a.merge(b, range(12))
     close(a, summed((Phi, y), classes=12))
     close(b, kept)
     assert a.n == 144
-    a.accumulate(*stream[0])  # and it can go on
-    close(a, summed((Phi, y), stream[0], classes=12))
+    a.accumulate(*STREAM[0])  # and it can go on
+    close(a, summed((Phi, y), STREAM[0], classes=12))
 
 
-def test_a_copy_goes_on_apart(stream: list[Session]) -> None:
-    a = summed(stream[0], classes=12)
-    b = a.copy()
-    b.accumulate(*stream[1])
-    close(a, summed(stream[0], classes=12))
-    close(b, summed(*stream[:2], classes=12))
-
-
-def test_weights_of_rows_are_factors(stream: list[Session]) -> None:
-    Phi, y = stream[0]
-    weights = 1.0 + y
-    sums = Sums(16)
-    sums.grow(12)
-    sums.accumulate(Phi, y, weights)
-    assert sums.R == pytest.approx(Phi.T @ (weights[:, None] * Phi), abs=1e-11)
-    Y = y[:, None] == np.arange(12)
-    assert sums.C == pytest.approx(Phi.T @ (weights[:, None] * Y), abs=1e-11)
-    assert np.array_equal(sums.counts, Y.sum(axis=0))
-
-
-def test_merge_under_a_map_of_columns(stream: list[Session]) -> None:
+def test_merge_under_a_map_of_columns() -> None:
     """Two sites that met the classes in different orders, one with fewer of them."""
-    Phi, y = stream[0]
+    Phi, y = STREAM[0]
     y = np.unique(y, return_inverse=True)[1]
     few = y[20:] > 0
     a, b = (
@@ -71,15 +51,12 @@ def test_merge_under_a_map_of_columns(stream: list[Session]) -> None:
     close(a, summed((Phi[rows], np.array([1, 2, 0])[y[rows]]), classes=3))
 
 
-@pytest.mark.parametrize("columns", [[0, 1], [0, 1, 3], [0, 1, -1], [0, 1, 1]])
-def test_merge_refuses_columns_that_do_not_fit(columns: list[int]) -> None:
+def test_merge_refuses_columns_and_coordinates_that_do_not_fit() -> None:
     a, b = Sums(4), Sums(4)
     for sums in (a, b):
         sums.grow(3)
-    with pytest.raises(InputError, match="columns"):
-        a.merge(b, columns)
-
-
-def test_merge_refuses_other_coordinates() -> None:
+    for columns in ([0, 1], [0, 1, 3], [0, 1, -1], [0, 1, 1]):
+        with pytest.raises(InputError, match="columns"):
+            a.merge(b, columns)
     with pytest.raises(InputError, match="5 coordinates into 4"):
         Sums(4).merge(Sums(5), [])

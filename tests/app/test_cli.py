@@ -14,6 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from toy_files import META
 
 from sparcl.algebra.tensors import Tensors
 from sparcl.app.cli import main
@@ -22,18 +23,9 @@ from sparcl.base.rows import prepared, unit
 from sparcl.features import store
 from sparcl.learners.learner import Learner
 from sparcl.methods import build
-from sparcl.protocol import experiment, stream
 
 ROOT = Path(__file__).resolve().parents[2]
 CUB = ROOT / "data/features/cub-50/efficientnet-lite0"
-META = {
-    "dataset": "toy",
-    "split": "train",
-    "backbone": "toy-net",
-    "timm_id": "toy",
-    "weights_sha256": "0" * 64,
-    "preprocessing": {"size": 224},
-}
 NAMES = ["ant", "bee", "cat", "dog", "eel", "fox"]
 ACIL = ["--method", "acil", "--set", "ridge=0.1"]
 
@@ -84,10 +76,10 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     before = sorted(Path().iterdir())
     capsys.readouterr()
     assert main(arguments) == 2
-    said = capsys.readouterr().err
-    assert "Traceback" not in said and said.count("\n") == 1
+    said = capsys.readouterr()
+    assert said.out == "" and "Traceback" not in said.err and said.err.count("\n") == 1
     assert sorted(Path().iterdir()) == before
-    return said
+    return said.err
 
 
 def same(a: Learner, b: Learner) -> None:
@@ -170,43 +162,6 @@ def test_shards_of_different_classes_are_matched_by_name(
     assert table[3].split() == ["of", "classes", "not", "learned", "15"]
     run("evaluate", "c.npz", "--features", "all.h5", "a.h5", "--out", "d.json")
     assert "a.h5: the model was fitted on samples of this file" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("method", "options", "given"),
-    [
-        ("acil", {"ridge": 0.1}, "number"),
-        ("sparcl", {"tau": 0.5, "ridge": 0.1}, "file"),
-        ("ncm", {}, "number"),
-    ],
-)
-def test_a_class_incremental_fit_counts_what_an_experiment_counts(
-    method: str, options: dict[str, float], given: str, tmp_path: Path
-) -> None:
-    train, test = (
-        experiment.Split(unit(data.features), data.labels)
-        for data in (store.read(CUB / "train.h5"), store.read(CUB / "test.h5"))
-    )
-    sessions = stream.split_sessions(stream.class_order(1993, 50), 10)
-    order = ["--order", "1993", "--sessions", "10"]
-    if given == "file":
-        (tmp_path / "order.json").write_text(
-            json.dumps({"sessions": [s.tolist() for s in sessions]})
-        )
-        order = ["--order-file", str(tmp_path / "order.json")]
-    out, counts = str(tmp_path / "model.npz"), tmp_path / "counts.json"
-    chosen = [o for key, value in options.items() for o in ("--set", f"{key}={value}")]
-    files = ["--features", str(CUB / "train.h5")]
-    run("fit", "--method", method, *chosen, *order, *files, "--out", out)
-    run("evaluate", out, "--features", str(CUB / "test.h5"), "--out", str(counts))
-    record = experiment.run(train, test, sessions, method, options)
-    names = store.header(CUB / "test.h5").class_names
-    found = {row["name"]: row["correct"] for row in json.loads(counts.read_text())["classes"]}
-    assert found == {
-        names[label]: correct
-        for label, correct in zip(record["classes"], record["correct"][-1], strict=True)
-    }
-    assert learner_of(out).session == 10
 
 
 def test_every_command_of_the_guide_runs(
@@ -329,61 +284,47 @@ def test_as_a_program(written: Callable[..., str]) -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("meta", "named"),
-    [
-        ({"backbone": "other-net"}, "backbone is 'other-net', but 'toy-net'"),
-        ({"weights_sha256": "1" * 64}, "weights_sha256 is '1111"),
-        ({"preprocessing": {"size": 256}}, "preprocessing.size is 256"),
-    ],
-)
 def test_features_of_another_source_are_refused(
-    meta: dict, named: str, written: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    written("1.h5", 1)
-    written("2.h5", 2, meta=meta)
-    run("fit", *ACIL, "--features", "1.h5", "--out", "1.npz")
-    run("fit", *ACIL, "--features", "2.h5", "--out", "2.npz")
-    for command in (
-        ["fit", *ACIL, "--features", "1.h5", "2.h5", "--out", "c.npz"],
-        ["fit", "--append", "1.npz", "--features", "2.h5", "--out", "c.npz"],
-        ["evaluate", "1.npz", "--features", "2.h5", "--out", "c.json"],
-    ):
-        assert f"2.h5: {named}" in refused(capsys, *command)
-    assert f"2.npz: {named}" in refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
-
-
-def test_features_of_another_dimension_are_refused(
     written: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     written("1.h5", 1)
-    written("2.h5", 2, d=13)
-    said = refused(capsys, "fit", *ACIL, "--features", "1.h5", "2.h5", "--out", "c.npz")
-    assert "2.h5: features is 13, but 12 in the model" in said
+    written("2.h5", 2, meta={"backbone": "other-net"})
+    for name in ("1", "2"):
+        run("fit", *ACIL, "--features", f"{name}.h5", "--out", f"{name}.npz")
+    named = "backbone is 'other-net', but 'toy-net'"
+    both = ["fit", *ACIL, "--features", "1.h5", "2.h5", "--out", "c.npz"]
+    for command in (
+        ["fit", "--append", "1.npz", "--features", "2.h5", "--out", "c.npz"],
+        ["evaluate", "1.npz", "--features", "2.h5", "--out", "c.json"],
+        both,
+    ):
+        assert f"2.h5: {named}" in refused(capsys, *command)
+    assert f"2.npz: {named}" in refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
+    for difference, named in (
+        ({"meta": {"weights_sha256": "1" * 64}}, "weights_sha256 is '1111"),
+        ({"meta": {"preprocessing": {"size": 256}}}, "preprocessing.size is 256"),
+        ({"d": 13}, "features is 13, but 12 in the model"),
+    ):
+        written("2.h5", 2, **difference)
+        assert f"2.h5: {named}" in refused(capsys, *both)
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (["--method", "ncm"], "method is 'ncm', but 'acil'"),
-        (["--method", "acil", "--set", "ridge=0.2"], "ridge is 0.2, but 0.1"),
-        ([*ACIL, "--set", "dtype=float32"], "dtype is 'float32', but 'float64'"),
-        ([*ACIL, "--raw"], "normalisation is 'none', but 'unit norm'"),
-    ],
-)
 def test_models_of_other_settings_are_refused(
-    options: list[str],
-    named: str,
-    written: Callable[..., str],
-    capsys: pytest.CaptureFixture[str],
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     written("1.h5", 1)
     written("2.h5", 2)
     run("fit", *ACIL, "--features", "1.h5", "--out", "1.npz")
-    run("fit", *options, "--features", "2.h5", "--out", "2.npz")
-    assert f"2.npz: {named}" in refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
-    append = ["fit", *options, "--append", "1.npz", "--features", "2.h5", "--out", "c.npz"]
-    assert f"command line: {named}" in refused(capsys, *append)
+    for options, named in (
+        (["--method", "ncm"], "method is 'ncm', but 'acil'"),
+        (["--method", "acil", "--set", "ridge=0.2"], "ridge is 0.2, but 0.1"),
+        ([*ACIL, "--set", "dtype=float32"], "dtype is 'float32', but 'float64'"),
+        ([*ACIL, "--raw"], "normalisation is 'none', but 'unit norm'"),
+    ):
+        run("fit", *options, "--features", "2.h5", "--out", "2.npz")
+        assert f"2.npz: {named}" in refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
+        append = ["fit", *options, "--append", "1.npz", "--features", "2.h5", "--out", "c.npz"]
+        assert f"command line: {named}" in refused(capsys, *append)
 
 
 def test_samples_that_would_count_twice_are_refused(
@@ -411,9 +352,12 @@ def test_samples_that_would_count_twice_are_refused(
     assert learner_of("part.npz").classes.tolist() == [0, 4, 1, 2, 5]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_bad_order_files_are_refused(
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    written("1.h5", 1)
+    fit = ["fit", *ACIL, "--order-file", "order.json", "--features", "1.h5", "--out", "c.npz"]
+    for content, message in (
         ("[[0, 1]]", "not a class order"),
         ('{"sessions": [[0, 1], []]}', "not a class order"),
         ('{"sessions": [[0, 1], [2]], "sha256": "0"}', "edited by hand; take the key sha256 out"),
@@ -425,27 +369,19 @@ def test_samples_that_would_count_twice_are_refused(
         ('{"sessions": [[0, 1], [2, 0]]}', "count twice"),
         ("{", r"missing or damaged .*Expected \{"),
         ("3,1\n0,2\n", r"missing or damaged .*Expected \{"),
-    ],
-)
-def test_bad_order_files_are_refused(
-    content: str, message: str, written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+    ):
+        Path("order.json").write_text(content)
+        said = refused(capsys, *fit)
+        assert re.search(message, said), said
+        assert '"ids"' not in said and "csv" not in said, "which this option refuses"
+
+
+def test_bad_options_are_refused(
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     written("1.h5", 1)
-    Path("order.json").write_text(content)
-    fit = ["fit", *ACIL, "--order-file", "order.json", "--features", "1.h5", "--out", "c.npz"]
-    before = sorted(Path().iterdir())
-    capsys.readouterr()
-    assert main(fit) == 2
-    said = capsys.readouterr()
-    assert re.search(message, said.err) and said.err.count("\n") == 1
-    assert '"ids"' not in said.err and "csv" not in said.err, "which this option refuses"
-    assert said.out == "", "before the first session"
-    assert sorted(Path().iterdir()) == before
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+    build("ncm").save("learner.npz")
+    for options, message in (
         (["--set", "ridge=0.1"], "--method"),
         (["--method", "best"], "Unknown method 'best'. Methods: acil"),
         (["--method", "sparcl-paper"], "is a block of `methods`: take its `learner`"),
@@ -461,28 +397,17 @@ def test_bad_order_files_are_refused(
         (["--append", "1.h5"], "1.h5"),
         (["--append", "learner.npz"], r"learner\.npz: not a model"),
         (["--method", "acil", "--order-file", "absent.json"], "absent.json"),
-    ],
-)
-def test_bad_options_are_refused(
-    options: list[str],
-    message: str,
-    written: Callable[..., str],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    written("1.h5", 1)
-    build("ncm").save("learner.npz")
-    assert re.search(
-        message, refused(capsys, "fit", *options, "--features", "1.h5", "--out", "c.npz")
-    )
+    ):
+        said = refused(capsys, "fit", *options, "--features", "1.h5", "--out", "c.npz")
+        assert re.search(message, said), said
 
 
-@pytest.mark.parametrize("option", ["ridge", "=1", "--order=-1", "--order=x"])
-def test_options_that_cannot_be_read(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    given = [option] if option.startswith("--") else ["--set", option]
-    with pytest.raises(SystemExit) as ended:
-        main(["fit", "--method", "acil", *given, "--features", "1.h5", "--out", "c.npz"])
-    assert ended.value.code == 2
-    assert "is not" in capsys.readouterr().err
+def test_options_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in (["--set", "ridge"], ["--set", "=1"], ["--order=-1"], ["--order=x"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["fit", "--method", "acil", *option, "--features", "1.h5", "--out", "c.npz"])
+        assert ended.value.code == 2
+        assert "is not" in capsys.readouterr().err
 
 
 def test_damaged_files_are_refused_and_nothing_is_written(
@@ -509,18 +434,19 @@ def test_damaged_files_are_refused_and_nothing_is_written(
     assert "model.npz: not a" in refused(capsys, "evaluate", "model.npz", "--features", "1.h5")
 
 
-@pytest.mark.parametrize(
-    ("method", "reason"),
-    [("sparcl", "its core holds weights"), ("fecam", "this method is not a sum over samples")],
-)
 def test_what_is_no_sum_cannot_be_merged(
-    method: str, reason: str, written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("1", "2"):
-        written(f"{name}.h5", int(name))
-        run("fit", "--method", method, "--features", f"{name}.h5", "--out", f"{name}.npz")
-    said = refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
-    assert f"{method} cannot be merged: {reason}" in said
+    written("1.h5", 1)
+    written("2.h5", 2)
+    for method, reason in (
+        ("sparcl", "its core holds weights"),
+        ("fecam", "this method is not a sum over samples"),
+    ):
+        for name in ("1", "2"):
+            run("fit", "--method", method, "--features", f"{name}.h5", "--out", f"{name}.npz")
+        said = refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
+        assert f"{method} cannot be merged: {reason}" in said
     assert "two models" in refused(capsys, "merge", "1.npz", "--out", "c.npz")
 
 

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from copies import tree
 from faults import each, failing
+from toy_files import META
 
 from sparcl.app import cli
 from sparcl.app.cli import COMMANDS
 from sparcl.features import store
 from study.exchange import __main__ as exchange
 
-META = {"dataset": "toy", "backbone": "net", "timm_id": "toy", "weights_sha256": "0" * 64}
-META |= {"preprocessing": {"size": 224}}
 ACIL = ["--method", "acil", "--set", "ridge=0.1"]
 LOG = "{'model': 'ranpac', 'dataset': 'seq-cub200', 'seed': 7, 'accmean_task1': 90.0}\n"
 CALLS = {
@@ -70,6 +69,7 @@ def start(before: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     renew(before, folder)
     monkeypatch.chdir(folder)
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
+    monkeypatch.setattr("sparcl.app.page.html", lambda found, name: "a page, drawn at once")
     return folder
 
 

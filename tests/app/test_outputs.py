@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toy_files import META
 
 import sparcl
 from sparcl import methods
@@ -23,8 +24,6 @@ from sparcl.base.errors import SparclError
 from sparcl.features import store
 
 ROOT = Path(__file__).resolve().parents[2]
-META = {"dataset": "toy", "split": "train", "backbone": "net", "timm_id": "toy"}
-META |= {"weights_sha256": "0" * 64, "preprocessing": {"size": 224}}
 ACIL = ["--method", "acil", "--set", "ridge=0.1"]
 
 
@@ -178,23 +177,6 @@ def test_a_part_of_a_file_that_was_fitted_is_refused(
         assert "6 of its samples would count twice (first: '10' of toy, train)" in refused(
             capsys, *command
         ), command
-
-
-def test_the_same_file_twice_is_refused(
-    write: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    write("1.h5")
-    write("test.h5", 50, split="test")
-    Path("linked.h5").symlink_to("test.h5")
-    assert main(["fit", *ACIL, "--features", "1.h5", "--out", "1.npz"]) == 0
-    assert main(["sums", "--features", "1.h5", "--out", "sums.npz"]) == 0
-    sweep = ["sweep", "sums.npz", "--method", "acil", "--ridge", "1", "--orders", "1"]
-    for command in (
-        ["fit", *ACIL, "--features", "1.h5", "./1.h5", "--out", "c.npz"],
-        ["evaluate", "1.npz", "--features", "test.h5", "linked.h5", "--out", "c.json"],
-        [*sweep, "--sessions", "2", "--features", "test.h5", "test.h5", "--out", "c.json"],
-    ):
-        assert "given twice" in refused(capsys, *command)
 
 
 def append(name: str, out: str = "model.npz") -> list[str]:
@@ -364,16 +346,3 @@ def test_no_name_steers_the_terminal(
     made = logging.LogRecord("sparcl", logging.WARNING, "", 0, "%s is locked", (NASTY,), None)
     assert logging.lastResort is not None
     assert logging.lastResort.format(made).startswith(r"\x1b]0;gone\x07\x1b[2Ka\nInputError")
-
-
-def test_a_terminal_without_the_letters_of_a_class_name(write: Callable[..., str]) -> None:
-    write("ü.h5")
-    environment = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(
-        [sys.executable, "-m", "sparcl", "fit", *ACIL, "--features", "ü.h5", "--out", "ü.npz"],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "\\xfc.npz: acil" in done.stdout

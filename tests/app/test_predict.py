@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from toy_files import META
 
 import sparcl
 from sparcl.app.cli import main
 from sparcl.app.model import Model
 from sparcl.features import store
 
-META = {"dataset": "toy", "split": "train", "backbone": "net", "timm_id": "toy"}
-META |= {"weights_sha256": "0" * 64, "preprocessing": {"size": 224}}
 NAMES = ["ant, red", "bee", 'cat "x"']
 ACIL = ["--method", "acil", "--set", "ridge=0.1"]
 
@@ -110,70 +109,49 @@ def test_a_wrong_file_is_named_for_what_it_is(
     Path("order.csv").write_text("3,1\n0,2\n")
     assert main(["fit", *ACIL, "--features", "train.h5", "--out", "m.npz"]) == 0
     assert main(["sums", "--features", "train.h5", "--out", "sums.npz"]) == 0
-    predict, fit = ["predict", "m.npz", "--features"], ["fit", *ACIL, "--features"]
-    out = ["--out", "made"]
-    twice = "given twice, and would count twice"
-    cases = {
-        "arrays.npz: not a model of `sparcl fit`, but a file of 2 arrays (features, labels)": [
-            *("predict", "arrays.npz", "--features", "X.npy", *out)
-        ],
-        "learner.npz: not a model of `sparcl fit`, but a learner of Learner.save": [
-            *("evaluate", "learner.npz", "--features", "train.h5", *out)
-        ],
-        "classifier.npz: not a model of `sparcl fit`, but a classifier of sparcl.Classifier.save": [
-            *("merge", "classifier.npz", "m.npz", *out)
-        ],
-        "sums.npz: not a model of `sparcl fit`, but sums of `sparcl sums`": [
-            *("fit", "--append", "sums.npz", "--features", "train.h5", *out)
-        ],
-        "m.npz: not sums of `sparcl sums`, but a model of `sparcl fit`": [
-            *("merge-sums", "m.npz", "sums.npz", *out)
-        ],
-        "absent.npz: no such file": ["predict", "absent.npz", "--features", "X.npy", *out],
-        "absent.npy: no such file of features": [*predict, "absent.npy", *out],
-        "absent.h5: no such feature file": [*predict, "absent.h5", *out],
-        "absent.json: no such order file": [*fit, "train.h5", "--order-file", "absent.json", *out],
-        "order.csv: it has no columns id and session. Expected {": [
-            *(*fit, "train.h5", "--order-file", "order.csv", *out)
-        ],
-        "X.npy: not a readable HDF5 file": [*fit, "X.npy", *out],
-        "`sparcl import` makes feature files of arrays": [*fit, "X.npy", *out],
-        "other.h5: backbone is 'another', but 'net' in the model": [*predict, "other.h5", *out],
-        "wide.npy: features are float64 of shape (2, 9), and the model takes numbers of shape (n, 5)": [
-            *(*predict, "wide.npy", *out)
-        ],
-        "gap.npy: features of row 11 (the first is 0) are not finite": [*predict, "gap.npy", *out],
-        f"X.npy is {twice}": [*predict, "X.npy", "./X.npy", *out],
-        f"m.npz is {twice}": ["merge", "m.npz", "m.npz", *out],
-        f"sums.npz is {twice}": ["merge-sums", "sums.npz", "sums.npz", *out],
-        f"train.h5 is {twice}": ["sums", "--features", "train.h5", "train.h5", *out],
-        "tau = 0.5 and k = 3: the rank of a core follows from the share tau of the energy, or is k": [
-            *("fit", "--method", "sparcl", "--set", "tau=0.5", "--set", "k=3"),
-            *("--features", "train.h5", *out),
-        ],
-        "--out m.npz is read by this command too": [*predict, "X.npy", "--out", "m.npz"],
-    }
+    predict, fit = "predict m.npz --features", f"{' '.join(['fit', *ACIL])} --features"
+    no, twice = "not a model of `sparcl fit`, but", "given twice, and would count twice"
+    core = "the rank of a core follows from the share tau of the energy, or is k"
+    shape = "of shape (2, 9), and the model takes numbers of shape (n, 5)"
     before = {path: path.read_bytes() for path in Path().iterdir()}
-    for message, command in cases.items():
+    for command, message in (
+        ("predict arrays.npz --features X.npy", f"{no} a file of 2 arrays (features, labels)"),
+        ("evaluate learner.npz --features train.h5", f"{no} a learner of Learner.save"),
+        ("merge classifier.npz m.npz", f"{no} a classifier of sparcl.Classifier.save"),
+        ("fit --append sums.npz --features train.h5", f"{no} sums of `sparcl sums`"),
+        ("merge-sums m.npz sums.npz", "not sums of `sparcl sums`, but a model of `sparcl fit`"),
+        ("predict absent.npz --features X.npy", "absent.npz: no such file"),
+        (f"{predict} absent.npy", "absent.npy: no such file of features"),
+        (f"{predict} absent.h5", "absent.h5: no such feature file"),
+        (f"{fit} train.h5 --order-file absent.json", "absent.json: no such order file"),
+        (f"{fit} train.h5 --order-file order.csv", "it has no columns id and session. Expected {"),
+        (f"{fit} X.npy", "X.npy: not a readable HDF5 file"),
+        (f"{fit} X.npy", "`sparcl import` makes feature files of arrays"),
+        (f"{predict} other.h5", "other.h5: backbone is 'another', but 'toy-net' in the model"),
+        (f"{predict} wide.npy", f"wide.npy: features are float64 {shape}"),
+        (f"{predict} gap.npy", "gap.npy: features of row 11 (the first is 0) are not finite"),
+        (f"{predict} X.npy ./X.npy", f"X.npy is {twice}"),
+        ("merge m.npz m.npz", f"m.npz is {twice}"),
+        ("merge-sums sums.npz sums.npz", f"sums.npz is {twice}"),
+        ("sums --features train.h5 train.h5", f"train.h5 is {twice}"),
+        ("fit --method sparcl --set tau=0.5 --set k=3 --features train.h5", core),
+        (f"{predict} X.npy --out m.npz", "--out m.npz is read by this command too"),
+    ):
         capsys.readouterr()
-        assert main(command) == 2, command
+        given = command.split()
+        assert main([*given, *(["--out", "made"] if "--out" not in given else [])]) == 2, command
         said = capsys.readouterr().err
         assert message in said and said.count("\n") == 1, said
         assert {path: path.read_bytes() for path in Path().iterdir()} == before
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["cut", "train.h5", "--shards", "0", "--out", "cut.h5"],
-        ["fit", *ACIL, "--features", "t.h5", "--order", "1", "--sessions", "0", "--out", "m.npz"],
-    ],
-)
-def test_none_of_something(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(command)
-    assert ended.value.code == 2
-    assert "0 is not a whole number from 1" in capsys.readouterr().err
+def test_none_of_something(capsys: pytest.CaptureFixture[str]) -> None:
+    sessions = ["--features", "t.h5", "--order", "1", "--sessions", "0", "--out", "m.npz"]
+    for command in (["cut", "t.h5", "--shards", "0", "--out", "c.h5"], ["fit", *ACIL, *sessions]):
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+        assert ended.value.code == 2
+        assert "0 is not a whole number from 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("method", ["sparcl", "sparcl-alg1"])

@@ -1,13 +1,13 @@
 """A saved model or sums that somebody has changed is refused, not believed."""
 
 import contextlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import headers
 import numpy as np
 import pytest
+from toy_files import META
 
 from sparcl.app.cli import main
 from sparcl.app.model import Model
@@ -16,8 +16,6 @@ from sparcl.base.errors import InputError
 from sparcl.base.npz import SEAL, read_npz, write_npz
 from sparcl.features import store
 
-META = {"dataset": "toy", "split": "train", "backbone": "net", "timm_id": "toy"}
-META |= {"weights_sha256": "0" * 64, "preprocessing": {"size": 224}}
 State = dict[str, Any]
 
 
@@ -39,11 +37,6 @@ def one_less(state: State) -> None:
     del state[first(state, "f")]
 
 
-def another_shape(state: State) -> None:
-    name = first(state, "f")
-    state[name] = state[name][..., :-1]
-
-
 def samples_out_of_order(state: State) -> None:
     name = first(state, "S")
     state[name] = state[name][::-1]
@@ -52,10 +45,6 @@ def samples_out_of_order(state: State) -> None:
 def samples_twice(state: State) -> None:
     name = first(state, "S")
     state[name] = np.full_like(state[name], b"x")
-
-
-def card_of_lists(state: State) -> None:
-    state["card"] = np.array("[[]]")
 
 
 def card_that_is_nested_too_deep(state: State) -> None:
@@ -67,8 +56,8 @@ def names_too_few(state: State) -> None:
 
 
 CHANGES = [
-    *(not_finite, one_more, one_less, another_shape, samples_out_of_order, samples_twice),
-    *(card_of_lists, card_that_is_nested_too_deep, names_too_few),
+    *(not_finite, one_more, one_less, samples_out_of_order, samples_twice),
+    *(card_that_is_nested_too_deep, names_too_few),
 ]
 
 
@@ -135,16 +124,17 @@ def test_a_saved_file_without_a_seal_is_refused(
     assert "saved.npz: has no seal" in said and "Make the file again with the command" in said
 
 
-@pytest.mark.parametrize("change", CHANGES)
 def test_a_saved_file_that_was_changed_is_refused(
-    change: Callable[[State], None], use: list[str], capsys: pytest.CaptureFixture[str]
+    use: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    state = saved()
-    change(state)
-    write_npz("saved.npz", state)  # behind a seal that fits
-    capsys.readouterr()
-    assert main(use) == 2
-    assert "saved.npz: " in capsys.readouterr().err
+    whole = saved()
+    for change in CHANGES:
+        state = dict(whole)
+        change(state)
+        write_npz("saved.npz", state)  # behind a seal that fits
+        capsys.readouterr()
+        assert main(use) == 2, change
+        assert "saved.npz: " in capsys.readouterr().err
 
 
 def test_every_member_has_its_shape(use: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,30 +78,29 @@ def test_reading_takes_the_memory_of_the_arrays_once(tmp_path: Path) -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
+def test_what_was_changed_and_packed_again_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    changes: list[dict[str, Any]] = [
         {"matrix": np.asfortranarray(np.eye(3, 4))},
         {"matrix": np.arange(12.0).reshape(3, 4)},  # in the other memory layout
         {"counts": np.arange(3, dtype=np.int32)},
         {"card": np.array("texT")},
         {"more": np.zeros(1)},
         {"empty": None},
-    ],
-)
-@pytest.mark.parametrize("only", [None, ("ids",), ("matrix", "counts", "card")])
-def test_what_was_changed_and_packed_again_is_refused(
-    tmp_path: Path, change: dict[str, np.ndarray | None], only: tuple[str, ...] | None
-) -> None:
-    write_npz(tmp_path / "a.npz", ARRAYS)
-    with np.load(tmp_path / "a.npz") as file:
-        packed = {**file, **change}
-    np.savez(tmp_path / "a.npz", **{name: a for name, a in packed.items() if a is not None})
-    if only == ("ids",) and change.keys() <= {"matrix", "counts", "card"}:
-        assert read_npz(tmp_path / "a.npz", only).keys() == {"ids"}  # which is as it was
-        return
-    with pytest.raises(InputError, match=r"a\.npz: not as this project wrote it: .*by hand"):
-        read_npz(tmp_path / "a.npz", only)
+    ]
+    for change in changes:
+        write_npz(path, ARRAYS)
+        with np.load(path) as file:
+            packed = {**file, **change}
+        np.savez(path, **{name: array for name, array in packed.items() if array is not None})
+        for only in (None, ("ids",), ("matrix", "counts", "card")):
+            if only == ("ids",) and change.keys() <= {"matrix", "counts", "card"}:
+                assert read_npz(path, only).keys() == {"ids"}  # which is as it was
+                continue
+            with pytest.raises(
+                InputError, match=r"a\.npz: not as this project wrote it: .*by hand"
+            ):
+                read_npz(path, only)
 
 
 def test_a_file_that_another_tool_wrote_has_no_seal(tmp_path: Path) -> None:
@@ -109,13 +109,13 @@ def test_a_file_that_another_tool_wrote_has_no_seal(tmp_path: Path) -> None:
         read_npz(tmp_path / "a.npz")
 
 
-@pytest.mark.parametrize("seal", ["", "[]", "{}", "[" * 100_000, '{"a": 1}', '{"a": null, "b": 2}'])
-def test_a_seal_that_is_none_is_refused(tmp_path: Path, seal: str) -> None:
-    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
-        archive.writestr("a.npy", saved(np.zeros(3)))
-        archive.writestr(f"{SEAL}.npy", saved(np.array(seal)))
-    with pytest.raises(InputError, match=r"a\.npz: not a"):
-        read_npz(tmp_path / "a.npz")
+def test_a_seal_that_is_none_is_refused(tmp_path: Path) -> None:
+    for seal in ("", "[]", "{}", "[" * 100_000, '{"a": 1}', '{"a": null, "b": 2}'):
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+            archive.writestr("a.npy", saved(np.zeros(3)))
+            archive.writestr(f"{SEAL}.npy", saved(np.array(seal)))
+        with pytest.raises(InputError, match=r"a\.npz: not a"):
+            read_npz(tmp_path / "a.npz")
 
 
 def test_a_size_that_the_directory_claims_is_not_reserved(tmp_path: Path) -> None:
@@ -129,9 +129,8 @@ def test_a_size_that_the_directory_claims_is_not_reserved(tmp_path: Path) -> Non
     refused_without_memory(path)
 
 
-@pytest.mark.parametrize(
-    "member",
-    [
+def test_members_that_claim_something_else_are_refused(tmp_path: Path) -> None:
+    for member in (
         claim("(1000000000000,)"),
         claim("(2,)"),
         claim("(-1,)"),
@@ -147,12 +146,9 @@ def test_a_size_that_the_directory_claims_is_not_reserved(tmp_path: Path) -> Non
         claim("(2,)", descr="'<U1'")[:-8] + b"\xff" * 8,
         b"",
         b"\x80\x04.",
-    ],
-    ids=range(15),
-)
-def test_members_that_claim_something_else_are_refused(tmp_path: Path, member: bytes) -> None:
-    forge(tmp_path / "a.npz", member)
-    refused_without_memory(tmp_path / "a.npz")
+    ):
+        forge(tmp_path / "a.npz", member)
+        refused_without_memory(tmp_path / "a.npz")
 
 
 def refused_without_memory(path: Path) -> None:

@@ -25,28 +25,15 @@ def test_what_was_written_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert read_sealed("toy/mine/7.json", ORDER)["order"] == 7
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"sessions": [[2], [1, 0]]},
-        {"extra": 1},
-        {"at": [float("nan")]},
-        {"seal": "0" * 64},
-        {"seal": None},
-    ],
-)
-def test_a_change_is_seen(path: Path, change: dict) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(InputError, match=r"7\.json: .* does not fit its seal.*Delete the file"):
-        read_sealed(path, ORDER)
-
-
-def test_a_member_that_is_gone_is_seen(path: Path) -> None:
-    content = json.loads(path.read_text())
-    del content["at"]
-    path.write_text(json.dumps(content))
-    with pytest.raises(InputError, match="does not fit its seal"):
-        read_sealed(path, ORDER)
+def test_a_change_is_seen(path: Path) -> None:
+    whole = json.loads(path.read_text())
+    changes = [{"sessions": [[2], [1, 0]]}, {"extra": 1}, {"at": [float("nan")]}]
+    contents = [whole | change for change in (*changes, {"seal": "0" * 64}, {"seal": None})]
+    without = {key: value for key, value in whole.items() if key != "at"}
+    for content in (*contents, without, [], 3, None):
+        path.write_text(json.dumps(content))
+        with pytest.raises(InputError, match=r"7\.json: .* does not fit its seal.*Delete the file"):
+            read_sealed(path, ORDER)
 
 
 @pytest.mark.parametrize(
@@ -58,13 +45,6 @@ def test_a_copy_elsewhere_is_seen(path: Path, name: str) -> None:
     shutil.copy(path, copy)
     with pytest.raises(InputError, match=r"belongs to \.\.\./toy/mine/7\.json.*copied or renamed"):
         read_sealed(copy, ORDER)
-
-
-@pytest.mark.parametrize("content", [[], 3, None])
-def test_no_mapping(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content))
-    with pytest.raises(InputError, match="does not fit its seal"):
-        read_sealed(path, ORDER)
 
 
 def test_another_kind(path: Path) -> None:

@@ -31,9 +31,8 @@ def test_pixels_come_back(order):
     assert found[b"names"] == [b"x"] and found[b"n"] == 3
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
+def test_anything_else_is_refused():
+    for content in (
         held(KIND + b"K\x04\x85\x85R"),  # ndarray((4,)): memory that nobody has written
         held(KIND + b"K\x04\x85U\x01O\x86R"),  # the same as pointers
         held(ARRAY),  # an array that is never filled
@@ -50,24 +49,16 @@ def test_pixels_come_back(order):
         b"",
         b"cos\nsystem\n(U\x04truetR.",
         b"cbuiltins\nset\n)R.",
-    ],
-    ids=range(16),
-)
-def test_anything_else_is_refused(content):
-    with pytest.raises(pickle.UnpicklingError):
-        load_pickle(content)
-
-
-@pytest.mark.parametrize(
-    ("module", "name"), [("os", "system"), ("builtins", "set"), ("numpy", "zeros")]
-)
-def test_what_a_pickle_asks_for_is_not_even_looked_up(module, name):
-    """An error comes in any case, since such a pickle holds no dictionary: it must come before the call."""
-    content = f"c{module}\n{name}\n)R.".encode()
-    with pytest.raises(pickle.UnpicklingError, match=f"asks for {module}.{name}; refused"):
-        load_pickle(content)
-
-
-def test_a_note_beyond_the_pickle_is_refused_before_it_is_kept():
+    ):
+        with pytest.raises(pickle.UnpicklingError):
+            load_pickle(content)
     with pytest.raises(pickle.UnpicklingError, match=r"note 2147483647 in a pickle of 15 bytes"):
         load_pickle(held(b"K\x01r\xff\xff\xff\x7f"))
+
+
+def test_what_a_pickle_asks_for_is_not_even_looked_up():
+    """An error comes in any case, since such a pickle holds no dictionary: it must come before the call."""
+    for module, name in (("os", "system"), ("builtins", "set"), ("numpy", "zeros")):
+        content = f"c{module}\n{name}\n)R.".encode()
+        with pytest.raises(pickle.UnpicklingError, match=f"asks for {module}.{name}; refused"):
+            load_pickle(content)

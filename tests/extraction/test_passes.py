@@ -88,21 +88,21 @@ def test_unreadable_images_become_rows_of_nan(root, processes):
     assert not np.delete(missing, (5, 16), axis=0).any()
 
 
-@pytest.mark.parametrize("shape", [(32, 32), (20, 31), (7, 5), (150, 90), (224, 224)])
 @pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
-@pytest.mark.parametrize(("size", "crop"), [(224, 1.0), (224, 0.875), (224, 0.9)])
-def test_enlarging_on_the_device_is_pillows(shape, interpolation, size, crop):
+@pytest.mark.parametrize("crop", [1.0, 0.875, 0.9])
+def test_enlarging_on_the_device_is_pillows(interpolation, crop):
     """Noise is the worst case: it overshoots the 8 bits on both sides."""
-    settings = PREPROCESSING | {"size": size, "crop": crop, "interpolation": interpolation}
+    settings = PREPROCESSING | {"size": 224, "crop": crop, "interpolation": interpolation}
     rng = np.random.default_rng(0)
-    noise = rng.integers(0, 2, (3, *shape, 3)) * 255
-    smooth = rng.integers(0, 256, (3, *shape, 3))
-    for pixels in (noise.astype(np.uint8), smooth.astype(np.uint8)):
-        expected = np.stack([preprocess(Image.fromarray(image), settings) for image in pixels])
-        found = enlarge(torch.from_numpy(pixels), settings)
-        assert found.dtype == torch.uint8 and found.shape == expected.shape
-        if shape != (size, size):  # those are handed on as they are
-            np.testing.assert_array_equal(found, expected)
+    for shape in ((32, 32), (20, 31), (7, 5), (150, 90), (224, 224)):
+        noise = rng.integers(0, 2, (3, *shape, 3)) * 255
+        smooth = rng.integers(0, 256, (3, *shape, 3))
+        for pixels in (noise.astype(np.uint8), smooth.astype(np.uint8)):
+            expected = np.stack([preprocess(Image.fromarray(image), settings) for image in pixels])
+            found = enlarge(torch.from_numpy(pixels), settings)
+            assert found.dtype == torch.uint8 and found.shape == expected.shape
+            if shape != (224, 224):  # those are handed on as they are
+                np.testing.assert_array_equal(found, expected)
 
 
 def test_small_images_are_handed_out_as_they_are(tmp_path):
@@ -260,19 +260,4 @@ def test_a_class_without_readable_image_is_an_error(job, root, tmp_path):
             (root / name).write_bytes(b"")
     job["dataset_block"]["on_bad_image"] = "skip"
     with pytest.raises(FeatureFileError, match="1 of 2 classes have no training sample: bee"):
-        extract_split(tmp_path / "train.h5", **job)
-
-
-def test_features_that_are_not_finite_are_no_bad_images(job, tmp_path, monkeypatch):
-    """An image that can be read but overflows is reported, not skipped."""
-    real = backbones.Backbone.__call__
-
-    def broken(self, pixels):
-        features, blocks = real(self, pixels)
-        features[1] = np.nan
-        return features, blocks
-
-    monkeypatch.setattr(backbones.Backbone, "__call__", broken)
-    job["dataset_block"]["on_bad_image"] = "skip"
-    with pytest.raises(FeatureFileError, match="NaN or infinite, first row 1"):
         extract_split(tmp_path / "train.h5", **job)

@@ -27,9 +27,8 @@ def by_hand(sizes, total):
     return test
 
 
-@pytest.mark.parametrize(
-    ("sizes", "total", "expected"),
-    [
+def test_small_classes():
+    for sizes, total, expected in (
         ([1], 0, [0]),
         ([2], 1, [1]),
         ([3], 1, [1]),
@@ -39,19 +38,15 @@ def by_hand(sizes, total):
         ([2, 2, 100], 21, [1, 1, 19]),  # the quotas of the small ones are 0.4
         ([10, 10, 10], 7, [3, 2, 2]),  # a tie goes to the first
         ([5, 5], 8, [4, 4]),
-    ],
-)
-def test_small_classes(sizes, total, expected):
-    assert splits.allocate(sizes, total) == expected
-
-
-@pytest.mark.parametrize(
-    ("sizes", "total", "possible"),
-    [([1, 1], 1, "0 to 0"), ([2, 3], 1, "2 to 3"), ([2, 3], 4, "2 to 3")],
-)
-def test_totals_that_cannot_be_met(sizes, total, possible):
-    with pytest.raises(DatasetError, match=f"{possible} are possible"):
-        splits.allocate(sizes, total)
+    ):
+        assert splits.allocate(sizes, total) == expected
+    for sizes, total, possible in (
+        ([1, 1], 1, "0 to 0"),
+        ([2, 3], 1, "2 to 3"),
+        ([2, 3], 4, "2 to 3"),
+    ):
+        with pytest.raises(DatasetError, match=f"{possible} are possible"):
+            splits.allocate(sizes, total)
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=40), st.data())
@@ -127,23 +122,17 @@ def test_every_write_of_a_list_may_fail(tmp_path, monkeypatch):
         assert tree(folder) == expected
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_damaged_lists(tmp_path):
+    path = tmp_path / "list.txt"
+    with pytest.raises(DatasetError, match=r"cannot read the split list.*Correct `split`"):
+        splits.read(path)
+    for content, message in (
         (b"train a\nval b\n", "line 2: 'val b'"),
         (b"train a\n\ntest b\n", "line 2: ''"),
         (b"train \n", "names no split, no image"),
         (b"train a\ntest a\n", "line 2.*an image named before"),
         (b"train \xff\n", "cannot read the split list"),
-    ],
-)
-def test_damaged_lists(tmp_path, content, message):
-    path = tmp_path / "list.txt"
-    path.write_bytes(content)
-    with pytest.raises(DatasetError, match=message):
-        split_lists.read(path)
-
-
-def test_a_list_that_is_not_there(tmp_path):
-    with pytest.raises(DatasetError, match=r"cannot read the split list.*Correct `split`"):
-        split_lists.read(tmp_path / "none.txt")
+    ):
+        path.write_bytes(content)
+        with pytest.raises(DatasetError, match=message):
+            split_lists.read(path)

@@ -32,10 +32,6 @@ def reopened(path, fingerprint="abc"):
     return chunks
 
 
-def test_finished_chunks_come_back(path):
-    assert reopened(path) == CHUNKS
-
-
 def test_a_chunk_that_was_being_written_is_cut_off_wherever_it_stopped(path):
     whole = path.read_bytes()
     header = whole.index(b"\n") + 1
@@ -98,13 +94,6 @@ def test_what_another_extraction_writes_in_between_is_never_taken_for_ones_own(p
         assert not path.exists()
 
 
-def test_removed_when_done(path):
-    last = WorkFile(path, "abc")
-    last.remove()
-    last.close()
-    assert not path.exists()
-
-
 def test_the_second_of_two_waits_and_then_has_a_file_of_its_own(path, caplog):
     first = WorkFile(path, "abc")
     opened = []
@@ -123,16 +112,18 @@ def test_the_second_of_two_waits_and_then_has_a_file_of_its_own(path, caplog):
     assert reopened(path) == [b"x"]
 
 
-@pytest.mark.parametrize("code", locks.NO_LOCKS)
-def test_a_file_system_without_locks(path, code, monkeypatch, caplog):
-    def refuse(*_):
-        raise OSError(code, os.strerror(code))
+def test_a_file_system_without_locks(path, monkeypatch, caplog):
+    for code in locks.NO_LOCKS:
 
-    monkeypatch.setattr(locks.fcntl, "flock", refuse)
-    assert reopened(path) == CHUNKS
-    assert "without locks" in caplog.text
-    with locked(path.parent / "lock"):
-        pass
+        def refuse(*_, code=code):
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(locks.fcntl, "flock", refuse)
+        assert reopened(path) == CHUNKS
+        assert "without locks" in caplog.text
+        caplog.clear()
+        with locked(path.parent / "lock"):
+            pass
 
 
 def test_a_lock_that_fails_otherwise_is_an_error(path, monkeypatch):

@@ -49,37 +49,28 @@ def test_files_of_one_extraction_belong_together(tmp_path: Path) -> None:
     matching.check_pair(*written(tmp_path, "train"), *test)
 
 
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        ({"dataset": "other"}, "dataset is 'toy' in the first, but 'other'"),
-        ({"backbone": "other"}, "backbone is 'net' in the first, but 'other'"),
-        ({"timm_id": "net-2"}, "timm_id is 'net-1' in the first, but 'net-2'"),
-        ({"weights_sha256": "9" * 64}, "weights_sha256 is '1111"),
-        (
-            {"preprocessing": {"size": 224, "crop": "whole"}},
-            "crop is 'centre' in the first, but 'whole'",
-        ),
-        (
-            {"extraction": {"precision": "bfloat16"}},
-            "precision is 'float32' in the first, but 'bfloat16'",
-        ),
-        ({"dtype": np.float32}, "dtype is 'float16' in the first, but 'float32'"),
-        ({"d": 6}, "features is 5 in the first, but 6"),
-        ({"split_sha256": "3" * 64}, "split_sha256 is '2222"),
-        ({"block_indices": [1, 3]}, r"block_indices is \[1, 2\] in the first, but \[1, 3\]"),
-        ({"kinds": False}, "arrays is .*'blocks_mean'.* in the first, but"),
-        ({"names": ["ant", "cat", "bee"]}, "class 1 is 'bee' in the first, but 'cat'"),
-        ({"names": [*NAMES, "dog"]}, "number of classes is 3 in the first, but 4"),
-    ],
-)
-def test_a_mismatch_is_refused_with_both_values(
-    changes: dict[str, Any], named: str, tmp_path: Path
-) -> None:
-    pair = *written(tmp_path, "train"), *written(tmp_path, "test", **changes)
-    said = rf"train\.h5 and .*test\.h5 do not belong together: .*{named}.*extract them"
-    with pytest.raises(FeatureFileError, match=said):
-        matching.check_pair(*pair)
+def test_a_mismatch_is_refused_with_both_values(tmp_path: Path) -> None:
+    train = written(tmp_path, "train")
+    for changes, one, other in (
+        ({"dataset": "other"}, "dataset is 'toy'", "'other'"),
+        ({"backbone": "other"}, "backbone is 'net'", "'other'"),
+        ({"timm_id": "net-2"}, "timm_id is 'net-1'", "'net-2'"),
+        ({"weights_sha256": "9" * 64}, "weights_sha256 is '1111.*", "'9999"),
+        ({"preprocessing": {"size": 224, "crop": "whole"}}, "crop is 'centre'", "'whole'"),
+        ({"extraction": {"precision": "bfloat16"}}, "precision is 'float32'", "'bfloat16'"),
+        ({"dtype": np.float32}, "dtype is 'float16'", "'float32'"),
+        ({"d": 6}, "features is 5", "6"),
+        ({"split_sha256": "3" * 64}, "split_sha256 is '2222.*", "'3333"),
+        ({"block_indices": [1, 3]}, r"block_indices is \[1, 2\]", r"\[1, 3\]"),
+        ({"kinds": False}, "arrays is .*'blocks_mean'.*", ""),
+        ({"names": ["ant", "cat", "bee"]}, "class 1 is 'bee'", "'cat'"),
+        ({"names": [*NAMES, "dog"]}, "number of classes is 3", "4"),
+    ):
+        said = (
+            rf"train\.h5 and .*test\.h5 do not belong together: .*{one} in the first, but {other}"
+        )
+        with pytest.raises(FeatureFileError, match=rf"{said}.*extract them"):
+            matching.check_pair(*train, *written(tmp_path, "test", **changes))
 
 
 def test_splits_in_each_others_place_are_refused(tmp_path: Path) -> None:

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from reference.ridge import class_list, joint_ridge, sums
-from reference.streams import Session, fit
+from reference.streams import PROBE, STREAM, Session, fit
 
 from sparcl import methods
 from sparcl.base.errors import InputError, NumericalError
@@ -59,55 +58,46 @@ def same(a: Learner, b: Learner) -> None:
 
 @pytest.mark.parametrize("sizes", [[], [1], [35], [1] * 35, [5, 17, 2]])
 @pytest.mark.parametrize("case", SUMS)
-def test_any_parts_are_the_session(
-    case: str, sizes: list[int], stream: list[Session], probe: np.ndarray
-) -> None:
-    whole, parts = fit(made(case), stream[:3]), made(case)
-    for session in stream[:3]:
+def test_any_parts_are_the_session(case: str, sizes: list[int]) -> None:
+    whole, parts = fit(made(case), STREAM[:3]), made(case)
+    for session in STREAM[:3]:
         in_parts(parts, session, sizes)
     same(whole, parts)
-    assert np.array_equal(whole.predict(probe), parts.predict(probe))
+    assert np.array_equal(whole.predict(PROBE), parts.predict(PROBE))
     # and both ways of learning go on from either
-    fit(whole, stream[3:])
-    fit(parts, stream[3:])
+    fit(whole, STREAM[3:])
+    fit(parts, STREAM[3:])
     same(whole, parts)
 
 
-def test_parts_are_the_joint_ridge_of_the_equation(stream: list[Session]) -> None:
-    learner = in_parts(build("acil", ridge=0.1), stream[0], [4, 11])
-    in_parts(learner, stream[1], [20])
-    R, C = sums(stream[:2], class_list(stream[:2]))
-    assert np.abs(learner.weights - joint_ridge(R, C, 0.1)).max() < 1e-10
-
-
-def test_a_grid_of_ridges_is_a_sum_too(stream: list[Session], probe: np.ndarray) -> None:
+def test_a_grid_of_ridges_is_a_sum_too() -> None:
     def grid() -> Learner:
         return build("acil", ridge=[0.01, 0.1, 1.0])
 
-    whole, parts = fit(grid(), stream[:1]).scores(probe), in_parts(grid(), stream[0], [7])
-    for point, scores in parts.scores(probe).items():
+    whole, parts = fit(grid(), STREAM[:1]).scores(PROBE), in_parts(grid(), STREAM[0], [7])
+    for point, scores in parts.scores(PROBE).items():
         assert np.abs(scores - whole[point]).max() < 1e-10
     assert len(whole) == 3
 
 
-def test_parts_after_the_recursive_update(stream: list[Session]) -> None:
+def test_parts_after_the_recursive_update() -> None:
     """Few rows go through a kept inverse, which parts make stale."""
 
     def recursive() -> Learner:
         return build("sparcl", ridge=0.1, k=0, update="woodbury")
 
-    parts = fit(recursive(), stream[:2])
+    parts = fit(recursive(), STREAM[:2])
     assert parts.report()["update"] == "woodbury"
-    in_parts(parts, stream[2], [1])
-    parts.fit_session(*stream[3])
+    in_parts(parts, STREAM[2], [1])
+    parts.fit_session(*STREAM[3])
     assert parts.report()["update"] == "woodbury"
-    same(parts, fit(recursive(), stream))
+    same(parts, fit(recursive(), STREAM))
 
 
 @pytest.mark.parametrize("case", SUMS)
-def test_merge_is_one_pass(case: str, stream: list[Session], probe: np.ndarray) -> None:
+def test_merge_is_one_pass(case: str) -> None:
     """Two machines with different classes, one of them shared, in different orders."""
-    (first, y1), (second, y2) = stream[0], stream[1]
+    (first, y1), (second, y2) = STREAM[0], STREAM[1]
     shared = (np.concatenate([second, first[20:]]), np.concatenate([y2, y1[20:]]))
     a, b = fit(made(case), [(first[:20], y1[:20])]), fit(made(case), [shared])
     before = b.state()
@@ -116,79 +106,75 @@ def test_merge_is_one_pass(case: str, stream: list[Session], probe: np.ndarray) 
     assert all(np.array_equal(value, b.state()[key]) for key, value in before.items())
     whole = fit(made(case), [(first[:20], y1[:20]), shared])
     same(a, whole)
-    assert np.array_equal(a.predict(probe), whole.predict(probe))
+    assert np.array_equal(a.predict(PROBE), whole.predict(PROBE))
 
 
 @pytest.mark.parametrize("case", SUMS)
-def test_merge_into_a_fresh_learner_of_several(
-    case: str, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_merge_into_a_fresh_learner_of_several(case: str) -> None:
     total = made(case)
-    for session in stream:
+    for session in STREAM:
         total.merge(fit(made(case), [session]))
-    total.accumulate(*stream[0])
+    total.accumulate(*STREAM[0])
     total.solve()
-    both = tuple(np.concatenate([s[i] for s in stream] + [stream[0][i]]) for i in range(2))
+    both = tuple(np.concatenate([s[i] for s in STREAM] + [STREAM[0][i]]) for i in range(2))
     same(total, fit(made(case), [both]))
     assert total.session == 1
 
 
 @pytest.mark.parametrize("case", SUMS)
-def test_an_open_session_is_kept_and_goes_on(
-    case: str, stream: list[Session], probe: np.ndarray
-) -> None:
-    learner = fit(made(case), stream[:1])
-    learner.accumulate(stream[1][0][:5], stream[1][1][:5])
+def test_an_open_session_is_kept_and_goes_on(case: str) -> None:
+    learner = fit(made(case), STREAM[:1])
+    learner.accumulate(STREAM[1][0][:5], STREAM[1][1][:5])
     again = type(learner).from_state(learner.state())
     for one in (learner, again):
-        one.accumulate(stream[1][0][5:], stream[1][1][5:])
+        one.accumulate(STREAM[1][0][5:], STREAM[1][1][5:])
         one.solve()
     assert np.array_equal(again.weights, learner.weights)
-    same(again, fit(made(case), stream[:2]))
+    same(again, fit(made(case), STREAM[:2]))
 
 
 @pytest.mark.parametrize("case", SUMS)
-def test_an_open_session_must_be_ended(case: str, stream: list[Session], probe: np.ndarray) -> None:
+def test_an_open_session_must_be_ended(case: str) -> None:
     learner = made(case)
     with pytest.raises(InputError, match="session 1: no samples were accumulated"):
         learner.solve()
-    learner.accumulate(*stream[0])
+    learner.accumulate(*STREAM[0])
     with pytest.raises(InputError, match=r"session 1 is in progress.*solve"):
-        learner.logits(probe)
+        learner.logits(PROBE)
     with pytest.raises(InputError, match=r"session 1 was begun in parts.*solve"):
-        learner.fit_session(*stream[1])
+        learner.fit_session(*STREAM[1])
     learner.solve()
-    same(learner, fit(made(case), stream[:1]))
+    same(learner, fit(made(case), STREAM[:1]))
 
 
 @pytest.mark.parametrize("case", WHOLE)
-def test_what_is_no_sum_says_so(case: str, stream: list[Session], probe: np.ndarray) -> None:
+def test_what_is_no_sum_says_so(case: str) -> None:
     name, hyper, reason = WHOLE[case]
-    learner = fit(build(name, **hyper), stream[:2])
-    before = learner.logits(probe)
+    learner = fit(build(name, **hyper), STREAM[:2])
+    before = learner.logits(PROBE)
     calls = [
-        lambda: learner.accumulate(*stream[2]),
-        lambda: learner.merge(fit(build(name, **hyper), stream[2:])),
+        lambda: learner.accumulate(*STREAM[2]),
+        lambda: learner.merge(fit(build(name, **hyper), STREAM[2:])),
         learner.solve,
     ]
     for call in calls:
         with pytest.raises(InputError, match=f"whole.*{reason}"):
             call()
     assert learner.undivided
-    assert np.array_equal(learner.logits(probe), before)
-    fit(learner, stream[2:])
-    same(learner, fit(build(name, **hyper), stream))
+    assert np.array_equal(learner.logits(PROBE), before)
+    fit(learner, STREAM[2:])
+    same(learner, fit(build(name, **hyper), STREAM))
 
 
-def test_what_cannot_be_merged_changes_neither(stream: list[Session], probe: np.ndarray) -> None:
-    learner = fit(build("acil", ridge=0.1), stream[:2])
-    narrow = [(Phi[:, :9], y) for Phi, y in stream]
+def test_what_cannot_be_merged_changes_neither() -> None:
+    learner = fit(build("acil", ridge=0.1), STREAM[:2])
+    narrow = [(Phi[:, :9], y) for Phi, y in STREAM]
     failed = build("acil", ridge=0.1)
     failed.failure = "R is not positive definite"
     others = {
-        r"rule\.ridges \(\(0\.1,\) and \(1\.0,\)\)": fit(build("acil", ridge=1.0), stream),
-        "dtype": fit(build("acil", ridge=0.1, dtype="float32"), stream),
-        "NearestClassMean into a Composed": fit(build("ncm"), stream),
+        r"rule\.ridges \(\(0\.1,\) and \(1\.0,\)\)": fit(build("acil", ridge=1.0), STREAM),
+        "dtype": fit(build("acil", ridge=0.1, dtype="float32"), STREAM),
+        "NearestClassMean into a Composed": fit(build("ncm"), STREAM),
         "9 features into one of 16": fit(build("acil", ridge=0.1), narrow),
         "seen no sample": build("acil", ridge=0.1),
         "learner that failed": failed,
@@ -202,24 +188,24 @@ def test_what_cannot_be_merged_changes_neither(stream: list[Session], probe: np.
             assert all(np.array_equal(value, now[key]) for key, value in kept.items())
 
 
-def test_bad_samples_leave_the_open_session_as_it_was(stream: list[Session]) -> None:
+def test_bad_samples_leave_the_open_session_as_it_was() -> None:
     learner = build("acil", ridge=0.1)
-    learner.accumulate(*stream[0])
-    bad = stream[1][0].copy()
+    learner.accumulate(*STREAM[0])
+    bad = STREAM[1][0].copy()
     bad[3, 2] = np.nan
-    for Phi in (bad, stream[1][0][:, 1:], stream[1][0].astype(int)):
+    for Phi in (bad, STREAM[1][0][:, 1:], STREAM[1][0].astype(int)):
         with pytest.raises(InputError, match="session 1"):
-            learner.accumulate(Phi, stream[1][1])
-    learner.accumulate(*stream[1])
+            learner.accumulate(Phi, STREAM[1][1])
+    learner.accumulate(*STREAM[1])
     learner.solve()
-    both = tuple(np.concatenate([stream[0][i], stream[1][i]]) for i in range(2))
+    both = tuple(np.concatenate([STREAM[0][i], STREAM[1][i]]) for i in range(2))
     same(learner, fit(build("acil", ridge=0.1), [both]))
 
 
-def test_a_session_that_cannot_be_solved_stays_open(stream: list[Session]) -> None:
+def test_a_session_that_cannot_be_solved_stays_open() -> None:
     """Nothing was added twice, so more samples may mend it."""
     learner = build("acil", ridge=1e-4, dtype="float32")
-    learner.accumulate(1e4 * stream[0][0][:6], stream[0][1][:6])
+    learner.accumulate(1e4 * STREAM[0][0][:6], STREAM[0][1][:6])
     kept = learner.state()
     with pytest.raises(NumericalError, match="session 1"):
         learner.solve()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from reference.streams import Session
+from reference.streams import PROBE, STREAM, Session
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from sparcl import methods
@@ -23,7 +23,6 @@ from sparcl.learners.learner import Learner
 from sparcl.parts.batch import Solutions
 from sparcl.parts.catalogue import PARTS
 from sparcl.parts.heads.ridge import MANY
-from sparcl.protocol import experiment, stream
 
 ROOT = Path(__file__).resolve().parents[2]
 ON_TORCH = [name for name in methods.names() if not methods.host_only(name)]
@@ -81,17 +80,15 @@ def assert_alike(found: Learner, expected: Learner, tolerance: float = 1e-8) -> 
 
 
 @pytest.mark.parametrize("case", COMPOSITIONS)
-def test_states_and_scores_are_those_of_the_cpu(
-    case: str, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_states_and_scores_are_those_of_the_cpu(case: str) -> None:
     name, hyper = COMPOSITIONS[case]
-    ours = fitted(name, hyper, stream, "torch-cpu")
-    theirs = fitted(name, hyper, stream, "cpu")
-    scores = theirs.logits(probe)
-    np.testing.assert_allclose(ours.logits(probe), scores, rtol=0, atol=1e-8 * np.abs(scores).max())
+    ours = fitted(name, hyper, STREAM, "torch-cpu")
+    theirs = fitted(name, hyper, STREAM, "cpu")
+    scores = theirs.logits(PROBE)
+    np.testing.assert_allclose(ours.logits(PROBE), scores, rtol=0, atol=1e-8 * np.abs(scores).max())
     best = np.sort(scores, axis=1)
     apart = best[:, -1] - best[:, -2] > 1e-7 * np.abs(scores).max()  # rounding settles no tie
-    assert np.array_equal(ours.predict(probe)[apart], theirs.predict(probe)[apart])
+    assert np.array_equal(ours.predict(PROBE)[apart], theirs.predict(PROBE)[apart])
     assert_alike(ours, theirs)
     sums = [node for node in nodes(ours) if isinstance(node, Sums)]
     assert sums and {type(node.R).__module__ for node in sums} == {"torch"}
@@ -104,11 +101,9 @@ def test_every_method_composed_of_parts_is_tried() -> None:
     assert {"linear-relu", "acil-rhl", "gacl", "real-ffb", "sparcl-alg1"} >= set(ON_TORCH) - tried
 
 
-def test_a_state_goes_from_one_device_to_the_other(
-    stream: list[Session], probe: np.ndarray, tmp_path: Path
-) -> None:
+def test_a_state_goes_from_one_device_to_the_other(tmp_path: Path) -> None:
     hyper = {"ridge": "gaussian", "tau": 0.6, "refresh": 1}
-    first = fitted("sparcl", hyper, stream[:2], "torch-cpu")
+    first = fitted("sparcl", hyper, STREAM[:2], "torch-cpu")
     first.save(tmp_path / "model.npz")
     here = Composed.load(tmp_path / "model.npz")
     solved = [node for node in nodes(here) if isinstance(node, Solutions)]
@@ -116,21 +111,21 @@ def test_a_state_goes_from_one_device_to_the_other(
     there = Composed.load(tmp_path / "model.npz")
     there.move(backend.named("torch-cpu"))
     for learner in (first, here, there):
-        for Phi, y in stream[2:]:
+        for Phi, y in STREAM[2:]:
             learner.fit_session(Phi, y)
     assert_alike(here, first)
     assert_alike(there, first)
-    expected = fitted("sparcl", hyper, stream, "cpu")
+    expected = fitted("sparcl", hyper, STREAM, "cpu")
     assert_alike(there, expected)
     there.move(backend.named("cpu"))
-    np.testing.assert_allclose(there.logits(probe), expected.logits(probe), atol=1e-9)
+    np.testing.assert_allclose(there.logits(PROBE), expected.logits(PROBE), atol=1e-9)
 
 
-def test_parts_of_a_session_and_sums_of_another_learner(stream: list[Session]) -> None:
-    expected = fitted("ranpac", {"width": 50, "ridge": 0.5}, stream, "cpu")
+def test_parts_of_a_session_and_sums_of_another_learner() -> None:
+    expected = fitted("ranpac", {"width": 50, "ridge": 0.5}, STREAM, "cpu")
     learner = methods.build("ranpac", device="torch-cpu", width=50, ridge=0.5)
     assert isinstance(learner, Composed)
-    for Phi, y in stream:
+    for Phi, y in STREAM:
         other = methods.build("ranpac", width=50, ridge=0.5)
         other.accumulate(Phi[::2], y[::2])
         learner.accumulate(Phi[1::2], y[1::2])
@@ -139,15 +134,13 @@ def test_parts_of_a_session_and_sums_of_another_learner(stream: list[Session]) -
     assert_alike(learner, expected)
 
 
-def test_float32_reports_the_residual_of_its_refinement(
-    stream: list[Session], probe: np.ndarray
-) -> None:
+def test_float32_reports_the_residual_of_its_refinement() -> None:
     hyper = {"width": 50, "ridge": 0.01}
-    ours = fitted("ranpac", hyper | {"dtype": "float32"}, stream, "torch-cpu")
-    wide = fitted("ranpac", hyper, stream, "cpu")
+    ours = fitted("ranpac", hyper | {"dtype": "float32"}, STREAM, "torch-cpu")
+    wide = fitted("ranpac", hyper, STREAM, "cpu")
     assert 0 < ours.report()["residual"] <= 1.2e-7
-    assert np.array_equal(ours.predict(probe), wide.predict(probe))
-    np.testing.assert_allclose(ours.logits(probe), wide.logits(probe), atol=1e-3)
+    assert np.array_equal(ours.predict(PROBE), wide.predict(PROBE))
+    np.testing.assert_allclose(ours.logits(PROBE), wide.logits(PROBE), atol=1e-3)
     assert "residual" not in wide.report()
 
 
@@ -163,38 +156,36 @@ IN_FLOAT32 = HEADS | {
 
 
 @pytest.mark.parametrize("case", IN_FLOAT32)
-def test_float32_has_the_states_of_the_cpu_and_nearly_the_scores_of_float64(
-    case: str, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_float32_has_the_states_of_the_cpu_and_nearly_the_scores_of_float64(case: str) -> None:
     name, hyper = IN_FLOAT32[case]
     ours, alike = (
-        fitted(name, hyper | {"dtype": "float32"}, stream, device)
+        fitted(name, hyper | {"dtype": "float32"}, STREAM, device)
         for device in ("torch-cpu", "cpu")
     )
-    wide = fitted(name, hyper, stream, "cpu")
+    wide = fitted(name, hyper, STREAM, "cpu")
     a, b = ours.state(), alike.state()
     assert a.keys() == b.keys()
     for key in a:
         if isinstance(a[key], np.ndarray):
             assert (a[key].dtype, a[key].shape) == (b[key].dtype, b[key].shape), key
-    scores = wide.logits(probe)
-    np.testing.assert_allclose(ours.logits(probe), scores, rtol=0, atol=2e-3 * np.abs(scores).max())
+    scores = wide.logits(PROBE)
+    np.testing.assert_allclose(ours.logits(PROBE), scores, rtol=0, atol=2e-3 * np.abs(scores).max())
 
 
-def test_many_ridges_in_float32_are_refined_each(stream: list[Session]) -> None:
+def test_many_ridges_in_float32_are_refined_each() -> None:
     """One decomposition for all would leave no residual to look at."""
     ridges = np.geomspace(0.01, 1.0, MANY).tolist()
-    ours = fitted("acil", {"ridge": ridges, "dtype": "float32"}, stream, "torch-cpu")
-    wide = fitted("acil", {"ridge": ridges}, stream, "cpu")
+    ours = fitted("acil", {"ridge": ridges, "dtype": "float32"}, STREAM, "torch-cpu")
+    wide = fitted("acil", {"ridge": ridges}, STREAM, "cpu")
     assert 0 < ours.report()["residual"] <= 1.2e-7
     for found, expected in zip(ours.solutions.weights, wide.solutions.weights, strict=True):
         np.testing.assert_allclose(found.numpy(), expected, atol=1e-4 * np.abs(expected).max())
 
 
-def test_a_covariance_that_is_frozen_reports_its_residual(stream: list[Session]) -> None:
+def test_a_covariance_that_is_frozen_reports_its_residual() -> None:
     head = {"shrunk-covariance": {"covariance": "frozen"}}
     hyper = {"head": head, "ridge": 1e-3, "dtype": "float32"}
-    assert 0 < fitted("compose", hyper, stream, "torch-cpu").report()["residual"] <= 1.2e-7
+    assert 0 < fitted("compose", hyper, STREAM, "torch-cpu").report()["residual"] <= 1.2e-7
 
 
 def test_float32_changes_at_most_two_of_ten_thousand_predictions(
@@ -233,52 +224,18 @@ def test_a_part_that_cannot_says_why(part: dict[str, Any]) -> None:
         methods.build("compose", device="torch-cpu", ridge=1.0, **part)
 
 
-def test_what_does_not_fit_is_refused_before_work_starts(
-    stream: list[Session], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_fit_is_refused_before_work_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tensors.Tensors, "free", lambda self: 400_000)
     learner = methods.build("ranpac", device="torch-cpu", width=1000, ridge=1.0)
     with pytest.raises(InputError, match=r"1,000 coordinates need .* at most (\d+) fit") as error:
-        learner.fit_session(*stream[0])
+        learner.fit_session(*STREAM[0])
     most = int(str(error.value).split("at most ")[1].split(" ")[0])
     learner = methods.build("ranpac", device="torch-cpu", width=most, ridge=1.0)
-    learner.fit_session(*stream[0])
+    learner.fit_session(*STREAM[0])
     with pytest.raises(InputError, match=f"at most {most} fit"):
         methods.build("ranpac", device="torch-cpu", width=most + 1, ridge=1.0).fit_session(
-            *stream[0]
+            *STREAM[0]
         )
-
-
-def test_counts_and_weights_on_real_features_are_those_of_the_cpu(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(tensors.Tensors, "tile", 512)
-    folder = ROOT / "data/features/cub-50/efficientnet-lite0"
-    read = [store.read(folder / f"{split}.h5") for split in ("train", "test")]
-    train, test = (experiment.Split(unit(s.features), s.labels) for s in read)
-    sessions = stream_of(test)
-    for name, hyper in (
-        ("sparcl", {"ridge": 0.1, "tau": 0.5, "refresh": 1}),
-        ("ranpac", {"width": 300}),
-    ):
-        found, expected = (
-            experiment.run(train, test, sessions, name, hyper, device)
-            for device in ("torch-cpu", "cpu")
-        )
-        assert found["correct"] == expected["correct"]
-        assert found["hyper"] == expected["hyper"] and "device" not in found["hyper"]
-        assert found["diagnostics"][-1] == pytest.approx(expected["diagnostics"][-1], rel=1e-6)
-        parts = [train.rows(classes) for classes in sessions]
-        rows = [(part.features, part.labels) for part in parts]
-        there, here = (fitted(name, hyper, rows, device) for device in ("torch-cpu", "cpu"))
-        assert isinstance(there, Composed) and isinstance(here, Composed)
-        scale = np.abs(here.weights).max()
-        np.testing.assert_allclose(there.weights, here.weights, rtol=0, atol=1e-8 * scale)
-
-
-def stream_of(test: experiment.Split) -> list[np.ndarray]:
-    """Return the classes of two sessions: two are enough to hold old columns."""
-    return stream.split_sessions(stream.class_order(1993, int(test.labels.max()) + 1), 2)
 
 
 # --- memory ---------------------------------------------------------------------------------------
@@ -315,7 +272,7 @@ class Peak(TorchDispatchMode):
     ],
 )
 def test_a_session_takes_no_second_matrix_and_no_more_than_was_asked_for(
-    name: str, hyper: dict[str, Any], stream: list[Session], monkeypatch: pytest.MonkeyPatch
+    name: str, hyper: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     M, tile, needs = 600, 32, []
     monkeypatch.setattr(tensors.Tensors, "tile", tile)
@@ -324,7 +281,7 @@ def test_a_session_takes_no_second_matrix_and_no_more_than_was_asked_for(
     learner = methods.build(name, device="torch-cpu", width=M, **hyper)
     peak = Peak()
     with peak:
-        learner.fit_session(*stream[0])
+        learner.fit_session(*STREAM[0])
     size = 4 if "dtype" in hyper else 8
     assert M**2 * size < peak.most <= needs[0]
     assert needs[0] < 2 * M**2 * size  # an estimate that is generous would refuse what fits

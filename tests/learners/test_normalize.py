@@ -60,15 +60,6 @@ def test_what_a_person_reads_is_of_the_rows_that_come_in() -> None:
     assert np.array_equal(own.scores(rescaled(PROBE))[0, 0], prepared.scores(unit(PROBE))[0, 0])
 
 
-def test_a_session_in_parts() -> None:
-    own, whole = sparcl.build("acil", ridge=0.1), fitted(sparcl.build("acil", ridge=0.1))
-    for Phi, y in SESSIONS:
-        for start in range(0, len(y), 7):
-            own.accumulate(rescaled(Phi)[start : start + 7], y[start : start + 7])
-        own.solve()
-    assert np.abs(own.weights - whole.weights).max() < 1e-10
-
-
 def test_settings_say_it_and_unlike_learners_do_not_merge() -> None:
     own, raw = (fitted(sparcl.build("acil", normalize=flag)) for flag in (True, False))
     assert "normalize=True" in repr(own) and "normalize=False" in repr(raw)

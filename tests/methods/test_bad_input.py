@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from reference.streams import Session, fit
+from reference.streams import PROBE, STREAM, Session, fit
 
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.methods import build
@@ -71,49 +71,46 @@ OFFERED = [("sparcl-plus-1", case) for case in BAD] + [(name, "nan") for name in
 
 
 @pytest.mark.parametrize(("name", "case"), OFFERED)
-def test_a_refused_session_is_named_and_changes_nothing(
-    name: str, case: str, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_a_refused_session_is_named_and_changes_nothing(name: str, case: str) -> None:
     spoil, message = BAD[case]
-    learner = fit(build(name, **METHODS[name]), stream[:2])
+    learner = fit(build(name, **METHODS[name]), STREAM[:2])
     before = learner.state()
     with pytest.raises(InputError, match=message) as caught:
-        learner.fit_session(*spoil(*stream[2]))
+        learner.fit_session(*spoil(*STREAM[2]))
     assert "session 3" in str(caught.value)
     after = learner.state()
     assert before.keys() == after.keys()
     assert all(np.array_equal(before[key], after[key]) for key in before)
     # The stream goes on as if the bad session had never been offered.
-    fit(learner, stream[2:])
-    untouched = fit(build(name, **METHODS[name]), stream)
-    assert np.array_equal(learner.logits(probe), untouched.logits(probe))
+    fit(learner, STREAM[2:])
+    untouched = fit(build(name, **METHODS[name]), STREAM)
+    assert np.array_equal(learner.logits(PROBE), untouched.logits(PROBE))
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_refused_first_session_leaves_a_fresh_learner(
-    name: str, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_a_refused_first_session_leaves_a_fresh_learner(name: str) -> None:
     learner = build(name, **METHODS[name])
     with pytest.raises(InputError, match="session 1"):
-        learner.fit_session(*with_value(np.nan)(*stream[0]))
+        learner.fit_session(*with_value(np.nan)(*STREAM[0]))
     # Even another number of features is fine now, since nothing was learned.
-    narrow = [(Phi[:, :9], y) for Phi, y in stream]
+    narrow = [(Phi[:, :9], y) for Phi, y in STREAM]
     fit(learner, narrow)
     untouched = fit(build(name, **METHODS[name]), narrow)
-    assert np.array_equal(learner.logits(probe[:, :9]), untouched.logits(probe[:, :9]))
+    assert np.array_equal(learner.logits(PROBE[:, :9]), untouched.logits(PROBE[:, :9]))
+    assert learner.logits(PROBE[:0, :9]).shape == (0, 12)  # no rows are no mistake
 
 
-def test_a_first_session_of_one_class_or_of_copies(stream: list[Session]) -> None:
+def test_a_first_session_of_one_class_or_of_copies() -> None:
     """One class is learned by every method; copies are, or there is no spread, and numpy warns of nothing."""
     rng = np.random.default_rng(0)
     rows = np.repeat(rng.standard_normal((4, 16)), 6, axis=0)
     labels = np.repeat(np.arange(4), 6)
     for name, hyper in METHODS.items():
         learner = build(name, **hyper)
-        first = stream[0][1] == stream[0][1][0]
-        learner.fit_session(stream[0][0][first], stream[0][1][first])
-        learner.fit_session(*stream[1])
-        assert {*learner.predict(stream[1][0])} <= {*learner.classes.tolist()}
+        first = STREAM[0][1] == STREAM[0][1][0]
+        learner.fit_session(STREAM[0][0][first], STREAM[0][1][first])
+        learner.fit_session(*STREAM[1])
+        assert {*learner.predict(STREAM[1][0])} <= {*learner.classes.tolist()}
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             learner = build(name, **hyper)
@@ -128,58 +125,45 @@ def test_a_first_session_of_one_class_or_of_copies(stream: list[Session]) -> Non
                 assert np.array_equal(learner.predict(rows), labels)
 
 
-@pytest.mark.parametrize("call", ["logits", "predict"])
-def test_scoring_refuses_what_it_cannot_score(
-    call: str, stream: list[Session], probe: np.ndarray
-) -> None:
-    fresh = build("sparcl-plus-1", **METHODS["sparcl-plus-1"])
-    with pytest.raises(InputError, match="call fit_session before"):
-        getattr(fresh, call)(probe)
-    score = getattr(fit(fresh, stream[:2]), call)
-    with pytest.raises(InputError, match=r"\(40, 15\).*\(n, 16\)"):
-        score(probe[:, :-1])
-    with pytest.raises(InputError, match="row 5: the feature is not finite"):
-        score(with_value(np.nan)(probe, probe[:, 0])[0])
-    with pytest.raises(InputError, match=r"shape \(16,\)"):
-        score(probe[0])
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_no_rows_are_no_mistake_when_scoring(
-    name: str, stream: list[Session], probe: np.ndarray
-) -> None:
-    assert fit(build(name, **METHODS[name]), stream[:2]).logits(probe[:0]).shape == (0, 6)
+def test_scoring_refuses_what_it_cannot_score() -> None:
+    for call in ("logits", "predict"):
+        fresh = build("sparcl-plus-1", **METHODS["sparcl-plus-1"])
+        with pytest.raises(InputError, match="call fit_session before"):
+            getattr(fresh, call)(PROBE)
+        score = getattr(fit(fresh, STREAM[:2]), call)
+        with pytest.raises(InputError, match=r"\(40, 15\).*\(n, 16\)"):
+            score(PROBE[:, :-1])
+        with pytest.raises(InputError, match="row 5: the feature is not finite"):
+            score(with_value(np.nan)(PROBE, PROBE[:, 0])[0])
+        with pytest.raises(InputError, match=r"shape \(16,\)"):
+            score(PROBE[0])
 
 
 @pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus-1"])
-def test_a_system_beyond_the_precision_is_an_error_not_a_guess(
-    name: str, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_a_system_beyond_the_precision_is_an_error_not_a_guess(name: str) -> None:
     # Eight rows of length 1e3 in 16 dimensions: float32 cannot tell R + 1e-3 I from singular R.
     learner = build(name, **{**METHODS[name], "ridge": 1e-3}, dtype="float32")
-    learner.fit_session(stream[0][0][:2], stream[0][1][:2])
-    logits, classes = learner.logits(probe), list(learner.classes)
-    huge = (1e3 * stream[1][0][:8], stream[1][1][:8])
+    learner.fit_session(STREAM[0][0][:2], STREAM[0][1][:2])
+    logits, classes = learner.logits(PROBE), list(learner.classes)
+    huge = (1e3 * STREAM[1][0][:8], STREAM[1][1][:8])
     with pytest.raises(NumericalError, match=r"(?s)(?=.*session 2)(?=.*ridge)(?=.*float64)"):
         learner.fit_session(*huge)
-    assert np.array_equal(learner.logits(probe), logits)
+    assert np.array_equal(learner.logits(PROBE), logits)
     assert list(learner.classes) == classes
     # A second try must not add the same samples again.
     with pytest.raises(NumericalError):
         learner.fit_session(*huge)
-    fit(build(name, **{**METHODS[name], "ridge": 1e-3}), [stream[0], huge])  # float64 can
+    fit(build(name, **{**METHODS[name], "ridge": 1e-3}), [STREAM[0], huge])  # float64 can
 
 
 # --- building -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["sparcle", "SPARCL", "", "sparcl_alg1", "os", "../acil", "learner"]
-)
-def test_unknown_method_names_the_known_ones(name: str) -> None:
+def test_unknown_method_names_the_known_ones() -> None:
     known = "".join(rf"(?=.*\b{method}\b)" for method in METHODS)
-    with pytest.raises(InputError, match=rf"(?s){known}"):
-        build(name)
+    for name in ("sparcle", "SPARCL", "", "sparcl_alg1", "os", "../acil", "learner"):
+        with pytest.raises(InputError, match=rf"(?s){known}"):
+            build(name)
 
 
 def test_unknown_hyper_parameter_names_the_known_ones() -> None:
@@ -221,12 +205,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("name", "hyper", "text"), WRONG)
-def test_a_wrong_setting_is_named_with_what_it_may_be(name: str, hyper: dict, text: str) -> None:
-    with pytest.raises(InputError, match=text):
-        build(name, **hyper)
-
-
+# A setting of a head outside its range.
 OUTSIDE = {
     "slda": {"shrinkage": 1.0, "covariance": "pooled"},
     "klda": {"ridge": -0.1, "sigma": "mean", "kappa": 0.0, "width": 0, "seed": -1},
@@ -243,38 +222,37 @@ OUTSIDE = {
 }
 
 
-@pytest.mark.parametrize(("name", "key"), [(n, key) for n in OUTSIDE for key in OUTSIDE[n]])
-def test_a_setting_of_a_head_outside_its_range(name: str, key: str) -> None:
-    with pytest.raises(InputError, match=rf"\b{key}\b"):
-        build(name, **{key: OUTSIDE[name][key]})
+def test_a_wrong_setting_is_named_with_what_it_may_be() -> None:
+    for name, hyper, text in WRONG:
+        with pytest.raises(InputError, match=text):
+            build(name, **hyper)
+    for name, settings in OUTSIDE.items():
+        for key, value in settings.items():
+            with pytest.raises(InputError, match=rf"\b{key}\b"):
+                build(name, **{key: value})
 
 
-@pytest.mark.parametrize(
-    "name", ["ranpac", "acil-rhl", "dsal", "klda", "loranpac", "sparcl-plus-1"]
-)
-def test_a_width_that_no_machine_holds_says_how_much_it_takes(
-    name: str, stream: list[Session]
-) -> None:
-    with pytest.raises(
-        InputError, match=r"takes [\d,]+ GiB of memory, and this machine has [\d,]+:"
-    ):
-        build(name, width=10**10).fit_session(*stream[0])
+def test_a_width_that_no_machine_holds_says_how_much_it_takes() -> None:
+    said = r"takes [\d,]+ GiB of memory, and this machine has [\d,]+:"
+    for name in ("ranpac", "acil-rhl", "dsal", "klda", "loranpac", "sparcl-plus-1"):
+        with pytest.raises(InputError, match=said):
+            build(name, width=10**10).fit_session(*STREAM[0])
 
 
-def test_a_core_larger_than_the_features_is_refused_at_once(stream: list[Session]) -> None:
+def test_a_core_larger_than_the_features_is_refused_at_once() -> None:
     learner = build("sparcl", k=17)
     with pytest.raises(InputError, match="session 1: k = 17 exceeds the 16 feature dimensions"):
-        learner.fit_session(*stream[0])
-    wide = [(np.hstack([Phi, Phi[:, :4]]), y) for Phi, y in stream]
+        learner.fit_session(*STREAM[0])
+    wide = [(np.hstack([Phi, Phi[:, :4]]), y) for Phi, y in STREAM]
     untouched = fit(build("sparcl", k=17), wide)
     assert np.array_equal(fit(learner, wide).weights, untouched.weights)
 
 
-def test_more_directions_than_the_residual_has(stream: list[Session]) -> None:
-    learner = fit(build("sparcl-alg1", refresh=1, k=10, m=7), stream[:1])
+def test_more_directions_than_the_residual_has() -> None:
+    learner = fit(build("sparcl-alg1", refresh=1, k=10, m=7), STREAM[:1])
     before = learner.state()
     for _ in range(2):  # the second try must meet the same learner as the first
         with pytest.raises(InputError, match=r"session 2: m = 7 .* residual of rank 6"):
-            learner.fit_session(*stream[1])
+            learner.fit_session(*STREAM[1])
         after = learner.state()
         assert all(np.array_equal(before[key], after[key]) for key in before)

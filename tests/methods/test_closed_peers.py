@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from reference import closed, heads
-from reference.streams import Session, fit, split_again, synthetic_stream
+from reference.streams import PROBE, STREAM, fit, split_again, synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
@@ -25,22 +25,20 @@ def close(expected: np.ndarray, rel: float = 1e-8) -> object:
 
 @pytest.mark.parametrize("rank", [3, 64])  # below and above the 11 of 12 samples a class
 @pytest.mark.parametrize("a3", [None, 0.5])
-def test_lr_rgda_is_a_gaussian_for_each_class(
-    stream: list[Session], probe: np.ndarray, rank: int, a3: float | None
-) -> None:
+def test_lr_rgda_is_a_gaussian_for_each_class(rank: int, a3: float | None) -> None:
     learner = build("lr-rgda", rank=rank, a3=a3)
-    for t, session in enumerate(stream):
+    for t, session in enumerate(STREAM):
         learner.fit_session(*session)
-        expected = closed.lr_rgda(stream[: t + 1], probe, 0.2, 2.0, a3, rank)
-        assert against_first(learner.logits(probe)) == close(against_first(expected))
+        expected = closed.lr_rgda(STREAM[: t + 1], PROBE, 0.2, 2.0, a3, rank)
+        assert against_first(learner.logits(PROBE)) == close(against_first(expected))
 
 
-def test_lr_rgda_takes_a_class_of_one_sample(stream: list[Session], probe: np.ndarray) -> None:
-    Phi, y = stream[1]
+def test_lr_rgda_takes_a_class_of_one_sample() -> None:
+    Phi, y = STREAM[1]
     keep = np.concatenate([np.flatnonzero(y == y.max())[:1], np.flatnonzero(y != y.max())])
-    sessions = [stream[0], (Phi[keep], y[keep])]
-    expected = closed.lr_rgda(sessions, probe, 0.2, 2.0, None, 64)
-    scores = fit(build("lr-rgda"), sessions).logits(probe)
+    sessions = [STREAM[0], (Phi[keep], y[keep])]
+    expected = closed.lr_rgda(sessions, PROBE, 0.2, 2.0, None, 64)
+    scores = fit(build("lr-rgda"), sessions).logits(PROBE)
     assert against_first(scores) == close(against_first(expected))
     with pytest.raises(InputError, match=r"session 1: no class has two samples"):
         build("lr-rgda").fit_session(Phi[:1], y[:1])
@@ -50,25 +48,23 @@ def test_lr_rgda_takes_a_class_of_one_sample(stream: list[Session], probe: np.nd
 
 
 @pytest.mark.parametrize("width", [20, 200])  # below and above the 144 samples
-def test_klda_e_is_the_mean_posterior(stream: list[Session], probe: np.ndarray, width: int) -> None:
-    learner = fit(build("klda-e", width=width, members=3, sigma=0.7, ridge=0.1, seed=2), stream)
+def test_klda_e_is_the_mean_posterior(width: int) -> None:
+    learner = fit(build("klda-e", width=width, members=3, sigma=0.7, ridge=0.1, seed=2), STREAM)
     maps = [(member.map.weights, member.map.phases) for member in learner.discriminants]
-    expected = closed.klda_e(stream, probe, maps, 0.1)
-    assert np.exp(learner.logits(probe)) == close(expected)
+    expected = closed.klda_e(STREAM, PROBE, maps, 0.1)
+    assert np.exp(learner.logits(PROBE)) == close(expected)
     assert np.abs(maps[0][0] - maps[1][0]).max() > 0.1
 
 
-def test_kernel_width_is_relative_to_the_median_distance(
-    stream: list[Session], probe: np.ndarray
-) -> None:
+def test_kernel_width_is_relative_to_the_median_distance() -> None:
     small = {"width": 40, "members": 2}
-    one = fit(build("klda-e", **small, kappa=2.0), stream)
+    one = fit(build("klda-e", **small, kappa=2.0), STREAM)
     gamma = one.report()["gamma"]
-    Phi = stream[0][0]
+    Phi = STREAM[0][0]
     distances = [np.linalg.norm(f - g) for i, f in enumerate(Phi) for g in Phi[:i]]
     assert gamma == pytest.approx([0.125 / np.median(distances) ** 2] * 2)
-    scaled = fit(build("klda-e", **small, kappa=2.0), [(8.0 * Phi, y) for Phi, y in stream])
-    assert scaled.logits(8.0 * probe) == close(one.logits(probe))
+    scaled = fit(build("klda-e", **small, kappa=2.0), [(8.0 * Phi, y) for Phi, y in STREAM])
+    assert scaled.logits(8.0 * PROBE) == close(one.logits(PROBE))
 
 
 # --- AnaCP ----------------------------------------------------------------------------------------
@@ -81,12 +77,10 @@ def restated(learner: object, official: bool) -> closed.AnaCp:
 
 
 @pytest.mark.parametrize("official", [False, True])
-def test_anacp_with_its_draws_given(
-    stream: list[Session], probe: np.ndarray, official: bool
-) -> None:
+def test_anacp_with_its_draws_given(official: bool) -> None:
     learner = build("anacp", **SMALL, official=official)
     reference: closed.AnaCp | None = None
-    for t, session in enumerate(stream[:3]):
+    for t, session in enumerate(STREAM[:3]):
         learner.fit_session(*session)
         reference = reference or restated(learner, official)
         learner.session = t  # the draws are those of the session that was fitted
@@ -94,33 +88,29 @@ def test_anacp_with_its_draws_given(
         learner.session = t + 1
         reference.fit(*session, normal)
         assert learner.targets == close(reference.P)
-        assert learner.logits(probe) == close(reference.scores(probe), rel=1e-6)
+        assert learner.logits(PROBE) == close(reference.scores(PROBE), rel=1e-6)
 
 
-def test_anacp_without_its_second_stage_is_the_nearest_target(
-    stream: list[Session], probe: np.ndarray
-) -> None:
+def test_anacp_without_its_second_stage_is_the_nearest_target() -> None:
     learner = build("anacp", **SMALL, nearest=True)
     reference: closed.AnaCp | None = None
-    for session in stream:
+    for session in STREAM:
         learner.fit_session(*session)
         reference = reference or restated(learner, False)
         reference.fit(*session)
-    assert learner.logits(probe) == close(reference.nearest(probe))
+    assert learner.logits(PROBE) == close(reference.nearest(PROBE))
 
 
-def test_anacp_first_stage_does_not_depend_on_sessions(
-    stream: list[Session], probe: np.ndarray
-) -> None:
+def test_anacp_first_stage_does_not_depend_on_sessions() -> None:
     hyper = SMALL | {"nearest": True}
-    a, b = (fit(build("anacp", **hyper), s) for s in (stream, split_again(stream, 2)))
+    a, b = (fit(build("anacp", **hyper), s) for s in (STREAM, split_again(STREAM, 2)))
     columns = [list(b.classes).index(c) for c in a.classes]
-    assert b.logits(probe)[:, columns] == close(a.logits(probe))
+    assert b.logits(PROBE)[:, columns] == close(a.logits(PROBE))
     official, halves = (
-        fit(build("anacp", **hyper, official=True), s) for s in (stream, split_again(stream, 2))
+        fit(build("anacp", **hyper, official=True), s) for s in (STREAM, split_again(STREAM, 2))
     )
     columns = [list(halves.classes).index(c) for c in official.classes]
-    change = halves.logits(probe)[:, columns] - official.logits(probe)
+    change = halves.logits(PROBE)[:, columns] - official.logits(PROBE)
     assert np.abs(change).max() > 1e-4  # the code's covariance does
 
 
@@ -136,9 +126,9 @@ def test_anacp_draws_have_the_covariance_of_the_classes() -> None:
     assert np.abs((np.cov(X.T) - covariance) / spread).max() < 5
 
 
-def test_anacp_chooses_its_ridge_by_a_rule(stream: list[Session]) -> None:
+def test_anacp_chooses_its_ridge_by_a_rule() -> None:
     grid = [0.001, 0.047, 2.0]
-    learner = fit(build("anacp", **SMALL, ridge="gaussian", ridges=grid), stream)
+    learner = fit(build("anacp", **SMALL, ridge="gaussian", ridges=grid), STREAM)
     unit = 30 * (1 / 3 + 1 / (2 * np.pi * np.sqrt(3)))
     assert learner.report()["ridge"] / unit == pytest.approx(
         grid[int(np.argmin(learner.report()["validation_losses"]))]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from reference import heads
-from reference.streams import Session, fit, split_again, synthetic_stream
+from reference.streams import PROBE, STREAM, fit, split_again, synthetic_stream
 
 from sparcl.algebra import gaussians
 from sparcl.algebra.gaussians import Gaussians
@@ -32,73 +32,67 @@ def against_first(scores: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("covariance", ["streamed", "frozen"])
 @pytest.mark.parametrize("shrinkage", [1e-4, 0.3])
-def test_slda_is_the_discriminant_of_class_means(
-    stream: list[Session], probe: np.ndarray, shrinkage: float, covariance: str
-) -> None:
+def test_slda_is_the_discriminant_of_class_means(shrinkage: float, covariance: str) -> None:
     learner = build("slda", shrinkage=shrinkage, covariance=covariance)
-    for t, (Phi, y) in enumerate(stream):
+    for t, (Phi, y) in enumerate(STREAM):
         learner.fit_session(Phi, y)
         frozen = covariance == "frozen"
-        expected = heads.slda(stream[: t + 1], probe, shrinkage, frozen=frozen)
-        assert learner.logits(probe) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+        expected = heads.slda(STREAM[: t + 1], PROBE, shrinkage, frozen=frozen)
+        assert learner.logits(PROBE) == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
 @pytest.mark.parametrize("ridge", [1e-4, 0.1])
 @pytest.mark.parametrize("width", [20, 200])  # below and above the 144 samples
-def test_klda_is_a_mahalanobis_distance(
-    stream: list[Session], probe: np.ndarray, width: int, ridge: float
-) -> None:
-    learner = fit(build("klda", width=width, sigma=0.7, ridge=ridge, seed=3), stream)
+def test_klda_is_a_mahalanobis_distance(width: int, ridge: float) -> None:
+    learner = fit(build("klda", width=width, sigma=0.7, ridge=ridge, seed=3), STREAM)
     W, b = learner.map.weights, learner.map.phases
-    expected = against_first(heads.klda(stream, probe, W, b, ridge))
+    expected = against_first(heads.klda(STREAM, PROBE, W, b, ridge))
     # distances of up to 1 / ridge are subtracted from each other
     close = pytest.approx(expected, rel=1e-8, abs=1e-8 * np.abs(expected).max())
-    assert against_first(learner.logits(probe)) == close
+    assert against_first(learner.logits(PROBE)) == close
 
 
-def test_klda_without_ridge_is_the_pseudo_inverse(stream: list[Session], probe: np.ndarray) -> None:
+def test_klda_without_ridge_is_the_pseudo_inverse() -> None:
     """Singular: 144 samples of 12 classes span 132 of 200 directions."""
-    learner = fit(build("klda", width=200, sigma=6.0, ridge=0, seed=3), stream)
+    learner = fit(build("klda", width=200, sigma=6.0, ridge=0, seed=3), STREAM)
     assert learner.report() == {"gamma": 6.0, "rank": 132}
     W, b = learner.map.weights, learner.map.phases
-    expected = against_first(heads.klda(stream, probe, W, b, 0))
-    assert against_first(learner.logits(probe)) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+    expected = against_first(heads.klda(STREAM, PROBE, W, b, 0))
+    assert against_first(learner.logits(PROBE)) == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
-def test_klda_median(stream: list[Session]) -> None:
-    learner = fit(build("klda", width=10), stream)
-    Phi = stream[0][0]
+def test_klda_median() -> None:
+    learner = fit(build("klda", width=10), STREAM)
+    Phi = STREAM[0][0]
     distances = [np.linalg.norm(f - g) for i, f in enumerate(Phi) for g in Phi[:i]]
     assert learner.report()["gamma"] == pytest.approx(1 / (2 * np.median(distances) ** 2))
 
 
-def test_fourier_features_have_the_gaussian_kernel(probe: np.ndarray) -> None:
+def test_fourier_features_have_the_gaussian_kernel() -> None:
     fourier = FourierMap(40_000, gamma=0.7)
-    fourier.begin(probe)
-    H = fourier(probe)
-    squares = np.sum((probe[:, None] - probe) ** 2, axis=2)
+    fourier.begin(PROBE)
+    H = fourier(PROBE)
+    squares = np.sum((PROBE[:, None] - PROBE) ** 2, axis=2)
     # a mean of 40,000 terms of at most 2: five standard errors
     assert H @ H.T == pytest.approx(np.exp(-0.7 * squares), abs=5 * np.sqrt(2 / 40_000))
 
 
 @pytest.mark.parametrize("embedding", ["rbf", "relu"])
 @pytest.mark.parametrize("width", [20, 200])
-def test_randumb_is_shrunk_lda_with_priors(
-    stream: list[Session], probe: np.ndarray, width: int, embedding: str
-) -> None:
-    uneven = [(Phi[: 20 + 5 * t], y[: 20 + 5 * t]) for t, (Phi, y) in enumerate(stream)]
+def test_randumb_is_shrunk_lda_with_priors(width: int, embedding: str) -> None:
+    uneven = [(Phi[: 20 + 5 * t], y[: 20 + 5 * t]) for t, (Phi, y) in enumerate(STREAM)]
     learner = build("randumb", width=width, embedding=embedding, seed=1)
     for t, (Phi, y) in enumerate(uneven):
         learner.fit_session(Phi, y)
-        expected, rho = heads.randumb(uneven[: t + 1], probe, learner.expand)
+        expected, rho = heads.randumb(uneven[: t + 1], PROBE, learner.expand)
         assert learner.report()["shrinkage"] == pytest.approx(rho, abs=1e-10)
-        assert learner.logits(probe) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+        assert learner.logits(PROBE) == pytest.approx(expected, rel=1e-8, abs=1e-8)
     W = learner.map.weights
     if embedding == "relu":
-        assert learner.expand(probe) == pytest.approx(np.maximum(probe @ W, 0), abs=1e-12)
+        assert learner.expand(PROBE) == pytest.approx(np.maximum(PROBE @ W, 0), abs=1e-12)
     else:
-        expected = heads.fourier(probe, W, learner.map.phases)
-        assert learner.expand(probe) == pytest.approx(expected, abs=1e-12)
+        expected = heads.fourier(PROBE, W, learner.map.phases)
+        assert learner.expand(PROBE) == pytest.approx(expected, abs=1e-12)
         first = uneven[0][0]
         assert learner.report()["gamma"] == pytest.approx(1 / (16 * np.var(first)))
 
@@ -108,11 +102,11 @@ def test_randumb_is_shrunk_lda_with_priors(
 
 @pytest.mark.parametrize("samples", [3, 12, 40])  # below and above the 16 features
 @pytest.mark.parametrize("alpha", [1.0, 0.2])
-def test_fecam_is_the_official_distance(probe: np.ndarray, samples: int, alpha: float) -> None:
+def test_fecam_is_the_official_distance(samples: int, alpha: float) -> None:
     stream = synthetic_stream(samples=samples)
     learner = fit(build("fecam", alpha=alpha), [(3.0 * Phi, y) for Phi, y in stream])
-    expected = heads.fecam(stream, probe, alpha)
-    assert learner.logits(probe) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+    expected = heads.fecam(stream, PROBE, alpha)
+    assert learner.logits(PROBE) == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
@@ -160,11 +154,11 @@ def test_factors_do_not_follow_the_sign_of_an_eigenvector(
 
 
 @pytest.mark.parametrize("case", ["one sample", "copies"])
-def test_fecam_refuses_a_class_without_spread(case: str, stream: list[Session]) -> None:
-    Phi, y = stream[1]
+def test_fecam_refuses_a_class_without_spread(case: str) -> None:
+    Phi, y = STREAM[1]
     alone = np.flatnonzero(y == y.max())
-    learner = fit(build("fecam"), stream[:1])
-    before = learner.logits(stream[2][0])
+    learner = fit(build("fecam"), STREAM[:1])
+    before = learner.logits(STREAM[2][0])
     if case == "copies":
         spoiled = Phi.copy()
         spoiled[alone] = Phi[alone[0]]
@@ -174,36 +168,36 @@ def test_fecam_refuses_a_class_without_spread(case: str, stream: list[Session]) 
         session = (Phi[keep], y[keep])
     with pytest.raises(InputError, match=r"session 2.*two different samples.*class number 3"):
         learner.fit_session(*session)
-    assert np.array_equal(learner.logits(stream[2][0]), before)
-    learner.fit_session(*stream[1])
+    assert np.array_equal(learner.logits(STREAM[2][0]), before)
+    learner.fit_session(*STREAM[1])
 
 
 # --- exemplars ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("memory", [12, 30, 90, 2000])  # 1, 2, 7 and all of 12 samples at the end
-def test_icarl_is_herding_by_hand(stream: list[Session], probe: np.ndarray, memory: int) -> None:
+def test_icarl_is_herding_by_hand(memory: int) -> None:
     learner = build("icarl-nme", memory=memory)
-    for t, (Phi, y) in enumerate(stream):
+    for t, (Phi, y) in enumerate(STREAM):
         learner.fit_session(Phi, y)
-        expected = heads.icarl_nme(stream[: t + 1], probe, memory)
-        assert learner.logits(probe) == pytest.approx(expected, abs=1e-10)
+        expected = heads.icarl_nme(STREAM[: t + 1], PROBE, memory)
+        assert learner.logits(PROBE) == pytest.approx(expected, abs=1e-10)
         assert learner.report()["exemplars"] <= memory
     assert learner.keeps_samples
 
 
-def test_icarl_refuses_more_classes_than_exemplars(stream: list[Session]) -> None:
-    learner = fit(build("icarl-nme", memory=5), stream[:1])
+def test_icarl_refuses_more_classes_than_exemplars() -> None:
+    learner = fit(build("icarl-nme", memory=5), STREAM[:1])
     with pytest.raises(InputError, match=r"session 2: 6 classes.*5 exemplars"):
-        learner.fit_session(*stream[1])
+        learner.fit_session(*STREAM[1])
 
 
-def test_icarl_herds_a_class_that_returns(stream: list[Session], probe: np.ndarray) -> None:
-    Phi, y = stream[0]
+def test_icarl_herds_a_class_that_returns() -> None:
+    Phi, y = STREAM[0]
     learner = fit(build("icarl-nme"), [(Phi[:20], y[:20]), (Phi[20:], y[20:])])
     whole = fit(build("icarl-nme"), [(Phi, y)])
     columns = [list(learner.classes).index(c) for c in whole.classes]
-    assert learner.logits(probe)[:, columns] == pytest.approx(whole.logits(probe), abs=1e-12)
+    assert learner.logits(PROBE)[:, columns] == pytest.approx(whole.logits(PROBE), abs=1e-12)
 
 
 # --- sessions, batches, names ---------------------------------------------------------------------
@@ -211,27 +205,25 @@ def test_icarl_herds_a_class_that_returns(stream: list[Session], probe: np.ndarr
 
 @pytest.mark.parametrize("name", [*BATCHLESS, "icarl-nme"])
 @pytest.mark.parametrize("sessions", [1, 2, 6])
-def test_the_number_of_sessions_does_not_matter(
-    name: str, sessions: int, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_the_number_of_sessions_does_not_matter(name: str, sessions: int) -> None:
     hyper = BATCHLESS.get(name, {"memory": 60})
-    a, b = (fit(build(name, **hyper), s) for s in (stream, split_again(stream, sessions)))
+    a, b = (fit(build(name, **hyper), s) for s in (STREAM, split_again(STREAM, sessions)))
     columns = [list(b.classes).index(c) for c in a.classes]
-    scores = b.logits(probe)[:, columns]
-    assert scores == pytest.approx(a.logits(probe), rel=1e-8, abs=1e-8)
-    assert np.array_equal(a.predict(probe), b.predict(probe))
+    scores = b.logits(PROBE)[:, columns]
+    assert scores == pytest.approx(a.logits(PROBE), rel=1e-8, abs=1e-8)
+    assert np.array_equal(a.predict(PROBE), b.predict(PROBE))
 
 
 @pytest.mark.parametrize("name", BATCHLESS)
-def test_batches_do_not_matter(name: str, stream: list[Session], probe: np.ndarray) -> None:
+def test_batches_do_not_matter(name: str) -> None:
     """A class may arrive in parts, each with two of its samples at least."""
     parts = []
-    for Phi, y in stream:
+    for Phi, y in STREAM:
         order = np.argsort(y, kind="stable")
         parts += [(Phi[order[i::2]], y[order[i::2]]) for i in range(2)]
-    a, b = (fit(build(name, **BATCHLESS[name]), s) for s in (stream, parts))
+    a, b = (fit(build(name, **BATCHLESS[name]), s) for s in (STREAM, parts))
     assert list(a.classes) == list(b.classes)
-    assert b.logits(probe) == pytest.approx(a.logits(probe), rel=1e-8, abs=1e-8)
+    assert b.logits(PROBE) == pytest.approx(a.logits(PROBE), rel=1e-8, abs=1e-8)
 
 
 HEADS = {
@@ -242,29 +234,29 @@ HEADS = {
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_the_seed_decides_the_head(name: str, stream: list[Session], probe: np.ndarray) -> None:
-    a, b = (fit(build(name, **{**HEADS[name], "seed": s}), stream).logits(probe) for s in (2, 3))
+def test_the_seed_decides_the_head(name: str) -> None:
+    a, b = (fit(build(name, **{**HEADS[name], "seed": s}), STREAM).logits(PROBE) for s in (2, 3))
     assert np.abs(a - b).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_root_d_is_a_scale(name: str, stream: list[Session], probe: np.ndarray) -> None:
-    scaled = [(4.0 * Phi, y) for Phi, y in stream]
-    a = fit(build(name, **HEADS[name], scale="root-d"), stream).logits(probe)
-    b = fit(build(name, **HEADS[name]), scaled).logits(4.0 * probe)
+def test_root_d_is_a_scale(name: str) -> None:
+    scaled = [(4.0 * Phi, y) for Phi, y in STREAM]
+    a = fit(build(name, **HEADS[name], scale="root-d"), STREAM).logits(PROBE)
+    b = fit(build(name, **HEADS[name]), scaled).logits(4.0 * PROBE)
     assert a == pytest.approx(b, abs=1e-10)
     with pytest.raises(InputError, match=r"scale.*root-d"):
         build(name, scale="root")
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_a_training_that_diverges_is_an_error(name: str, stream: list[Session]) -> None:
+def test_a_training_that_diverges_is_an_error(name: str) -> None:
     learner = fit(build(name, rate=1e3, scale=1e200), [])
     with (
         np.errstate(all="ignore"),
         pytest.raises(NumericalError, match=r"session \d: .*diverged.*lower rate"),
     ):
-        fit(learner, stream)
+        fit(learner, STREAM)
 
 
 # --- softmax heads --------------------------------------------------------------------------------
@@ -274,32 +266,32 @@ def rngs(name: str, seed: int, sessions: int) -> list[np.random.Generator]:
     return [generator(name, seed, t) for t in range(sessions)]
 
 
-def test_ft_head_sample_by_sample(stream: list[Session]) -> None:
+def test_ft_head_sample_by_sample() -> None:
     hyper = HEADS["ft-head"]
-    learner = fit(build("ft-head", **hyper), stream)
-    W, b = heads.ft_head(stream, rngs("ft-head", 2, 4), 0.05, 3, 10)
+    learner = fit(build("ft-head", **hyper), STREAM)
+    W, b = heads.ft_head(STREAM, rngs("ft-head", 2, 4), 0.05, 3, 10)
     assert learner.weights == pytest.approx(W, abs=1e-8)
     assert learner.bias == pytest.approx(b, abs=1e-8)
 
 
-def test_ft_head_needs_a_new_class(stream: list[Session]) -> None:
-    learner = fit(build("ft-head", **HEADS["ft-head"]), stream[:1])
+def test_ft_head_needs_a_new_class() -> None:
+    learner = fit(build("ft-head", **HEADS["ft-head"]), STREAM[:1])
     with pytest.raises(InputError, match="session 2: the session brings no new class"):
-        learner.fit_session(*stream[0])
-    Phi, y = (np.concatenate(pair) for pair in zip(stream[1], stream[0], strict=True))
-    with_old = fit(build("ft-head", **HEADS["ft-head"]), [stream[0], (Phi, y)])
-    assert np.array_equal(with_old.weights, fit(learner, [stream[1]]).weights)
+        learner.fit_session(*STREAM[0])
+    Phi, y = (np.concatenate(pair) for pair in zip(STREAM[1], STREAM[0], strict=True))
+    with_old = fit(build("ft-head", **HEADS["ft-head"]), [STREAM[0], (Phi, y)])
+    assert np.array_equal(with_old.weights, fit(learner, [STREAM[1]]).weights)
 
 
-def test_derpp_head_sample_by_sample(stream: list[Session]) -> None:
-    learner = fit(build("derpp-head", **HEADS["derpp-head"]), stream)
-    W, b = heads.derpp_head(stream, rngs("derpp-head", 2, 4), 25, 0.3, 0.5, 0.1, 3, 10)
+def test_derpp_head_sample_by_sample() -> None:
+    learner = fit(build("derpp-head", **HEADS["derpp-head"]), STREAM)
+    W, b = heads.derpp_head(STREAM, rngs("derpp-head", 2, 4), 25, 0.3, 0.5, 0.1, 3, 10)
     assert learner.weights == pytest.approx(W, abs=1e-8)
     assert learner.bias == pytest.approx(b, abs=1e-8)
     assert learner.report() == {"exemplars": 25}
 
 
-def test_slca_sample_by_sample(stream: list[Session], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slca_sample_by_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     draws, original = [], SlcaFrozen._draws
 
     def recorded(self: SlcaFrozen, j: int, rng: np.random.Generator) -> np.ndarray:
@@ -307,25 +299,25 @@ def test_slca_sample_by_sample(stream: list[Session], monkeypatch: pytest.Monkey
         return draws[-1]
 
     monkeypatch.setattr(SlcaFrozen, "_draws", recorded)
-    learner = fit(build("slca-frozen", **HEADS["slca-frozen"]), stream[:3])
+    learner = fit(build("slca-frozen", **HEADS["slca-frozen"]), STREAM[:3])
     assert len(draws) == 2 * (6 + 9)
-    W, b = heads.slca_frozen(stream[:3], rngs("slca-frozen", 2, 3), draws, 0.05, 3, 2)
+    W, b = heads.slca_frozen(STREAM[:3], rngs("slca-frozen", 2, 3), draws, 0.05, 3, 2)
     assert learner.weights == pytest.approx(W, abs=1e-8)
     assert learner.bias == pytest.approx(b, abs=1e-8)
 
 
-def test_slca_rate_falls_at_epoch_18(stream: list[Session]) -> None:
-    learner = fit(build("slca-frozen", epochs=20, alignment=0, seed=1), stream[:1])
-    W, b = heads.slca_frozen(stream[:1], rngs("slca-frozen", 1, 1), [], 0.01, 20, 0)
+def test_slca_rate_falls_at_epoch_18() -> None:
+    learner = fit(build("slca-frozen", epochs=20, alignment=0, seed=1), STREAM[:1])
+    W, b = heads.slca_frozen(STREAM[:1], rngs("slca-frozen", 1, 1), [], 0.01, 20, 0)
     assert learner.weights == pytest.approx(W, abs=1e-8)
     assert learner.bias == pytest.approx(b, abs=1e-8)
 
 
-def test_slca_draws_from_the_shrunk_gaussians(stream: list[Session]) -> None:
+def test_slca_draws_from_the_shrunk_gaussians() -> None:
     learner = build("slca-frozen", epochs=1, alignment=1)
-    fit(learner, stream[:2])
+    fit(learner, STREAM[:2])
     learner.session = 1  # as inside the second session
-    rows = heads.class_rows(stream[:2])[1]
+    rows = heads.class_rows(STREAM[:2])[1]
     X = np.concatenate([learner._draws(1, np.random.default_rng(s)) for s in range(80)])
     cov = np.cov(rows.T) + 1e-4 * np.eye(16)
     error = np.sqrt(np.diag(cov) / len(X))
@@ -362,39 +354,35 @@ def test_the_gradient_stays_finite_for_large_logits() -> None:
 
 
 @pytest.mark.parametrize("name", ["klda", "randumb"])
-def test_a_shared_covariance_needs_two_samples_of_a_class(
-    name: str, stream: list[Session], probe: np.ndarray
-) -> None:
-    Phi, y = stream[0]
+def test_a_shared_covariance_needs_two_samples_of_a_class(name: str) -> None:
+    Phi, y = STREAM[0]
     first = np.unique(y, return_index=True)[1]
     learner = build(name, width=30)
     with pytest.raises(InputError, match="session 1: no class has two samples"):
         learner.fit_session(Phi[first], y[first])
     # as if it had not been offered: the width of the kernel is another session's to set
-    a, b = fit(learner, stream), fit(build(name, width=30), stream)
-    assert np.array_equal(a.logits(probe), b.logits(probe))
+    a, b = fit(learner, STREAM), fit(build(name, width=30), STREAM)
+    assert np.array_equal(a.logits(PROBE), b.logits(PROBE))
     # later on, a class may have one sample
-    alone = stream[1][0][:1], np.array([999])
-    assert np.isfinite(fit(a, [alone]).logits(probe)).all()
+    alone = STREAM[1][0][:1], np.array([999])
+    assert np.isfinite(fit(a, [alone]).logits(PROBE)).all()
 
 
 @pytest.mark.parametrize("name", ["klda", "randumb"])
-def test_copies_have_no_covariance(name: str, stream: list[Session]) -> None:
-    Phi, y = stream[0]
+def test_copies_have_no_covariance(name: str) -> None:
+    Phi, y = STREAM[0]
     copies = np.stack([Phi[np.flatnonzero(y == label)[0]] for label in y])
     with pytest.raises(NumericalError, match=r"session 1: .*No class has any spread"):
         build(name, width=30).fit_session(copies, y)
 
 
 @pytest.mark.parametrize("covariance", ["streamed", "frozen"])
-def test_slda_of_one_sample_a_class_is_the_nearest_sample(
-    stream: list[Session], probe: np.ndarray, covariance: str
-) -> None:
-    Phi, y = stream[0]
+def test_slda_of_one_sample_a_class_is_the_nearest_sample(covariance: str) -> None:
+    Phi, y = STREAM[0]
     first = np.unique(y, return_index=True)[1]
     learner = fit(build("slda", covariance=covariance), [(Phi[first], y[first])])
-    distances = [[np.linalg.norm(f - g) for g in Phi[first]] for f in probe]
-    assert np.array_equal(learner.predict(probe), y[first][np.argmin(distances, axis=1)])
+    distances = [[np.linalg.norm(f - g) for g in Phi[first]] for f in PROBE]
+    assert np.array_equal(learner.predict(PROBE), y[first][np.argmin(distances, axis=1)])
 
 
 @pytest.mark.parametrize("name", ["slda", "klda", "randumb", "fecam", *HEADS, "icarl-nme"])
@@ -408,8 +396,8 @@ def test_more_dimensions_than_samples(name: str) -> None:
     assert np.mean(learner.predict(Phi) == y) > 0.5
 
 
-def test_slca_takes_a_class_of_one_sample(stream: list[Session], probe: np.ndarray) -> None:
-    alone = stream[1][0][:1], np.array([999])
-    learner = fit(build("slca-frozen", **HEADS["slca-frozen"]), [stream[0], alone, stream[2]])
-    assert np.isfinite(learner.logits(probe)).all()
+def test_slca_takes_a_class_of_one_sample() -> None:
+    alone = STREAM[1][0][:1], np.array([999])
+    learner = fit(build("slca-frozen", **HEADS["slca-frozen"]), [STREAM[0], alone, STREAM[2]])
+    assert np.isfinite(learner.logits(PROBE)).all()
     assert [len(F) for F in learner.gaussians.factors] == [11] * 3 + [0] + [11] * 3

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from reference.closed import ridge
-from reference.streams import Session, fit
+from reference.streams import PROBE, STREAM, Session, fit
 from sklearn.model_selection import StratifiedKFold
 
 from sparcl.base.errors import InputError
@@ -23,10 +23,10 @@ def test_folds_are_stratified_in_the_order_of_rows(sizes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("d", [16, 200])  # below and above the rows
-def test_the_choice_is_that_of_a_literal_loop(stream: list[Session], d: int) -> None:
+def test_the_choice_is_that_of_a_literal_loop(d: int) -> None:
     turn = np.random.default_rng(0).standard_normal((16, d))
     noise = np.random.default_rng(1)
-    stream = [(Phi @ turn + noise.standard_normal((36, d)), y) for Phi, y in stream]
+    stream = [(Phi @ turn + noise.standard_normal((36, d)), y) for Phi, y in STREAM]
     learner = build("layup", blocks=2, ridges=GRID)
     seen: list[Session] = []
     for Phi, y in stream:
@@ -58,24 +58,22 @@ def test_the_choice_is_that_of_a_literal_loop(stream: list[Session], d: int) -> 
     assert learner.logits(Phi) == pytest.approx(X @ W, abs=1e-6)
 
 
-def test_one_block_with_a_fixed_ridge_is_the_joint_ridge(
-    stream: list[Session], probe: np.ndarray
-) -> None:
-    stream = [(3.0 * Phi, y) for Phi, y in stream]
+def test_one_block_with_a_fixed_ridge_is_the_joint_ridge() -> None:
+    stream = [(3.0 * Phi, y) for Phi, y in STREAM]
     one = fit(build("layup", blocks=1, ridge=0.2), stream)
     joint = fit(build("acil", ridge=0.2, relative=True), stream)
-    assert one.logits(3.0 * probe) == pytest.approx(joint.logits(3.0 * probe), abs=1e-10)
+    assert one.logits(3.0 * PROBE) == pytest.approx(joint.logits(3.0 * PROBE), abs=1e-10)
 
 
-def test_the_scale_of_a_block_does_not_matter(stream: list[Session], probe: np.ndarray) -> None:
+def test_the_scale_of_a_block_does_not_matter() -> None:
     scale = np.repeat([1.0, 50.0], 8)
-    a = fit(build("layup", blocks=2), stream)
-    b = fit(build("layup", blocks=2), [(Phi * scale, y) for Phi, y in stream])
-    assert b.logits(probe * scale) == pytest.approx(a.logits(probe), abs=1e-9)
+    a = fit(build("layup", blocks=2), STREAM)
+    b = fit(build("layup", blocks=2), [(Phi * scale, y) for Phi, y in STREAM])
+    assert b.logits(PROBE * scale) == pytest.approx(a.logits(PROBE), abs=1e-9)
 
 
-def test_what_layup_refuses(stream: list[Session]) -> None:
-    Phi, y = stream[0]
+def test_what_layup_refuses() -> None:
+    Phi, y = STREAM[0]
     with pytest.raises(InputError, match=r"session 1: features of 16 dimensions are no 3 blocks"):
         build("layup", blocks=3).fit_session(Phi, y)
     with pytest.raises(InputError, match=r"session 1: the session has 3 samples, and 4 folds"):

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from reference import partitioned, peers, ridge
-from reference.streams import Session, fit, synthetic_stream
+from reference import peers, ridge, solver
+from reference.streams import PROBE, STREAM, fit, synthetic_stream
 
 from sparcl.methods import build
 from sparcl.parts.rules import WIDE as RIDGES
@@ -83,48 +83,44 @@ def test_defaults_suffice(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_protocol(name: str, stream: list[Session], probe: np.ndarray) -> None:
+def test_protocol(name: str) -> None:
     learner = build(name, **SMALL[name])
-    for t, (Phi, y) in enumerate(stream):
+    for t, (Phi, y) in enumerate(STREAM):
         learner.fit_session(Phi, y)
-        classes = ridge.class_list(stream[: t + 1])
+        classes = ridge.class_list(STREAM[: t + 1])
         assert list(learner.classes) == classes
-        logits = learner.logits(probe)
-        assert logits.shape == (len(probe), len(classes))
+        logits = learner.logits(PROBE)
+        assert logits.shape == (len(PROBE), len(classes))
         assert logits.dtype == np.float64
         assert np.isfinite(logits).all()
-        predicted = learner.predict(probe)
+        predicted = learner.predict(PROBE)
         assert predicted.tolist() == [classes[j] for j in logits.argmax(axis=1)]
 
 
 @pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus-1", "ranpac"])
-def test_logits_are_expanded_features_times_weights(
-    name: str, stream: list[Session], probe: np.ndarray
-) -> None:
-    learner = fit(build(name, **SMALL[name]), stream)
-    expanded = learner.expand(probe)
-    assert learner.logits(probe) == pytest.approx(expanded @ learner.weights, abs=1e-12)
+def test_logits_are_expanded_features_times_weights(name: str) -> None:
+    learner = fit(build(name, **SMALL[name]), STREAM)
+    expanded = learner.expand(PROBE)
+    assert learner.logits(PROBE) == pytest.approx(expanded @ learner.weights, abs=1e-12)
     if name in LINEAR:
-        assert np.array_equal(expanded, probe)
+        assert np.array_equal(expanded, PROBE)
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_inputs_are_neither_written_to_nor_kept_and_runs_agree_to_the_bit(
-    name: str, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_inputs_are_neither_written_to_nor_kept_and_runs_agree_to_the_bit(name: str) -> None:
     learner, again = (build(name, **SMALL[name]) for _ in range(2))
-    for Phi, y in stream:
+    for Phi, y in STREAM:
         mine, labels = Phi.copy(), y.copy()
         learner.fit_session(mine, labels)
         assert np.array_equal(mine, Phi) and np.array_equal(labels, y)
         mine[:], labels[:] = 7.0, 0
         again.fit_session(Phi, y)
-        assert np.array_equal(learner.logits(probe), again.logits(probe))
+        assert np.array_equal(learner.logits(PROBE), again.logits(PROBE))
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_float16_features_are_summed_in_float64(name: str, stream: list[Session]) -> None:
-    half = [(Phi.astype(np.float16), y.astype(np.int32)) for Phi, y in stream]
+def test_float16_features_are_summed_in_float64(name: str) -> None:
+    half = [(Phi.astype(np.float16), y.astype(np.int32)) for Phi, y in STREAM]
     wide = [(Phi.astype(np.float64), y) for Phi, y in half]
     a, b = fit(build(name, **SMALL[name]), half), fit(build(name, **SMALL[name]), wide)
     assert a.logits(wide[0][0]) == pytest.approx(b.logits(wide[0][0]), abs=1e-12)
@@ -132,9 +128,9 @@ def test_float16_features_are_summed_in_float64(name: str, stream: list[Session]
 
 
 @pytest.mark.parametrize("name", ["sparcl-plus-1", "ranpac", "klda", "randumb"])
-def test_the_seed_decides_the_map(name: str, stream: list[Session], probe: np.ndarray) -> None:
-    one = fit(build(name, **{**SMALL[name], "seed": 1}), stream).expand(probe)
-    two = fit(build(name, **{**SMALL[name], "seed": 2}), stream).expand(probe)
+def test_the_seed_decides_the_map(name: str) -> None:
+    one = fit(build(name, **{**SMALL[name], "seed": 1}), STREAM).expand(PROBE)
+    two = fit(build(name, **{**SMALL[name], "seed": 2}), STREAM).expand(PROBE)
     assert one.shape == two.shape
     assert not np.allclose(one, two)
 
@@ -142,17 +138,15 @@ def test_the_seed_decides_the_map(name: str, stream: list[Session], probe: np.nd
 @pytest.mark.parametrize(
     "name", [*LINEAR, "sparcl-plus-1", "acil-rhl", "dsal", "gkeal", "air", "foal"]
 )
-def test_float32_is_close_to_float64(name: str, stream: list[Session], probe: np.ndarray) -> None:
-    single = fit(build(name, **SMALL[name], dtype="float32"), stream)
-    double = fit(build(name, **SMALL[name]), stream)
+def test_float32_is_close_to_float64(name: str) -> None:
+    single = fit(build(name, **SMALL[name], dtype="float32"), STREAM)
+    double = fit(build(name, **SMALL[name]), STREAM)
     assert single.weights.dtype == np.float32
-    assert single.logits(probe) == pytest.approx(double.logits(probe), abs=5e-4)
+    assert single.logits(PROBE) == pytest.approx(double.logits(PROBE), abs=5e-4)
 
 
 @pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus-1", "foal"])
-def test_a_grid_is_its_points_one_by_one(
-    name: str, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_a_grid_is_its_points_one_by_one(name: str) -> None:
     ridges, taus = [10.0, 0.05, 1.0], [0.9, 0.3, 0.7] if "tau" in SMALL[name] else [None]
     rest = {key: v for key, v in SMALL[name].items() if key not in ("ridge", "tau")}
 
@@ -161,19 +155,19 @@ def test_a_grid_is_its_points_one_by_one(
 
     grid = at(ridges, taus)
     points = {(i, j): at(a, b) for i, a in enumerate(ridges) for j, b in enumerate(taus)}
-    for Phi, y in stream:
+    for Phi, y in STREAM:
         grid.fit_session(Phi, y)
-        scores = grid.scores(probe)
+        scores = grid.scores(PROBE)
         assert list(scores) == list(points)
         for key, learner in points.items():
             learner.fit_session(Phi, y)
-            assert scores[key] == pytest.approx(learner.logits(probe), abs=1e-10)
+            assert scores[key] == pytest.approx(learner.logits(PROBE), abs=1e-10)
 
 
-def test_one_point_is_the_learner_of_its_defaults(stream: list[Session]) -> None:
+def test_one_point_is_the_learner_of_its_defaults() -> None:
     """A grid leaves the other settings at the defaults of the method: tau is 0.5 here."""
-    one = fit(build("sparcl-plus-1", ridge=[1.0], width=30), stream)
-    given = fit(build("sparcl-plus-1", ridge=1.0, width=30), stream)
+    one = fit(build("sparcl-plus-1", ridge=[1.0], width=30), STREAM)
+    given = fit(build("sparcl-plus-1", ridge=1.0, width=30), STREAM)
     assert np.array_equal(one.weights, given.weights)
     assert one.report() == given.report()
     assert one.report()["tau"] == 0.5
@@ -182,37 +176,37 @@ def test_one_point_is_the_learner_of_its_defaults(stream: list[Session]) -> None
 # --- symmetries -----------------------------------------------------------------------------------
 
 
-def test_ranpac_follows_the_scale_of_features(stream: list[Session], probe: np.ndarray) -> None:
+def test_ranpac_follows_the_scale_of_features() -> None:
     # The grid is one of tens, so features times 10 choose a ridge times 100 and the same logits.
-    a = fit(build("ranpac", **SMALL["ranpac"]), stream)
-    b = fit(build("ranpac", **SMALL["ranpac"]), [(10.0 * Phi, y) for Phi, y in stream])
+    a = fit(build("ranpac", **SMALL["ranpac"]), STREAM)
+    b = fit(build("ranpac", **SMALL["ranpac"]), [(10.0 * Phi, y) for Phi, y in STREAM])
     assert 1e-8 < a.report()["ridge"] < 1e6
     assert b.report()["ridge"] == pytest.approx(100.0 * a.report()["ridge"])
-    assert b.logits(10.0 * probe) == pytest.approx(a.logits(probe), abs=1e-8)
+    assert b.logits(10.0 * PROBE) == pytest.approx(a.logits(PROBE), abs=1e-8)
 
 
 # --- nearest class mean ---------------------------------------------------------------------------
 
 
-def test_ncm_is_the_cosine_with_class_means(stream: list[Session], probe: np.ndarray) -> None:
+def test_ncm_is_the_cosine_with_class_means() -> None:
     learner = build("ncm")
-    for t, (Phi, y) in enumerate(stream):
+    for t, (Phi, y) in enumerate(STREAM):
         learner.fit_session(Phi, y)
-        expected = peers.ncm_logits(stream[: t + 1], probe)
-        assert learner.logits(probe) == pytest.approx(expected, abs=1e-12)
+        expected = peers.ncm_logits(STREAM[: t + 1], PROBE)
+        assert learner.logits(PROBE) == pytest.approx(expected, abs=1e-12)
 
 
-def test_ncm_averages_a_class_over_sessions(stream: list[Session], probe: np.ndarray) -> None:
-    Phi, y = stream[0]
+def test_ncm_averages_a_class_over_sessions() -> None:
+    Phi, y = STREAM[0]
     parts = [(Phi[:20], y[:20]), (Phi[20:], y[20:])]
     whole = fit(build("ncm"), [(Phi, y)])
     cut = fit(build("ncm"), parts)
     columns = [list(cut.classes).index(c) for c in whole.classes]
-    assert cut.logits(probe)[:, columns] == pytest.approx(whole.logits(probe), abs=1e-12)
+    assert cut.logits(PROBE)[:, columns] == pytest.approx(whole.logits(PROBE), abs=1e-12)
 
 
-def test_ncm_scores_a_zero_vector_without_nan(stream: list[Session]) -> None:
-    learner = fit(build("ncm"), stream)
+def test_ncm_scores_a_zero_vector_without_nan() -> None:
+    learner = fit(build("ncm"), STREAM)
     assert np.array_equal(learner.logits(np.zeros((1, 16))), np.zeros((1, 12)))
 
 
@@ -223,16 +217,12 @@ def test_ncm_scores_a_zero_vector_without_nan(stream: list[Session]) -> None:
     ("ridge", "tau", "refresh"),
     [(0.05, 0.4, 1), (0.05, 0.8, 2), (0.05, 0.95, 0), (1.0, 0.4, 3), (1.0, 0.8, 0), (1.0, 0.95, 1)],
 )
-def test_algorithm_1_is_what_the_paper_prints(
-    stream: list[Session], probe: np.ndarray, ridge: float, tau: float, refresh: int
-) -> None:
+def test_algorithm_1_is_what_the_paper_prints(ridge: float, tau: float, refresh: int) -> None:
     learner = build("sparcl-alg1", ridge=ridge, tau=tau, refresh=refresh)
-    for (Phi, y), state in zip(
-        stream, partitioned.algorithm_1(stream, ridge, refresh, tau), strict=True
-    ):
+    for (Phi, y), W in zip(STREAM, solver.algorithm_1(STREAM, ridge, refresh, tau), strict=True):
         learner.fit_session(Phi, y)
-        assert learner.logits(probe) == pytest.approx(probe @ state.W, abs=1e-8)
-        assert learner.weights == pytest.approx(state.W, abs=1e-8)
+        assert learner.logits(PROBE) == pytest.approx(PROBE @ W, abs=1e-8)
+        assert learner.weights == pytest.approx(W, abs=1e-8)
 
 
 # --- RanPAC ---------------------------------------------------------------------------------------
@@ -243,12 +233,12 @@ def ranpac_map(learner: object, dimension: int) -> np.ndarray:
     return learner.expand(np.eye(dimension)) - learner.expand(-np.eye(dimension))
 
 
-def test_ranpac_features_are_a_gaussian_relu_map(stream: list[Session]) -> None:
+def test_ranpac_features_are_a_gaussian_relu_map() -> None:
     learner = build("ranpac", width=4000, seed=0)
-    learner.begin(stream[0][0])
+    learner.begin(STREAM[0][0])
     W = ranpac_map(learner, 16)
     assert W.shape == (16, 4000)
-    Phi = stream[1][0]
+    Phi = STREAM[1][0]
     assert learner.expand(Phi) == pytest.approx(np.maximum(Phi @ W, 0.0), abs=1e-12)
     # 64,000 draws of N(0, 1): mean, variance and fourth moment within five standard errors.
     assert W.mean() == pytest.approx(0.0, abs=5 / np.sqrt(W.size))
@@ -259,11 +249,9 @@ def test_ranpac_features_are_a_gaussian_relu_map(stream: list[Session]) -> None:
 
 @pytest.mark.parametrize("width", [15, 40, 90])  # below, near and above the 28 training rows
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_ranpac_is_17_primal_solves(
-    stream: list[Session], probe: np.ndarray, width: int, seed: int
-) -> None:
+def test_ranpac_is_17_primal_solves(width: int, seed: int) -> None:
     learner = build("ranpac", width=width, seed=seed)
-    for t, (Phi, y) in enumerate(stream):
+    for t, (Phi, y) in enumerate(STREAM):
         learner.fit_session(Phi, y)
         train, val = learner.rule.holdout.split(y, t)
         assert len(train) == int(0.8 * len(y))
@@ -272,10 +260,10 @@ def test_ranpac_is_17_primal_solves(
         losses = peers.ranpac_losses(np.maximum(Phi @ W, 0.0), y, train, val)
         chosen = learner.report()["ridge"]
         assert chosen == pytest.approx(peers.GRID[int(np.argmin(losses))], rel=1e-12)
-        expected = peers.ranpac_weights(stream[: t + 1], W, chosen)
+        expected = peers.ranpac_weights(STREAM[: t + 1], W, chosen)
         assert learner.weights == pytest.approx(expected, abs=1e-8)
-        logits = np.maximum(probe @ W, 0.0) @ expected
-        assert learner.logits(probe) == pytest.approx(logits, abs=1e-8)
+        logits = np.maximum(PROBE @ W, 0.0) @ expected
+        assert learner.logits(PROBE) == pytest.approx(logits, abs=1e-8)
 
 
 def test_ranpac_validates_on_a_shuffled_fifth() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference import heads
 from reference.ridge import joint_ridge, predicted_accuracy, sums
-from reference.streams import Session, fit
+from reference.streams import PROBE, STREAM, Session, fit
 
 from sparcl.algebra.paired import Paired, spread
 from sparcl.algebra.sums import Sums
@@ -61,11 +61,11 @@ def test_both_heads_from_one_factor(d: int, shift: float) -> None:
 
 
 @pytest.mark.parametrize("width", [0, 60])
-def test_the_choice_row_by_row(stream: list[Session], probe: np.ndarray, width: int) -> None:
+def test_the_choice_row_by_row(width: int) -> None:
     layer = {"random": {"width": width}} if width else "none"
     learner = build("ridge-lda", map=layer, ridges=GRID, mixtures=MIXTURES, seed=5)
     fitted, held, seen = [], [], []
-    for t, (Phi, y) in enumerate(stream[:2]):
+    for t, (Phi, y) in enumerate(STREAM[:2]):
         learner.fit_session(Phi, y)
         H, labels = learner.expand(Phi), list(learner.classes)
         columns = np.array([labels.index(c) for c in y])
@@ -98,16 +98,16 @@ def test_the_choice_row_by_row(stream: list[Session], probe: np.ndarray, width: 
         assert report["accuracy"] == pytest.approx(max(mixed), abs=1e-8)
         ridge, _, _ = explicit(seen, classes, GRID[i] * unit)
         _, lda, bias = explicit(seen, classes, GRID[j] * unit)
-        Z = learner.expand(probe)
+        Z = learner.expand(PROBE)
         expected = (1 - w) * Z @ ridge / s[0] + w * (Z @ lda + bias) / s[1]
-        assert learner.logits(probe) == pytest.approx(
+        assert learner.logits(PROBE) == pytest.approx(
             expected, rel=1e-6, abs=1e-6 * np.abs(expected).max()
         )
 
 
-def test_the_first_session_chooses_the_exponent(stream: list[Session], probe: np.ndarray) -> None:
+def test_the_first_session_chooses_the_exponent() -> None:
     """The root of features that were squared with their sign: what an exponent of 1/2 undoes."""
-    squared = [(np.sign(Phi) * Phi**2, y) for Phi, y in stream]
+    squared = [(np.sign(Phi) * Phi**2, y) for Phi, y in STREAM]
     learner = build("ridge-lda", exponents=[1.0, 0.5, 0.25], seed=2)
     alone = [fit(build("ridge-lda", exponents=[e], seed=2), squared[:1]) for e in (1.0, 0.5, 0.25)]
     accuracies = [one.report()["accuracy"] for one in alone]
@@ -115,15 +115,13 @@ def test_the_first_session_chooses_the_exponent(stream: list[Session], probe: np
     fit(learner, squared)
     assert learner.report()["power"] == best
     same = fit(build("ridge-lda", transform={"power": {"exponent": best}}, seed=2), squared)
-    assert learner.logits(probe) == pytest.approx(same.logits(probe), rel=1e-9, abs=1e-9)
+    assert learner.logits(PROBE) == pytest.approx(same.logits(PROBE), rel=1e-9, abs=1e-9)
     assert len(set(accuracies)) == 3
 
 
-def test_a_transform_learns_from_the_first_session(
-    stream: list[Session], probe: np.ndarray
-) -> None:
-    positive = [(np.abs(Phi), y) for Phi, y in stream]
+def test_a_transform_learns_from_the_first_session() -> None:
+    positive = [(np.abs(Phi), y) for Phi, y in STREAM]
     rooted = fit(build("ridge-lda", transform="rooted"), positive)
     power = fit(build("ridge-lda", exponents=[0.5]), positive)
-    assert rooted.logits(np.abs(probe)) == pytest.approx(power.logits(np.abs(probe)), rel=1e-9)
+    assert rooted.logits(np.abs(PROBE)) == pytest.approx(power.logits(np.abs(PROBE)), rel=1e-9)
     assert rooted.report()["exponent"] == 0.5

@@ -92,38 +92,34 @@ def test_a_scale_free_answer_has_no_scale(name: str, power: int) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e153, 1e300])
-def test_a_scale_beyond_the_range_is_refused_before_anything_changes(
-    name: str, scale: float
-) -> None:
+def test_a_scale_beyond_the_range_is_refused_before_anything_changes(name: str) -> None:
     learner = fit(build(name, **SMALL[name]), STREAM[:1])
     before = learner.logits(PROBE)
-    with pytest.raises(NumericalError, match=rf"{SESSION}the largest feature .*norm"):
-        learner.fit_session(STREAM[1][0] * scale, STREAM[1][1])
-    with pytest.raises(NumericalError, match=r"to be scored: the largest feature .*norm"):
-        learner.logits(PROBE * scale)
+    for scale in (1e-300, 1e-160, 1e153, 1e300):
+        with pytest.raises(NumericalError, match=rf"{SESSION}the largest feature .*norm"):
+            learner.fit_session(STREAM[1][0] * scale, STREAM[1][1])
+        with pytest.raises(NumericalError, match=r"to be scored: the largest feature .*norm"):
+            learner.logits(PROBE * scale)
     assert np.array_equal(learner.logits(PROBE), before)
     learner.fit_session(*STREAM[1])
 
 
-# methods of sums of squares, in which one row can be all there is
+# methods of sums of squares, in which one row can be all there is: neither trained by gradients nor with exponents,
+# which normalise each row
 SUMMED = sorted(
     SMALL.keys()
     - {"ncm", "fecam", "icarl-nme", "gkeal", "klda", "klda-e", "lr-rgda", "anacp", "foal"}
+    - {"slca-frozen", "ft-head", "derpp-head", "ridge-lda"}
 )
-# trained by gradients; and with exponents, which normalise each row
-SUMMED = [
-    name for name in SUMMED if name not in ("slca-frozen", "ft-head", "derpp-head", "ridge-lda")
-]
 
 
-@pytest.mark.parametrize("name", SUMMED)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_row_beside_which_the_others_vanish_is_an_error(name: str, dtype: type) -> None:
+def test_a_row_beside_which_the_others_vanish_is_an_error(dtype: type) -> None:
     Phi, y = scaled(0, dtype)[0]
     Phi[3] *= dtype(1e20)
-    with pytest.raises(NumericalError, match=rf"{SESSION}rows differ .*damaged row.*norm"):
-        build(name, **SMALL[name]).fit_session(Phi, y)
+    for name in SUMMED:
+        with pytest.raises(NumericalError, match=rf"{SESSION}rows differ .*damaged row.*norm"):
+            build(name, **SMALL[name]).fit_session(Phi, y)
 
 
 @pytest.mark.parametrize("factor", [1e-12, 1e12])
@@ -165,7 +161,7 @@ def test_a_pivot_of_rounding_is_no_pivot() -> None:
         pass
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e170, 1e300])
-def test_unit_norm_at_any_scale(scale: float) -> None:
+def test_unit_norm_at_any_scale() -> None:
     rows = np.vstack([PROBE, np.zeros(16)])
-    assert unit(rows * scale) == pytest.approx(unit(rows), abs=1e-14)
+    for scale in (1e-300, 1e-170, 1e170, 1e300):
+        assert unit(rows * scale) == pytest.approx(unit(rows), abs=1e-14)

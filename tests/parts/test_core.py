@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import ridge as plain
 from reference import solver as naive
-from reference.streams import Session, fit, synthetic_stream
+from reference.streams import STREAM, Session, fit, synthetic_stream
 
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.methods import build
@@ -70,21 +70,6 @@ def test_switches_combine(seed: int, **hyper: object) -> None:
     check(with_returns(seed), hyper | {"refresh": 2}, {2, 4})
 
 
-def test_freeze_off_is_joint_ridge_whatever_the_core(stream: list[Session]) -> None:
-    free = fit(build("sparcl", ridge=0.3, tau=0.9, refresh=1, freeze=False), stream)
-    joint = fit(build("acil", ridge=0.3), stream)
-    assert free.weights == pytest.approx(joint.weights, abs=1e-11)
-    assert free.report()["k"] > 0
-
-
-def test_partition_off_is_joint_ridge(stream: list[Session], probe: np.ndarray) -> None:
-    for t in range(1, 5):
-        off = fit(build("sparcl", ridge=0.3, k=0, tau=None), stream[:t])
-        R, C = plain.sums(stream[:t], plain.class_list(stream[:t]))
-        assert off.logits(probe) == pytest.approx(probe @ plain.joint_ridge(R, C, 0.3), abs=1e-10)
-        assert off.report()["k"] == 0 and off.report()["r"] == 16
-
-
 def test_a_class_that_comes_back_is_held_or_freed() -> None:
     sessions = with_returns()
     held = build("sparcl", ridge=0.15, tau=0.7, refresh=1)
@@ -125,19 +110,16 @@ def test_null_space_projection_leaves_old_logits_alone_and_new_classes_poor() ->
     assert np.abs(late.weights[:, :3]).max() > 0.1
 
 
-@pytest.mark.parametrize(
-    ("switch", "value"),
-    [
+def test_an_unknown_value_names_the_known_ones() -> None:
+    for switch, value in (
         ("coupling", "loose"),
         ("new_classes", "none"),
         ("reappearing", "melted"),
         ("update", "fast"),
         ("expansion", "cubic"),
-    ],
-)
-def test_an_unknown_value_names_the_known_ones(switch: str, value: str) -> None:
-    with pytest.raises(InputError, match=rf"{switch} = '{value}'.*one of"):
-        build("sparcl", **{switch: value})
+    ):
+        with pytest.raises(InputError, match=rf"{switch} = '{value}'.*one of"):
+            build("sparcl", **{switch: value})
 
 
 # --- streams at the edges -------------------------------------------------------------------------
@@ -153,14 +135,14 @@ def test_classes_of_one_sample(hyper: dict) -> None:
     check(sessions, hyper | {"refresh": 2}, {2, 4})
 
 
-def test_a_session_of_one_sample(stream: list[Session]) -> None:
-    single = [stream[0], (stream[1][0][:1], stream[1][1][:1]), stream[2]]
+def test_a_session_of_one_sample() -> None:
+    single = [STREAM[0], (STREAM[1][0][:1], STREAM[1][1][:1]), STREAM[2]]
     check(single, {"refresh": 1}, {2, 3})
 
 
-def test_a_session_of_old_classes_only(stream: list[Session]) -> None:
-    half = [(Phi[::2], y[::2]) for Phi, y in stream[:2]]
-    again = [(Phi[1::2], y[1::2]) for Phi, y in stream[:2]]
+def test_a_session_of_old_classes_only() -> None:
+    half = [(Phi[::2], y[::2]) for Phi, y in STREAM[:2]]
+    again = [(Phi[1::2], y[1::2]) for Phi, y in STREAM[:2]]
     for reappearing in ("frozen", "free"):
         learner = check(half + again, {"refresh": 2, "reappearing": reappearing}, {2, 4})
         assert len(learner.classes) == 6
@@ -221,10 +203,10 @@ def test_float32_follows_float64(hyper: dict) -> None:
 
 
 @pytest.mark.parametrize("hyper", [{}, {"expansion": "linear", "m": 2}])
-def test_float32_names_the_condition_number(hyper: dict, stream: list[Session]) -> None:
+def test_float32_names_the_condition_number(hyper: dict) -> None:
     learner = build("sparcl", ridge=1e-4, k=2, tau=None, dtype="float32", **hyper)
     with pytest.raises(
         NumericalError, match=r"session \d.*condition number is about 1.*e\+.*float64"
     ):
         # few rows of length 1e4: R is singular to seven digits
-        fit(learner, [(1e4 * Phi[:6], y[:6]) for Phi, y in stream])
+        fit(learner, [(1e4 * Phi[:6], y[:6]) for Phi, y in STREAM])

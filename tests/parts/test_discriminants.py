@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import heads
 from reference.ridge import predicted_accuracy
-from reference.streams import Session, fit, split_again
+from reference.streams import PROBE, STREAM, Session, fit, split_again
 from sklearn.covariance import OAS
 from sklearn.covariance import LedoitWolf as LedoitWolfOfRows
 
@@ -23,26 +23,24 @@ def centred(sessions: list[Session]) -> np.ndarray:
 @pytest.mark.parametrize(
     "width", [0, 200]
 )  # 16 features; more outputs of a map than the 144 samples
-def test_shrinkage_from_sums_is_that_of_the_rows(
-    name: str, width: int, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_shrinkage_from_sums_is_that_of_the_rows(name: str, width: int) -> None:
     layer = {"random": {"width": width}} if width else "none"
     learner = build("compose", head={name: {"prior": False}}, map=layer)
-    for t, session in enumerate(stream):
+    for t, session in enumerate(STREAM):
         learner.fit_session(*session)
-        mapped = [(learner.expand(Phi), y) for Phi, y in stream[: t + 1]]
+        mapped = [(learner.expand(Phi), y) for Phi, y in STREAM[: t + 1]]
         estimate = SHRUNK[name]().fit(centred(mapped))
         assert learner.report()["shrinkage"] == pytest.approx(estimate.shrinkage_, abs=1e-10)
         L = np.linalg.inv(estimate.covariance_)
-        expected = heads.lda_scores(heads.class_rows(mapped), L, learner.expand(probe))
+        expected = heads.lda_scores(heads.class_rows(mapped), L, learner.expand(PROBE))
         scale = np.abs(expected).max()
-        assert learner.logits(probe) == pytest.approx(expected, rel=1e-8, abs=1e-8 * scale)
+        assert learner.logits(PROBE) == pytest.approx(expected, rel=1e-8, abs=1e-8 * scale)
 
 
-def test_ledoit_wolf_counts_a_class_once_however_often_it_returns(stream: list[Session]) -> None:
+def test_ledoit_wolf_counts_a_class_once_however_often_it_returns() -> None:
     """The old part's move is approximate: near the rows' own estimate, and nearer than no move at all."""
     parts = []
-    for Phi, y in stream:  # ordered within a class, so that its mean moves
+    for Phi, y in STREAM:  # ordered within a class, so that its mean moves
         order = np.lexsort((Phi[:, 0], y))
         parts += [(Phi[order[i::2]], y[order[i::2]]) for i in range(2)]
         low = np.concatenate([order[12 * j : 12 * j + 6] for j in range(3)])
@@ -55,34 +53,32 @@ def test_ledoit_wolf_counts_a_class_once_however_often_it_returns(stream: list[S
     for session in parts:
         learner.fit_session(*session)
         unmoved += float(np.sum(np.sum(centred([session]) ** 2, axis=1) ** 2))
-    exact = float(np.sum(np.sum(centred(stream) ** 2, axis=1) ** 2))
+    exact = float(np.sum(np.sum(centred(STREAM) ** 2, axis=1) ** 2))
     assert learner.head.fourth == pytest.approx(exact, rel=0.05)
     assert abs(unmoved - exact) > 3 * abs(learner.head.fourth - exact)
 
 
 @pytest.mark.parametrize("width", [10, 300])
-def test_plain_rule_is_scatter_and_its_trace_over_the_samples(
-    width: int, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_plain_rule_is_scatter_and_its_trace_over_the_samples(width: int) -> None:
     head = {"ridged-scatter": {"per": "sample"}}
-    learner = fit(build("compose", head=head, map={"random": {"width": width}}, ridge=0.5), stream)
-    mapped = [(learner.expand(Phi), y) for Phi, y in stream]
+    learner = fit(build("compose", head=head, map={"random": {"width": width}}, ridge=0.5), STREAM)
+    mapped = [(learner.expand(Phi), y) for Phi, y in STREAM]
     S = heads.within(heads.class_rows(mapped))
     L = 2 * np.linalg.inv(S + 0.5 * np.trace(S) / 144 * np.eye(width))
-    expected = heads.lda_scores(heads.class_rows(mapped), L, learner.expand(probe))
-    assert learner.logits(probe) == pytest.approx(
+    expected = heads.lda_scores(heads.class_rows(mapped), L, learner.expand(PROBE))
+    assert learner.logits(PROBE) == pytest.approx(
         expected, rel=1e-8, abs=1e-8 * np.abs(expected).max()
     )
     assert learner.report() == {"shrinkage": 0.5}
 
 
-def test_rule_predicts_accuracy_with_the_bias(stream: list[Session]) -> None:
+def test_rule_predicts_accuracy_with_the_bias() -> None:
     grid = [0.01, 0.3, 10.0]
     learner = build(
         "compose", head={"ridged-scatter": {"per": "sample"}}, ridge="gaussian", ridges=grid, seed=4
     )
     fitted, held = [], []
-    for t, (Phi, y) in enumerate(stream):
+    for t, (Phi, y) in enumerate(STREAM):
         learner.fit_session(Phi, y)
         columns = np.searchsorted(np.unique(y), y)
         rows, validate = learner.rule.holdout.split(columns + 3 * t, t)
@@ -112,7 +108,7 @@ def test_a_squared_error_does_not_judge_a_discriminant(rule: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["oracle-shrinkage", "ledoit-wolf"])
-def test_sessions_do_not_matter(name: str, stream: list[Session], probe: np.ndarray) -> None:
-    a, b = (fit(build("compose", head=name), s) for s in (stream, split_again(stream, 2)))
+def test_sessions_do_not_matter(name: str) -> None:
+    a, b = (fit(build("compose", head=name), s) for s in (STREAM, split_again(STREAM, 2)))
     columns = [list(b.classes).index(c) for c in a.classes]
-    assert b.logits(probe)[:, columns] == pytest.approx(a.logits(probe), rel=1e-8, abs=1e-8)
+    assert b.logits(PROBE)[:, columns] == pytest.approx(a.logits(PROBE), rel=1e-8, abs=1e-8)

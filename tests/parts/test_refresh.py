@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from reference import solver as naive
-from reference.partitioned import core_basis
+from reference.solver import core_basis
 from reference.streams import Session, synthetic_stream
 
 from sparcl.base.errors import InputError

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import solver as naive
-from reference.partitioned import core_basis
 from reference.ridge import class_list, constrained_ridge, joint_ridge, sums
-from reference.streams import Session, fit, synthetic_stream
+from reference.solver import core_basis
+from reference.streams import PROBE, STREAM, fit, synthetic_stream
 
 from sparcl.algebra.partition import residual_directions
 from sparcl.base.errors import InputError
@@ -62,29 +62,27 @@ def test_directions_are_uniform_in_the_residual() -> None:
         {"freeze": False},
     ],
 )
-def test_linear_in_explicit_coordinates(
-    switches: dict, refresh: int, stream: list[Session]
-) -> None:
+def test_linear_in_explicit_coordinates(switches: dict, refresh: int) -> None:
     learner = build(
         "sparcl", ridge=0.2, tau=0.6, refresh=refresh, expansion="linear", m=4, seed=2, **switches
     )
     Qs, renewed = [], set()
-    for t, (Phi, y) in enumerate(stream):
+    for t, (Phi, y) in enumerate(STREAM):
         learner.fit_session(Phi, y)
         Qs.append(learner.core.Qs[0].copy() if learner.core.Qs else np.zeros((16, 0)))
         if learner.report()["renewed"]:
             renewed.add(t + 1)
-        expected = naive.solver(stream[: t + 1], 0.2, renewed, tau=0.6, Qs=Qs, **switches)[-1]
+        expected = naive.solver(STREAM[: t + 1], 0.2, renewed, tau=0.6, Qs=Qs, **switches)[-1]
         assert learner.weights == pytest.approx(expected.W, abs=1e-8)
     assert renewed == {0: {2}, 1: {2, 3, 4}, 2: {2, 4}}[refresh]
-    plain = fit(build("sparcl", ridge=0.2, tau=0.6, refresh=refresh, **switches), stream)
+    plain = fit(build("sparcl", ridge=0.2, tau=0.6, refresh=refresh, **switches), STREAM)
     assert np.abs(plain.weights - learner.weights).max() > 1e-4
 
 
-def test_directions_are_drawn_anew_with_each_partition(stream: list[Session]) -> None:
+def test_directions_are_drawn_anew_with_each_partition() -> None:
     learner = build("sparcl-alg1", ridge=0.2, tau=0.6, refresh=2, m=3, seed=1)
     seen = []
-    for Phi, y in stream:
+    for Phi, y in STREAM:
         learner.fit_session(Phi, y)
         seen.append(learner.core.Qs[0].copy() if learner.core.Qs else None)
         if seen[-1] is not None:
@@ -92,18 +90,18 @@ def test_directions_are_drawn_anew_with_each_partition(stream: list[Session]) ->
     assert seen[0] is None
     assert np.array_equal(seen[1], seen[2])  # sessions 2 and 3 share a partition
     assert np.abs(seen[2] - seen[3]).max() > 1e-2
-    other = fit(build("sparcl-alg1", ridge=0.2, tau=0.6, refresh=2, m=3, seed=2), stream)
+    other = fit(build("sparcl-alg1", ridge=0.2, tau=0.6, refresh=2, m=3, seed=2), STREAM)
     assert np.abs(other.core.Qs[0] - seen[3]).max() > 1e-2
 
 
-def test_linear_halves_the_ridge_along_its_directions(stream: list[Session]) -> None:
+def test_linear_halves_the_ridge_along_its_directions() -> None:
     """Without a frozen column, [f ; Q^T f] is a ridge I - (ridge / 2) Q Q^T on f."""
     learner = fit(
         build("sparcl", ridge=0.4, tau=0.6, refresh=1, expansion="linear", m=5, freeze=False),
-        stream,
+        STREAM,
     )
-    Phi = np.concatenate([block for block, _ in stream])
-    y = np.concatenate([labels for _, labels in stream])
+    Phi = np.concatenate([block for block, _ in STREAM])
+    y = np.concatenate([labels for _, labels in STREAM])
     Y = (y[:, None] == np.array(learner.classes)).astype(float)
     penalty = 0.4 * np.eye(16) - 0.2 * learner.core.Qs[0] @ learner.core.Qs[0].T
     assert learner.weights == pytest.approx(
@@ -112,15 +110,13 @@ def test_linear_halves_the_ridge_along_its_directions(stream: list[Session]) -> 
 
 
 @pytest.mark.parametrize("rule", [0.2, "all"])
-def test_too_many_directions_change_nothing(
-    rule: float | str, stream: list[Session], probe: np.ndarray
-) -> None:
+def test_too_many_directions_change_nothing(rule: float | str) -> None:
     hyper = {"ridge": rule, "tau": 0.6, "refresh": 2, "expansion": "linear"}
-    learner = fit(build("sparcl", m=16, **hyper), stream[:1])
+    learner = fit(build("sparcl", m=16, **hyper), STREAM[:1])
     before = learner.state()
     for _ in range(2):
         with pytest.raises(InputError, match=r"session 2: m = 16"):
-            learner.fit_session(*stream[1])
+            learner.fit_session(*STREAM[1])
         after = learner.state()
         assert set(after) == set(before)
         assert all(np.array_equal(before[key], after[key]) for key in before)
@@ -161,15 +157,15 @@ def naive_map(kind: str, frozen: ResidualMap, f: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", NONLINEAR)
 @pytest.mark.parametrize("width", [1, 7, 64])
-def test_map_row_by_row(kind: str, width: int, stream: list[Session], probe: np.ndarray) -> None:
-    frozen = begun(kind, stream[0][0], width, seed=4)
+def test_map_row_by_row(kind: str, width: int) -> None:
+    frozen = begun(kind, STREAM[0][0], width, seed=4)
     if kind == "topk" and width == 1:
-        frozen_rows = frozen(probe)  # at least one output stays
+        frozen_rows = frozen(PROBE)  # at least one output stays
         assert np.count_nonzero(frozen_rows[:, 16:], axis=1).tolist() == [1] * 40
         return
-    expected = np.array([naive_map(kind, frozen, f) for f in probe])
-    assert frozen(probe) == pytest.approx(expected, abs=1e-13)
-    assert frozen(probe.astype(np.float32)).dtype == np.float32
+    expected = np.array([naive_map(kind, frozen, f) for f in PROBE])
+    assert frozen(PROBE) == pytest.approx(expected, abs=1e-13)
+    assert frozen(PROBE.astype(np.float32)).dtype == np.float32
 
 
 @pytest.mark.parametrize("kind", NONLINEAR)
@@ -190,17 +186,17 @@ def test_what_is_drawn(kind: str) -> None:
     assert (np.count_nonzero(narrow, axis=0) == 20).all()
 
 
-def test_rbf_approximates_the_gaussian_kernel(stream: list[Session], probe: np.ndarray) -> None:
+def test_rbf_approximates_the_gaussian_kernel() -> None:
     """2 g(u)^T g(v) estimates exp(-|u - v|^2 / (2 bandwidth^2)), to 1 / sqrt(M)."""
-    base = stream[0][0]
+    base = STREAM[0][0]
     U = core_basis(base.T @ base, 0.5)
     frozen = begun("rbf", base, 40_000)
     residual = base - base @ U @ U.T
     unit = residual / np.linalg.norm(residual, axis=1, keepdims=True)
     distances = [np.linalg.norm(u - v) for i, u in enumerate(unit) for v in unit[:i]]
     assert frozen.bandwidth == pytest.approx(np.median(distances), rel=1e-12)
-    g = frozen(probe)[:, 16:]
-    rows = probe - probe @ U @ U.T
+    g = frozen(PROBE)[:, 16:]
+    rows = PROBE - PROBE @ U @ U.T
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     squares = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
     kernel = np.exp(-squares / (2 * frozen.bandwidth**2))
@@ -214,8 +210,8 @@ def test_rbf_of_a_single_sample_or_equal_ones() -> None:
 
 
 @pytest.mark.parametrize("kind", NONLINEAR)
-def test_a_vanishing_residual_is_zero_not_noise(kind: str, stream: list[Session]) -> None:
-    base = stream[0][0]
+def test_a_vanishing_residual_is_zero_not_noise(kind: str) -> None:
+    base = STREAM[0][0]
     U = core_basis(base.T @ base, 0.9)
     frozen = begun(kind, base, 30, tau_map=0.9)
     inside = np.random.default_rng(0).standard_normal((5, U.shape[1])) @ U.T
@@ -228,23 +224,23 @@ def test_a_vanishing_residual_is_zero_not_noise(kind: str, stream: list[Session]
 
 
 @pytest.mark.parametrize("kind", NONLINEAR)
-def test_solver_over_a_map(kind: str, stream: list[Session]) -> None:
+def test_solver_over_a_map(kind: str) -> None:
     """The constrained ridge in [f ; g(u)] with the core in the linear coordinates alone."""
     learner = build(
         "sparcl", ridge=0.1, tau=0.7, refresh=1, expansion=kind, m=25, tau_map=0.6, seed=3
     )
     before = None
-    for t, (Phi, y) in enumerate(stream):
+    for t, (Phi, y) in enumerate(STREAM):
         learner.fit_session(Phi, y)
         frozen = learner.map
         rows = [
             (np.array([naive_map(kind, frozen, f) for f in block]), labels)
-            for block, labels in stream[: t + 1]
+            for block, labels in STREAM[: t + 1]
         ]
         R, C = sums(rows, class_list(rows))
         W = joint_ridge(R, C, 0.1)
         if t:
-            past = np.concatenate([block for block, _ in stream[:t]])
+            past = np.concatenate([block for block, _ in STREAM[:t]])
             U = core_basis(past.T @ past, 0.7)
             assert learner.core.U_core.shape == U.shape == (16, U.shape[1])
             wide = np.concatenate([U, np.zeros((25, U.shape[1]))])
@@ -255,26 +251,26 @@ def test_solver_over_a_map(kind: str, stream: list[Session]) -> None:
             assert np.abs(learner.weights[16:, :old] - before[16:]).max() > 1e-4
         assert learner.weights == pytest.approx(W, abs=1e-8)
         before = learner.weights.copy()
-    base = stream[0][0]
+    base = STREAM[0][0]
     U_map = core_basis(base.T @ base, 0.6)
     assert learner.map.basis @ learner.map.basis.T == pytest.approx(U_map @ U_map.T, abs=1e-10)
 
 
 @pytest.mark.parametrize("kind", NONLINEAR)
-def test_the_basis_is_that_of_the_base_session_for_good(kind: str, stream: list[Session]) -> None:
-    learner = fit(build("sparcl", expansion=kind, m=10, refresh=1), stream[:1])
-    frozen, rows = learner.map, learner.expand(stream[3][0])
-    fit(learner, stream[1:])
+def test_the_basis_is_that_of_the_base_session_for_good(kind: str) -> None:
+    learner = fit(build("sparcl", expansion=kind, m=10, refresh=1), STREAM[:1])
+    frozen, rows = learner.map, learner.expand(STREAM[3][0])
+    fit(learner, STREAM[1:])
     assert learner.map is frozen
-    assert np.array_equal(learner.expand(stream[3][0]), rows)
+    assert np.array_equal(learner.expand(STREAM[3][0]), rows)
 
 
-def test_a_map_of_the_whole_feature(stream: list[Session], probe: np.ndarray) -> None:
+def test_a_map_of_the_whole_feature() -> None:
     """tau_map = 0 leaves nothing out: the residual is the feature itself."""
-    learner = fit(build("sparcl", expansion="relu", m=10, tau_map=0), stream[:1])
+    learner = fit(build("sparcl", expansion="relu", m=10, tau_map=0), STREAM[:1])
     assert learner.map.basis.shape == (16, 0)
-    H = np.maximum(probe @ learner.map.weights, 0) / np.sqrt(10)  # the probe has unit norm
-    assert learner.expand(probe) == pytest.approx(np.concatenate([probe, H], axis=1), abs=1e-13)
+    H = np.maximum(PROBE @ learner.map.weights, 0) / np.sqrt(10)  # the probe has unit norm
+    assert learner.expand(PROBE) == pytest.approx(np.concatenate([PROBE, H], axis=1), abs=1e-13)
 
 
 def test_an_unknown_map_names_the_known_ones() -> None:

@@ -58,22 +58,6 @@ def weights(kind: Weighing, batch: Batch, old: Sums) -> np.ndarray:
     return kind.weights(batch, old, Ridge(), RIDGE)
 
 
-def test_weights_of_one_change_nothing_and_of_zero_delete() -> None:
-    H, labels = rows(range(4), 9, seed=6)
-    plain, part = summed(H, labels, 4), summed(H[::2], labels[::2], 4)
-    Y = np.eye(4)[labels]
-    for weight, expected in (
-        (np.ones(len(H)), plain),
-        ((np.arange(len(H)) % 2 == 0) * 1.0, part),
-    ):
-        sums = Sums(D)
-        sums.grow(4)
-        sums.accumulate_weighed(H, Y, weight)
-        assert sums.R == pytest.approx(expected.R, abs=1e-12)
-        assert sums.C == pytest.approx(expected.C, abs=1e-12)
-        assert sums.counts == pytest.approx(expected.counts) and sums.n == expected.n
-
-
 def test_fractional_weights_are_those_of_the_naive_sums() -> None:
     H, labels = rows(range(3), 8, seed=8)
     w, Y = np.random.default_rng(9).uniform(0, 1, len(H)), np.eye(3)[labels]

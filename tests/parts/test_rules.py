@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from reference import ridge as plain
 from reference import solver as naive
-from reference.partitioned import core_basis
 from reference.peers import primal_ridge
-from reference.streams import Session, fit, synthetic_stream
+from reference.solver import core_basis
+from reference.streams import PROBE, STREAM, Session, fit, synthetic_stream
 
 from sparcl import methods
 from sparcl.algebra import ridge
@@ -118,28 +118,14 @@ def test_gaussian_takes_the_highest_predicted_accuracy(seed: int) -> None:
         assert learner.report()["ridge"] == RIDGES[int(np.argmax(predicted))]
 
 
-def test_the_rules_disagree_somewhere_and_none_is_stuck() -> None:
-    picks = {rule: [] for rule in ("newest", "all", "gaussian")}
-    for noise in (0.2, 0.6, 1.2, 2.0):
-        for seed in range(3):
-            sessions = synthetic_stream(seed, sessions=4, classes=3, samples=10, noise=noise)
-            for rule, chosen in picks.items():
-                learner = fit(build("sparcl", ridge=rule, tau=0.5, refresh=1), sessions)
-                chosen.append(learner.report()["ridge"])
-    assert all(len(set(chosen)) > 1 for chosen in picks.values())
-    assert len({tuple(chosen) for chosen in picks.values()}) == 3
-
-
 @pytest.mark.parametrize("rule", ["all", "gaussian"])
 @pytest.mark.parametrize("how", ["other features", "labels changed about"])
-def test_what_is_fitted_for_validation_never_sees_a_held_out_row(
-    how: str, rule: str, stream: list[Session]
-) -> None:
+def test_what_is_fitted_for_validation_never_sees_a_held_out_row(how: str, rule: str) -> None:
     """What is done to held-out rows leaves the second learner's weights as they are, to the bit."""
     rng = np.random.default_rng(0)
     honest, spoiled = (build("sparcl", ridge=rule, tau=0.7, refresh=1) for _ in range(2))
-    for t, (Phi, y) in enumerate(stream):
-        _, validation = split(y, t, 0, plain.class_list(stream[:t]) if t else [])
+    for t, (Phi, y) in enumerate(STREAM):
+        _, validation = split(y, t, 0, plain.class_list(STREAM[:t]) if t else [])
         other = Phi.copy()
         if how == "other features":
             other[validation] = rng.standard_normal((len(validation), 16))
@@ -197,26 +183,26 @@ def test_a_class_whose_rows_are_all_held_out(name: str, rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["newest", "all"])
-def test_one_sample_cannot_be_split(rule: str, stream: list[Session], probe: np.ndarray) -> None:
-    learner = fit(build("sparcl", ridge=rule, tau=0.7), stream[:2])
-    before = learner.logits(probe)
+def test_one_sample_cannot_be_split(rule: str) -> None:
+    learner = fit(build("sparcl", ridge=rule, tau=0.7), STREAM[:2])
+    before = learner.logits(PROBE)
     with pytest.raises(InputError, match=rf"session 3: ridge = '{rule}'"):
-        learner.fit_session(stream[2][0][:1], stream[2][1][:1])
-    assert np.array_equal(learner.logits(probe), before)
-    two = (stream[2][0][:2], stream[2][1][:2])
+        learner.fit_session(STREAM[2][0][:1], STREAM[2][1][:1])
+    assert np.array_equal(learner.logits(PROBE), before)
+    two = (STREAM[2][0][:2], STREAM[2][1][:2])
     learner.fit_session(*two)
-    assert np.isfinite(learner.logits(probe)).all()
+    assert np.isfinite(learner.logits(PROBE)).all()
 
 
-def test_the_seed_decides_what_is_held_out(stream: list[Session]) -> None:
+def test_the_seed_decides_what_is_held_out() -> None:
     a, b, c = (
-        fit(build("sparcl", ridge="all", tau=0.7, seed=seed), stream).report()["validation_losses"]
+        fit(build("sparcl", ridge="all", tau=0.7, seed=seed), STREAM).report()["validation_losses"]
         for seed in (0, 0, 1)
     )
     assert a == b != c
 
 
-def test_every_method_takes_the_rules_that_it_offers(stream: list[Session]) -> None:
+def test_every_method_takes_the_rules_that_it_offers() -> None:
     every, of_scores = ("newest", "gcv", "all", "gaussian"), ("gaussian",)
     offered = dict.fromkeys(("klda-e", "sparcl-plus-2", "slda"), of_scores)
     offered |= {"dsal": ("newest",), "klda": of_scores}
@@ -232,9 +218,9 @@ def test_every_method_takes_the_rules_that_it_offers(stream: list[Session]) -> N
                     with pytest.raises(InputError, match=r"number|newest"):
                         build(name, **small, **{key: rule})
                     continue
-                learner = fit(build(name, **small, **{key: rule}), stream[:2])
-                assert len(learner.classes) == len(np.unique(stream[0][1])) + len(
-                    np.unique(stream[1][1])
+                learner = fit(build(name, **small, **{key: rule}), STREAM[:2])
+                assert len(learner.classes) == len(np.unique(STREAM[0][1])) + len(
+                    np.unique(STREAM[1][1])
                 )
                 fitted += 1
     assert fitted > 50
@@ -254,7 +240,7 @@ def test_a_rule_that_looks_at_one_session_goes_with_one_threshold() -> None:
 
 @pytest.mark.parametrize("rule", ["newest", "gcv", "all", "gaussian"])
 def test_no_finite_loss_is_an_error_that_names_the_grid(
-    rule: str, stream: list[Session], monkeypatch: pytest.MonkeyPatch
+    rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def losses(*args: object) -> np.ndarray:
         return np.array([np.inf, np.nan])
@@ -267,7 +253,7 @@ def test_no_finite_loss_is_an_error_that_names_the_grid(
     with pytest.raises(
         NumericalError, match=r"session 1: .*among 0\.25 to 8 .*finite.*raise.*ridges"
     ):
-        learner.fit_session(*stream[0])
+        learner.fit_session(*STREAM[0])
 
 
 RANPAC_MAP = {"map": {"random": {"width": 40}}}
@@ -279,11 +265,9 @@ RANPAC_MAP = {"map": {"random": {"width": 40}}}
     [RANPAC_MAP, {"core": "spectral"}, RANPAC_MAP | {"core": {"spectral": {"k": 0}}}],
     ids=["map", "core", "map and empty core"],
 )
-def test_a_candidate_without_a_solution_is_dropped(
-    rule: str, parts: dict, stream: list[Session]
-) -> None:
+def test_a_candidate_without_a_solution_is_dropped(rule: str, parts: dict) -> None:
     """Rows of length 1e3: float32 cannot tell R + 1e-6 I from a singular R, but R + 1e3 I it can."""
-    huge = [(1e3 * Phi[:8], y[:8]) for Phi, y in stream]
+    huge = [(1e3 * Phi[:8], y[:8]) for Phi, y in STREAM]
     given = {"ridge": rule, "ridges": (1e-6, 1e3), "dtype": "float32"} | parts
     learner = build("compose", **given)
     for session in huge:

@@ -1,11 +1,12 @@
-"""Every switch of the solver in one slow loop: explicit coordinates, inverses and KKT systems."""
+"""The solver in slow loops: every switch by explicit coordinates, inverses and KKT systems; Algorithm 1 as printed."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from .partitioned import Sessions, core_basis
-from .ridge import class_list, constrained_ridge, joint_ridge, sums
+from .ridge import class_list, constrained_ridge, joint_ridge, one_hot, sums
+
+Sessions = list[tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass
@@ -17,6 +18,22 @@ class Fitted:
     R: np.ndarray
     C: np.ndarray
     cores: list[np.ndarray]
+
+
+def core_basis(R: np.ndarray, tau: float | None = None, k: int | None = None) -> np.ndarray:
+    """Return the leading eigenvectors of R: the fewest whose energy reaches tau, or k of them."""
+    values, vectors = np.linalg.eigh((R + R.T) / 2)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    if k is None:
+        k = 0
+        while sum(values[:k]) < tau * sum(values):
+            k += 1
+    return vectors[:, :k]
+
+
+def renewals(sessions: int, refresh: int) -> set[int]:
+    """Return when the partition is renewed: session 2, then every `refresh` sessions (0: never)."""
+    return set(range(2, sessions + 1, refresh or sessions))
 
 
 def outside(U: np.ndarray) -> np.ndarray:
@@ -110,6 +127,54 @@ def solver(
         plain = sums(rows, classes)
         fitted.append(Fitted(W, classes, *plain, [U.copy() for U in cores]))
     return fitted
+
+
+def algorithm_1(sessions: Sessions, ridge: float, refresh: int, tau: float) -> list[np.ndarray]:
+    """Return W after each session of Algorithm 1 as printed, with d x d projectors and the pseudo-inverse."""
+    weights: list[np.ndarray] = []
+    d = sessions[0][0].shape[1]
+    P_core, past = np.zeros((d, d)), np.zeros((d, d))
+    for t in range(1, len(sessions) + 1):
+        R, C = sums(sessions[:t], class_list(sessions[:t]))
+        if t in renewals(len(sessions), refresh):
+            U = core_basis(past, tau)
+            P_core = U @ U.T
+        P_res = np.eye(d) - P_core
+        W = np.linalg.pinv(P_res @ R @ P_res + ridge * P_res, rcond=1e-11) @ (P_res @ C)
+        if weights:
+            W[:, : weights[-1].shape[1]] += P_core @ weights[-1]
+        weights.append(W)
+        past = R
+    return weights
+
+
+def algorithm_1_expanded(
+    sessions: Sessions, ridge: float, U: np.ndarray, Q: np.ndarray, W_old: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """One Algorithm 1 update in explicitly expanded rows [U_res^T f ; Q^T f].
+
+    Parameters
+    ----------
+    sessions : all sessions up to and with the new one
+    U : (d, k) core, possibly k = 0
+    Q : (d, m) orthonormal, inside the residual
+    W_old : (d, c_old) classifier of the old classes on f itself, before the update
+
+    Returns
+    -------
+    W : (d, c) the classifier that the expanded one amounts to on f
+    Z : (r + m, c) the coefficients of the expanded rows
+    """
+    classes = class_list(sessions)
+    Phi = np.concatenate([block for block, _ in sessions])
+    Y = one_hot(np.concatenate([labels for _, labels in sessions]), classes)
+    d, k = U.shape
+    U_res = np.linalg.svd(U, full_matrices=True)[0][:, k:] if k else np.eye(d)
+    rows = np.concatenate([Phi @ U_res, Phi @ Q], axis=1)
+    Z = np.linalg.inv(rows.T @ rows + ridge * np.eye(rows.shape[1])) @ (rows.T @ Y)
+    W = np.concatenate([U_res, Q], axis=1) @ Z
+    W[:, : W_old.shape[1]] += U @ (U.T @ W_old)
+    return W, Z
 
 
 def largest_angle(U: np.ndarray, V: np.ndarray) -> float:

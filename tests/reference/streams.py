@@ -55,3 +55,11 @@ def fit(learner: object, sessions: list[Session]) -> object:
     for Phi, y in sessions:
         learner.fit_session(Phi, y)
     return learner
+
+
+# Four sessions of three classes, 36 samples each, 16 features; and unit-norm rows that no session has seen.
+STREAM = synthetic_stream()
+PROBE = np.random.default_rng(99).standard_normal((40, 16))
+PROBE /= np.linalg.norm(PROBE, axis=1, keepdims=True)
+for fixed in (PROBE, *(array for session in STREAM for array in session)):
+    fixed.flags.writeable = False

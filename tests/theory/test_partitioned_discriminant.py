@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import closed, heads
-from reference.streams import Session, fit, synthetic_stream
+from reference.streams import PROBE, Session, fit, synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
@@ -53,10 +53,8 @@ def near(expected: np.ndarray) -> object:
 
 @pytest.mark.parametrize("signs", ["both", "never negative"])
 @pytest.mark.parametrize(("k", "rank"), [(5, ALL), (1, ALL), (D, 3), (D, ALL), (0, 1)])
-def test_the_partitioned_score_is_the_dense_one(
-    probe: np.ndarray, k: int, rank: int, signs: str
-) -> None:
-    sessions, rows, seen = returning(), returning(), probe
+def test_the_partitioned_score_is_the_dense_one(k: int, rank: int, signs: str) -> None:
+    sessions, rows, probe, seen = returning(), returning(), PROBE, PROBE
     if signs == "never negative":
         sessions = [(np.abs(Phi), y) for Phi, y in sessions]
         rows, probe = rooted(sessions), np.abs(probe)
@@ -69,24 +67,24 @@ def test_the_partitioned_score_is_the_dense_one(
     assert learner.core.U.T @ learner.core.U == pytest.approx(np.eye(k), abs=1e-12)
 
 
-def test_without_own_covariance_it_is_lda_and_in_all_directions_qda(probe: np.ndarray) -> None:
+def test_without_own_covariance_it_is_lda_and_in_all_directions_qda() -> None:
     sessions = returning(1)
     classes = heads.class_rows(sessions)
     A, _ = closed.shared_covariance(classes)
     M = np.stack([rows.mean(axis=0) for rows in classes], axis=1)
     scale = closed.noise(np.linalg.inv(A) @ M, A)
-    lda = heads.lda_scores(classes, np.linalg.inv(A), probe) / scale
+    lda = heads.lda_scores(classes, np.linalg.inv(A), PROBE) / scale
     for off in ({"own": 0}, {"k": 0}):
-        scores = fit(build("sparcl-plus", weight=0, **off), sessions).logits(probe)
+        scores = fit(build("sparcl-plus", weight=0, **off), sessions).logits(PROBE)
         assert scores == near(lda)
     qda = np.zeros_like(lda)
     for j, rows in enumerate(classes):
         sigma = A + 0.7 * np.cov(rows.T)
-        e = probe - M[:, j]
+        e = PROBE - M[:, j]
         qda[:, j] = -0.5 * np.sum(e * (e @ np.linalg.inv(sigma)), axis=1)
         qda[:, j] -= np.linalg.slogdet(sigma)[1] / 2
     learner = fit(build("sparcl-plus", weight=0, own=0.7, prior=0, rank=ALL), sessions)
-    assert against_first(learner.logits(probe)) == near(against_first(qda / scale))
+    assert against_first(learner.logits(PROBE)) == near(against_first(qda / scale))
 
 
 @given(seed=st.integers(0, 10**6), own=st.floats(0, 1e6), k=st.integers(1, D))
@@ -129,7 +127,7 @@ def test_what_the_partition_leaves_out_is_bounded_by_the_energy_of_the_residual(
 
 @pytest.mark.parametrize("k", [5, 128])
 @pytest.mark.parametrize("negative", ["none", "one, in the last row"])
-def test_a_session_in_batches_is_the_session(probe: np.ndarray, k: int, negative: str) -> None:
+def test_a_session_in_batches_is_the_session(k: int, negative: str) -> None:
     """Each core is renewed, and a class returns."""
     sessions = [(np.abs(Phi), y) for Phi, y in returning(2)]
     if negative != "none":
@@ -142,11 +140,11 @@ def test_a_session_in_batches_is_the_session(probe: np.ndarray, k: int, negative
         parts.solve()
     assert np.array_equal(whole.classes, parts.classes)
     assert whole.report() == parts.report()
-    assert parts.logits(probe) == near(whole.logits(probe))
+    assert parts.logits(PROBE) == near(whole.logits(PROBE))
     assert whole.report()["exponent"] == (0.5 if negative == "none" else 1.0)
 
 
-def test_merging_before_the_end_of_the_first_session_is_exact(probe: np.ndarray) -> None:
+def test_merging_before_the_end_of_the_first_session_is_exact() -> None:
     """Each of two machines has a part of the session, one of them the only negative feature."""
     (Phi, y), second = returning(3)[:2]
     Phi = np.abs(Phi)
@@ -160,13 +158,13 @@ def test_merging_before_the_end_of_the_first_session_is_exact(probe: np.ndarray)
         first.merge(other)
         first.solve()
         first.fit_session(*second)
-        assert first.logits(probe) == near(whole.logits(probe))
+        assert first.logits(PROBE) == near(whole.logits(PROBE))
     rooted_one = fit(build("sparcl-plus"), [(np.abs(Phi), y)])
     with pytest.raises(InputError, match="root of its features"):
         rooted_one.merge(fit(build("sparcl-plus"), [second]))
 
 
-def test_a_core_that_holds_less_keeps_what_classes_share(probe: np.ndarray) -> None:
+def test_a_core_that_holds_less_keeps_what_classes_share() -> None:
     """Merging and returning lose own covariance outside a renewed core, and nothing else."""
     sessions = returning(4)
     one = fit(build("sparcl-plus", k=3, weight=0), sessions)

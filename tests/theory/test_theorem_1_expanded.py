@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.partitioned import algorithm_1_expanded
+from reference.solver import algorithm_1_expanded
 from reference.streams import synthetic_stream
 
 from sparcl.methods import build

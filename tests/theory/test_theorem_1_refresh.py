@@ -69,22 +69,3 @@ def test_a_refreshed_basis_does_not() -> None:
     assert drift > 1e-2
     # nor are the coordinates on the last core those of the start
     assert np.abs(cores[4].T @ (weights[4][:, :old] - weights[0])).max() > 1e-2
-
-
-def test_what_all_cores_share_is_kept() -> None:
-    """A direction that every core holds: here the mean, alone along its own axis."""
-    rng = np.random.default_rng(0)
-    learner, kept = build("sparcl", ridge=0.2, k=3, tau=None, refresh=1), []
-    axis = np.eye(10)[0]
-    for t in range(5):
-        Phi = np.zeros((20, 10))
-        Phi[::2, 0] = 10.0 + rng.standard_normal(10)  # one class along the axis, one off it
-        Phi[1::2, 1:] = rng.standard_normal((10, 9)) * rng.uniform(0.5, 2, 9)
-        learner.fit_session(Phi, 2 * t + np.arange(20) % 2)
-        if t:
-            assert learner.core.U_core @ (learner.core.U_core.T @ axis) == pytest.approx(
-                axis, abs=1e-12
-            )
-        kept.append(axis @ learner.weights)
-    for earlier in kept:
-        assert kept[-1][: len(earlier)] == pytest.approx(earlier, abs=1e-10)
