@@ -1,15 +1,15 @@
-"""The images of one split, decoded one by one from whatever stores their files."""
+"""The images of one split, decoded one by one."""
 
 from __future__ import annotations
 
 import io
-import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sparcl.base.errors import DatasetError
+from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -21,46 +21,6 @@ TURNS = {
     **{2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE"},
     **{6: "ROTATE_270", 7: "TRANSVERSE", 8: "ROTATE_90"},
 }
-
-
-class Storage(Protocol):
-    """Named files of one data set, however they are stored. Several threads and processes may read at once.
-
-    Attributes
-    ----------
-    skipped : name to reason, of entries that are no readable files; the name of a folder ends with /
-    """
-
-    skipped: dict[str, str]
-
-    def names(self) -> list[str]:
-        """Return the relative POSIX names of all regular files, sorted."""
-
-    def read(self, name: str) -> bytes:
-        """Return the content of one file."""
-
-    def stamp(self, name: str) -> tuple[int, int]:
-        """Return size and modification time, so that a changed file is noticed."""
-
-
-class ArrayStorage:
-    """Images that are arrays in memory: `pixels` maps a name to (h, w, 3) or (h, w) uint8."""
-
-    def __init__(self, pixels: dict[str, np.ndarray]) -> None:
-        self.pixels = pixels
-        self.skipped: dict[str, str] = {}
-
-    def names(self) -> list[str]:
-        """See `Storage`."""
-        return sorted(self.pixels)
-
-    def read(self, name: str) -> bytes:
-        """Return the raw pixels of one image."""
-        return self.pixels[name].tobytes()
-
-    def stamp(self, name: str) -> tuple[int, int]:
-        """Return the size, and a checksum in place of a time."""
-        return self.pixels[name].size, zlib.crc32(np.ascontiguousarray(self.pixels[name]).data)
 
 
 @dataclass

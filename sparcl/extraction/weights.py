@@ -25,7 +25,7 @@ from typing import Any
 
 from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.base.files import replacing
-from sparcl.extraction.download import cache_folder
+from sparcl.extraction.storage.download import cache_folder
 
 logger = logging.getLogger(__name__)
 

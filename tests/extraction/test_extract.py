@@ -22,8 +22,8 @@ from PIL import Image
 from sparcl.algebra import tensors
 from sparcl.base.errors import ConfigError, FeatureFileError, OutputError, SparclError
 from sparcl.extraction import arrays, backbones
-from sparcl.extraction.images import ArrayStorage
 from sparcl.extraction.preprocessing import preprocess
+from sparcl.extraction.storage.protocol import ArrayStorage
 from sparcl.features import store
 from study.images import datasets, extract
 from study.images.extract import extract_split

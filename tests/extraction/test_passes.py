@@ -9,9 +9,10 @@ from PIL import Image
 
 from sparcl.base.errors import ConfigError, DatasetError, FeatureFileError
 from sparcl.extraction import backbones, passes
-from sparcl.extraction.images import ArrayStorage, ImageSplit
+from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.passes import Batches
 from sparcl.extraction.preprocessing import enlarge, preprocess
+from sparcl.extraction.storage.protocol import ArrayStorage
 from sparcl.features import store
 from study.images import datasets
 from study.images.extract import extract_split

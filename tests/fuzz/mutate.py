@@ -573,7 +573,7 @@ def write_formats(folder: Path) -> list[str]:
 
 def read_formats(folder: Path) -> object:
     from sparcl.extraction.images import ImageSplit
-    from study.images.folder import FolderStorage
+    from sparcl.extraction.storage.folder import FolderStorage
 
     names = [f"{kind}.png" for kind in FORMATS]
     labels, storage = np.zeros(len(names), dtype=np.int32), FolderStorage(folder)
@@ -592,7 +592,7 @@ def write_answer(folder: Path) -> list[str]:
 
 def read_answer(folder: Path) -> object:
     """Download from a server that gives one answer, whatever it is asked."""
-    from sparcl.extraction.download import fetch
+    from sparcl.extraction.storage.download import fetch
 
     for path in folder.glob("got*"):
         path.unlink()

@@ -30,7 +30,7 @@ NPZ = "npz: models, sums, classifiers, checkpoints of trained methods"
 DOORS = {
     "archive": {
         "workflow/study/images/archive.py:TarStorage.__init__",
-        "sparcl/extraction/download.py:md5_of",  # before it is opened as one
+        "sparcl/extraction/storage/download.py:md5_of",  # before it is opened as one
         "workflow/study/images/archive.py:_blocks",
         "sparcl/extraction/weights.py:read_member",
     },
@@ -70,7 +70,7 @@ DOORS = {
         "workflow/study/exchange/elsewhere.py:read",
         "workflow/study/exchange/mammoth.py:_value",
         "workflow/study/images/readers/published.py:read_grocery",
-        "workflow/study/images/split_lists.py:read",
+        "sparcl/extraction/splits.py:read",
         "sparcl/features/shards.py:_list_skipped",
         "sparcl/protocol/order_file.py:_columns",
         "workflow/study/report/published.py:_rows",
@@ -80,15 +80,15 @@ DOORS = {
     "YAML": {"workflow/study/pipeline/configuration.py:read_yaml"},
     "image": {
         "sparcl/extraction/images.py:ImageSplit._decode",
-        "workflow/study/images/folder.py:FolderStorage.read",
+        "sparcl/extraction/storage/folder.py:FolderStorage.read",
     },
     "download": {
-        "sparcl/extraction/download.py:_resume",
+        "sparcl/extraction/storage/download.py:_resume",
         "sparcl/extraction/weights.py:_from_timm",
     },
     "package": {"sparcl/extraction/weights.py:_download_wheel"},
     "environment": {
-        "sparcl/extraction/download.py:cache_folder",
+        "sparcl/extraction/storage/download.py:cache_folder",
         "workflow/study/images/locate.py:local_place",
         "workflow/study/report/memory.py:apart",
         "workflow/study/report/memory.py:peak",

@@ -21,8 +21,8 @@ ALONE = {
     "workflow/study/exchange/export.py:run",  # a folder, renamed
     "sparcl/app/importing.py:write",  # a folder, renamed
     "sparcl/app/plots.py:drawn",  # in memory
-    "sparcl/extraction/download.py:fetch",  # renamed once its hash is right
-    "sparcl/extraction/download.py:_resume",  # the part, which the next call goes on with
+    "sparcl/extraction/storage/download.py:fetch",  # renamed once its hash is right
+    "sparcl/extraction/storage/download.py:_resume",  # the part, which the next call goes on with
     "sparcl/extraction/weights.py:_download_wheel",  # in a temporary folder
     "sparcl/extraction/checkpoints.py:_load_jax",  # in a temporary folder
     "workflow/study/pipeline/adapter.py:_first",  # a note that a text was said, locked while it grows

@@ -11,7 +11,7 @@ from trained.toys import PREPROCESSING
 from sparcl.base.errors import InputError
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.preprocessing import preprocess
-from study.images.folder import FolderStorage
+from sparcl.extraction.storage.folder import FolderStorage
 from study.trained.images import Images, View, check_images, decode
 
 RNG = np.random.default_rng(3)

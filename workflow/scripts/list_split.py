@@ -1,6 +1,7 @@
 """Write which image of a data set is for training and which for testing."""
 
-from study.images import datasets, split_lists
+from sparcl.extraction import splits
+from study.images import datasets
 from study.pipeline import adapter
 from study.places import named_files
 
@@ -9,7 +10,7 @@ def main(snakemake) -> None:
     dataset, settings = snakemake.wildcards.dataset, snakemake.config["extraction"]
     block = snakemake.config["datasets"][dataset]
     split = datasets.find_split(dataset, block, settings["image_root"], settings["cache"])
-    split_lists.write(snakemake.output.list, split)
+    splits.write(snakemake.output.list, split)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from typing import Any
 from sparcl.base.errors import DatasetError
 from sparcl.base.files import replacing
 from sparcl.base.locks import locked
-from sparcl.extraction.download import cache_folder, md5_of
-from study.images.folder import EMPTY, odd, printed
+from sparcl.extraction.storage.download import cache_folder, md5_of
+from sparcl.extraction.storage.protocol import EMPTY, odd, printed
 
 logger = logging.getLogger(__name__)
 

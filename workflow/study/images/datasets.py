@@ -15,10 +15,9 @@ import numpy as np
 
 from sparcl.base.errors import ConfigError, DatasetError, listed
 from sparcl.extraction import splits
-from sparcl.extraction.images import ArrayStorage, ImageSplit, Storage
-from sparcl.features.layout import SPLITS
-from study.images import split_lists
-from study.images.folder import FolderStorage
+from sparcl.extraction.images import ImageSplit
+from sparcl.extraction.storage.folder import FolderStorage
+from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 from study.images.locate import local_place, open_storage
 from study.images.readers import BY_NAME, READERS
 from study.images.readers.listing import FOREIGN, Listing, hidden, images
@@ -46,14 +45,14 @@ def open_split(
     split : train or test
     root : folder that holds `folder` or `archive`; by default $SPARCL_DATA
     cache : folder of downloads, see `download.cache_folder`
-    split_list : file that says which image is in which split (see `split_lists`); by default as in `split_of`
+    split_list : file that says which image is in which split (see `splits`); by default as in `split_of`
 
     Raises
     ------
     DatasetError : images missing, of another layout, or of other counts than the settings state
     ConfigError : unknown reader, split or setting
     """
-    if split not in SPLITS:
+    if split not in splits.SPLITS:
         raise ConfigError(f"Split {split!r} of {dataset} is unknown; allowed: train, test.")
     listing, storage = _listing(dataset, block, root, cache)
     assigned = split_of(dataset, block, listing, split_list)
@@ -67,7 +66,7 @@ def open_split(
         labels=np.array([sample.label for sample in samples], dtype=np.int32),
         storage=storage,
         upright=block["reader"] == "folder",
-        split_sha256=split_lists.sha256(assigned) if how_split(block) != "own" else "",
+        split_sha256=splits.sha256(assigned) if how_split(block) != "own" else "",
         skipped=listing.skipped,
     )
 
@@ -109,7 +108,7 @@ def split_of(
     how, counts = how_split(block), block.get("counts", {})
     split_list = split_list or (how if how not in ("own", "draw") else "")
     if split_list:
-        assigned = split_lists.read(split_list)
+        assigned = splits.read(split_list)
         known = {sample.id for sample in listing.samples}
         unknown = [identifier for identifier in assigned if identifier not in known]
         if unknown:
@@ -118,9 +117,7 @@ def split_of(
                 f"{unknown[0]!r}. An id looks like {next(iter(sorted(known)), '')!r}. Correct the list, or complete "
                 "the data set."
             )
-    elif how == "own" or all(
-        s.file.split("/")[0].lower() in split_lists.ROLES for s in listing.samples
-    ):
+    elif how == "own" or all(s.file.split("/")[0].lower() in splits.ROLES for s in listing.samples):
         assigned = {sample.id: sample.split for sample in listing.samples}
     else:
         pools: list[list[str]] = [[] for _ in listing.class_names]
@@ -138,7 +135,7 @@ def split_of(
         if "test_share" not in block:
             share = max(share, len(sizes))
         assigned = splits.draw(pools, counts.get("test", share))
-    found = {split: list(assigned.values()).count(split) for split in SPLITS}
+    found = {split: list(assigned.values()).count(split) for split in splits.SPLITS}
     if any(found[key] != counts[key] for key in counts) or (
         len(listing.class_names) != block.get("classes", len(listing.class_names))
     ):
@@ -148,7 +145,7 @@ def split_of(
             f"and {counts}. The copy is incomplete or another version: "
             "fetch it again, or correct the counts of a data set of your own."
         )
-    for split in SPLITS:
+    for split in splits.SPLITS:
         held = {sample.label for sample in listing.samples if assigned.get(sample.id) == split}
         names = listing.class_names
         if few := [name for label, name in enumerate(names) if label not in held]:

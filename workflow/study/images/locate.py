@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction.download import cache_folder, fetch
-from sparcl.extraction.images import Storage
+from sparcl.extraction.storage.download import cache_folder, fetch
+from sparcl.extraction.storage.folder import FolderStorage
+from sparcl.extraction.storage.protocol import Storage
 from study.images.archive import COMPRESSED, open_archive
-from study.images.folder import FolderStorage
 
 
 def open_storage(dataset: str, block: dict[str, Any], root: str = "", cache: str = "") -> Storage:

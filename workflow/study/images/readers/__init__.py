@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sparcl.extraction.images import Storage
+from sparcl.extraction.storage.protocol import Storage
 from study.images.readers.cifar import read_cifar100
 from study.images.readers.folders import read_classes, read_folder
 from study.images.readers.listing import Listing

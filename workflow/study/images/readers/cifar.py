@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparcl.extraction.images import ArrayStorage, Storage
-from sparcl.features.layout import SPLITS
+from sparcl.extraction.splits import SPLITS
+from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 from study.images.readers.folders import read_folder
 from study.images.readers.listing import Listing, Sample
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from sparcl.base.errors import listed
-from sparcl.extraction.images import Storage
+from sparcl.extraction.splits import ROLES
+from sparcl.extraction.storage.protocol import Storage
 from study.images.readers.listing import Listing, Sample, hidden, images
-from study.images.split_lists import ROLES
 
 HIDDEN = "hidden, or a system's own"
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from sparcl.extraction.images import Storage
-from sparcl.features.layout import SPLITS
+from sparcl.extraction.splits import SPLITS
+from sparcl.extraction.storage.protocol import Storage
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".jfif")
 # Images by their names that are not decoded here: of phones, cameras, and programs that draw.

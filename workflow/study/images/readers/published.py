@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparcl.extraction.images import ArrayStorage, Storage
+from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 from study.images.readers.folders import read_classes, split_folders
 from study.images.readers.listing import Listing, Sample, images, own
 

@@ -8,27 +8,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sparcl.base.errors import DatasetError
-from study.images.split_lists import ROLES
-
-EMPTY = "an empty folder"
-
-
-def odd(name: str) -> str:
-    """Return why a file of this name has no place in lists and ids, or nothing."""
-    if "\n" in name:
-        return "a line break in its name: rename it"
-    if "\0" in name:
-        return "a zero byte in its name: rename it"
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return "the name is not UTF-8: rename it"
-    return ""
-
-
-def printed(name: str) -> str:
-    """Return a name that can be printed, whatever bytes it has."""
-    return name.encode("utf-8", "backslashreplace").decode()
+from sparcl.extraction.splits import ROLES
+from sparcl.extraction.storage.protocol import EMPTY, odd, printed
 
 
 class FolderStorage:
