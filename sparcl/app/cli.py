@@ -10,22 +10,24 @@ from typing import Any
 
 from sparcl import __version__
 from sparcl.app.arguments import Parser
-from sparcl.app.commands import import_arrays, models, sums
+from sparcl.app.commands import import_arrays, models, pictures, sums
 from sparcl.app.outputs import check_out
-from sparcl.base.errors import SparclError
+from sparcl.base.errors import SkippedError, SparclError
 from sparcl.base.terminal import Formatter, printable
 
 COMMANDS = (
     import_arrays.import_arrays,
     *(models.fit, models.evaluate, models.predict, models.inspect, models.merge),
+    *(pictures.label, pictures.learn),
     *(sums.cut, sums.sums, sums.merge_sums, sums.run_sweep),
 )
 SAYS = (
-    "Import arrays; fit, evaluate, inspect, merge and use learners on cached features; sweep class orders and settings "
-    "from sums. docs/command-line.md has examples."
+    "Import arrays; fit, evaluate, inspect, merge and use learners on cached features and images; sweep class orders "
+    "and settings from sums. docs/command-line.md has examples."
 )
-INPUTS = ("features", "model", "models", "since", "sums", "order_file", "logs")
+INPUTS = ("features", "model", "models", "since", "sums", "order_file", "logs", "images", "weights")
 BAD_INPUT = 2  # exit code, as argparse's own
+SKIPPED = 1
 
 
 def main(
@@ -34,7 +36,7 @@ def main(
     prog: str = "sparcl",
     says: str = SAYS,
 ) -> int:
-    """Run one of ``commands``; 0, or 2 with a message on the standard error.
+    """Run one of ``commands``; 0, or with a message on the standard error 2, or 1 where the rest was answered.
 
     A command yields the lines that it says; they are printed here, and no name in them steers the terminal.
     """
@@ -51,11 +53,13 @@ def main(
             print(printable(line), flush=True)
         return 0
     except (SparclError, OSError) as error:
+        code = SKIPPED if isinstance(error, SkippedError) else BAD_INPUT
         said = f"{type(error).__name__}: {error}"
     except MemoryError as error:
+        code = BAD_INPUT
         said = f"InputError: not enough memory ({error}). Take a smaller width, fewer features or a larger machine."
     print(printable(said), file=sys.stderr)
-    return BAD_INPUT
+    return code
 
 
 def _inputs(chosen: argparse.Namespace) -> list[Path]:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,13 @@ from sparcl.base import typed
 from sparcl.base.errors import InputError
 from sparcl.base.rows import NORMALISATION
 from sparcl.base.types import Array
+from sparcl.extraction import networks
 from sparcl.features import layout, matching
 from sparcl.learners.learner import Learner
 from sparcl.learners.summed import Summed
+
+if TYPE_CHECKING:
+    from sparcl.app import pictures
 
 CARD = {"terms": dict[str, Any], "class_names": list[str], "fitted": dict[str, list[int]]}
 CHOSEN = {"method": str, "hyper": dict[str, Any], "normalisation": Literal[*NORMALISATION.values()]}
@@ -39,6 +43,7 @@ class Model:
     class_names : of all files seen, in order of appearance; files are matched by these names
     fitted : labels that were fitted from each file, by the sha256 of its features
     counted : all samples that were fitted; none counts twice
+    extracted : how features were extracted (:func:`sparcl.extraction.networks.of`); None where nothing says it
     """
 
     learner: Learner
@@ -46,6 +51,7 @@ class Model:
     class_names: list[str] = field(default_factory=list)
     fitted: dict[str, list[int]] = field(default_factory=dict)
     counted: Counted = field(default_factory=Counted)
+    extracted: dict[str, Any] | None = None
 
     @classmethod
     def build(cls, method: str, hyper: dict[str, Any], normalize: bool) -> Self:
@@ -59,6 +65,9 @@ class Model:
         with opened(path, MODEL, CARD) as (card, state):
             own, names, fitted = (card[key] for key in ("terms", "class_names", "fitted"))
             counted = Counted(state.pop("samples"))
+            extracted = None  # of models that were saved before it was kept
+            if "extracted" in state:
+                extracted = typed.read(state.pop("extracted"), networks.RECORD, "extracted")
             typed.check(
                 own, CHOSEN if own.keys() == CHOSEN.keys() else CHOSEN | matching.MADE, "terms"
             )
@@ -78,12 +87,13 @@ class Model:
                 raise ValueError("a class without a name")
             if len({*names}) < len(names) or own.get("features", learner.d) != learner.d:
                 raise ValueError("names of classes or features that the learner does not have")
-            return cls(learner, own, names, fitted, counted)
+            return cls(learner, own, names, fitted, counted, extracted)
 
     def save(self, path: str | Path) -> None:
         """Write learner and card as an npz file, whole or not at all."""
         card = {key: getattr(self, key) for key in ("terms", "class_names", "fitted")}
-        self.learner.save(path, card=json.dumps(card), samples=self.counted.names)
+        beside = {} if self.extracted is None else {"extracted": json.dumps(self.extracted)}
+        self.learner.save(path, card=json.dumps(card), samples=self.counted.names, **beside)
 
     @property
     def labels(self) -> NDArray[np.str_]:
@@ -97,6 +107,33 @@ class Model:
     def predict(self, Phi: Array) -> NDArray[np.str_]:
         """Return the class name (n,) with the highest score of features Phi (n, d)."""
         return self.labels[np.argmax(self.scores(Phi), axis=1)]
+
+    def label(
+        self,
+        paths: str | Path | Sequence[str | Path],
+        weights: str | Path | None = None,
+        device: str = "cpu",
+    ) -> "pictures.Labels":
+        """Return what the model says of images, which go through the network that its features came from.
+
+        Parameters
+        ----------
+        paths : images, and folders, of which all images below are meant
+        weights : a copy of the network's weights, with the hash that the features state; by default they are read, or
+            fetched, from where the extraction had them
+        device : of the network: cpu, cuda, or auto, cuda where there is a card
+
+        Raises
+        ------
+        InputError
+            When the model does not know the network, the message says what is missing; or no image is there.
+        WeightsError, ConfigError
+            When the weights are not available or others, or a library of the extra ``extract`` is missing.
+        """
+        from sparcl.app import pictures  # most models never meet an image
+
+        given = [paths] if isinstance(paths, (str, Path)) else paths
+        return pictures.label(self, given, weights, device)
 
     def move(self, device: str) -> None:
         """Compute on a device (:func:`sparcl.algebra.backend.named`); InputError where the method cannot."""
@@ -147,6 +184,7 @@ class Model:
             )
         for name, other in others:
             self.agree(other.terms, name)
+            self.extracted = self.extracted or other.extracted
             labels = self.meet(other.class_names)
             for sha256, fitted in other.fitted.items():
                 self.count_once(sha256, labels[fitted], name)

@@ -2,7 +2,8 @@
 
 import csv
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from sparcl.app.model import Model
 from sparcl.base.errors import InputError
 from sparcl.base.files import replacing
 from sparcl.base.types import Array
-from sparcl.extraction import arrays
+from sparcl.extraction import arrays, networks
 from sparcl.features import layout, matching, store
 
 logger = logging.getLogger(__name__)
@@ -45,7 +46,7 @@ def _rows(
         labels = model.labels_of(header)
         wanted = np.isin(labels, classes)
         taken = [np.zeros(0, dtype=bool)]
-        for Phi, y in shown(store.blocks(path), header.n, path):
+        for Phi, y in shown(store.blocks(path), header.n, path.name):
             chosen = wanted[y]
             taken.append(chosen)
             if chosen.any():
@@ -73,6 +74,8 @@ def fit(
         half-fitted: throw it away.
     """
     files = _opened(model, paths)
+    for path, header in files.items():
+        model.extracted = model.extracted or networks.of(header, str(path))
     names = dict.fromkeys(name for header in files.values() for name in header.class_names)
     labels = model.meet(names)
     sessions = [np.arange(len(labels))] if plan is None else plan(len(labels))
@@ -103,10 +106,23 @@ def _fit_session(model: Model, files: Files, classes: NDArray[np.integer]) -> tu
     for path, header in files.items():
         mine = np.intersect1d(classes, model.labels_of(header))
         model.count_once(header.meta["features_sha256"], mine, str(path))
+    return learn(model, _rows(model, files, classes, model.counted), f"its {len(classes)} classes")
+
+
+def learn(
+    model: Model, rows: Iterator[tuple[Array, NDArray[np.int64]]], wanted: str
+) -> tuple[int, int]:
+    """Learn one session of features (b, d) and labels (b,), which come in blocks; return its samples and classes.
+
+    Raises
+    ------
+    InputError
+        Where there is no row, of what is ``wanted``.
+    """
     summed = model.summed()
     counts = np.zeros(len(model.class_names), dtype=np.int64)
     kept: list[tuple[Array, NDArray[np.integer]]] = []
-    for Phi, y in _rows(model, files, classes, model.counted):
+    for Phi, y in rows:
         counts += np.bincount(y, minlength=len(counts))
         if summed is None:
             kept.append((Phi, y))
@@ -114,7 +130,7 @@ def _fit_session(model: Model, files: Files, classes: NDArray[np.integer]) -> tu
             summed.accumulate(Phi, y)
     if not counts.any():
         raise InputError(
-            f"session {model.learner.session + 1}: the files have no sample of its {len(classes)} classes."
+            f"session {model.learner.session + 1}: the files have no sample of {wanted}."
         )
     if summed is None:
         Phi, y = map(np.concatenate, zip(*kept, strict=True))
@@ -185,21 +201,36 @@ def predict(model: Model, paths: Sequence[Path], out: Path) -> int:
     """
     check_once(paths)
     sources = [_checked(model, path) for path in paths]
-    names = model.labels
+    rows = (
+        (zip(repeat(path), ids), model.scores(Phi))
+        for path, source in zip(paths, sources, strict=True)
+        for ids, Phi in _blocks(path, source)
+    )
+    return write_labels(out, model.labels, rows)
+
+
+def write_labels(
+    out: Path, names: NDArray[np.str_], blocks: Iterable[tuple[Iterable[Sequence[Any]], Array]]
+) -> int:
+    """Write the table of :func:`predict`; return the number of samples.
+
+    Parameters
+    ----------
+    names : (c,) of the classes
+    blocks : file and id of each sample, and scores (b, c)
+    """
     written = 0
     form: Any = {"encoding": "utf-8", "errors": "backslashreplace", "newline": ""}
     with replacing(out) as temporary, open(temporary, "w", **form) as file:
         table = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
         table.writerow([*COLUMNS, *(f"score:{name}" for name in names)])
-        for path, source in zip(paths, sources, strict=True):
-            for ids, Phi in _blocks(path, source):
-                scores = model.scores(Phi)
-                labels = names[scores.argmax(axis=1)]
-                table.writerows(
-                    [path, *row, *own]
-                    for *row, own in zip(ids, labels, scores.tolist(), strict=True)
-                )
-                written += len(labels)
+        for samples, scores in blocks:
+            labels = names[scores.argmax(axis=1)]
+            table.writerows(
+                [*sample, label, *own]
+                for sample, label, own in zip(samples, labels, scores.tolist(), strict=True)
+            )
+            written += len(labels)
     return written
 
 

@@ -78,7 +78,7 @@ class SumsFile:
         groups = None if sessions is None else _groups(path, classes, sessions)
         sums = ClassSums(header.d, classes, groups)
         blocks = store.blocks(path, manifest_file=manifest)
-        for Phi, y in shown(blocks, header.n, Path(path)):
+        for Phi, y in shown(blocks, header.n, Path(path).name):
             sums.accumulate(prepared(Phi, normalize), y)
         parts = [[header.meta[f"{array}_sha256"] for array in ("features", "labels", "ids")]]
         ids = np.sort(store.ids(path, manifest))
@@ -135,7 +135,7 @@ class SumsFile:
         parts = [
             part
             for path in paths
-            for part in shown(store.blocks(path), store.header(path).n, Path(path))
+            for part in shown(store.blocks(path), store.header(path).n, Path(path).name)
         ]
         Phi = np.concatenate([prepared(features, normalize) for features, _ in parts])
         y = np.concatenate([labels for _, labels in parts]).astype(np.int64)

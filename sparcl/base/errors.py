@@ -42,6 +42,10 @@ class OutputError(SparclError):
     """A file cannot be written: the disk is full, or the folder is read-only or no folder."""
 
 
+class SkippedError(SparclError):
+    """Part of what was given could not be read; all else has its answer."""
+
+
 def listed(names: Sequence[object], most: int = 5) -> str:
     """Return the first names, one after the other; one that holds a comma or blank ends is quoted."""
     shown = [str(name) for name in names[:most]]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparcl.base.checks import unusable
 from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.extraction import checkpoints, weights
 from sparcl.extraction.keymaps import KEYMAPS
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# import name to what pip installs
+LIBRARIES = {"torch": "torch", "timm": "timm", "PIL": "pillow", "tqdm": "tqdm"}
 PRECISIONS = ("float32", "float16", "bfloat16")
 # Arguments of timm.create_model that load weights, or that are stated here.
 TIMM_TAKEN = (
@@ -130,6 +133,32 @@ class Backbone:
             tokens = torch.stack([prefix[:, 0] for _, prefix in found], dim=1)
             tokens = torch.cat([tokens, tokens.mean(dim=1, keepdim=True)], dim=1)
             return features.float(), self.model.norm(tokens).float()
+
+
+def check_installed(who: str) -> None:
+    """Raise ConfigError where a library is missing, as in the environment of `make results`, which holds no networks.
+
+    Parameters
+    ----------
+    who : begins the message
+    """
+    for module, name in LIBRARIES.items():
+        if why := unusable(module):
+            raise ConfigError(
+                f"{who}: features of images need {name}, which {why}. `make features` installs everything "
+                "(PyTorch, about 6 GB), and so does `pip install -e '.[extract]'`; then run the same command again."
+            )
+
+
+def device_of(wanted: str) -> str:
+    """Return cpu or cuda for one of these or auto, which is cuda where there is a card; ConfigError without one."""
+    import torch
+
+    if wanted == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(
+            "The device is cuda, but torch sees no CUDA device; set it (extraction.device, --device) to auto or cpu."
+        )
+    return "cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu"
 
 
 def build(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,18 @@ from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 if TYPE_CHECKING:
     from PIL import Image
 
-# Of the suffixes that readers take for images. Pillow knows more, and starts Ghostscript on PostScript by any name.
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".jfif")
+# Images by their names that are not decoded here: of phones, cameras, and programs that draw.
+FOREIGN = (
+    *(".heic", ".heif", ".avif", ".jxl", ".jp2", ".ppm", ".pgm", ".tga", ".psd", ".svg"),
+    *(".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf"),
+)
+# Entries that operating systems and network storage leave in folders; others of theirs begin with a dot.
+SYSTEM = (
+    *("thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r", "__macosx", "@eadir", "#recycle"),
+    *("$recycle.bin", "system volume information", "lost+found"),
+)
+# Of images with these suffixes. Pillow knows more, and starts Ghostscript on PostScript by any name.
 FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF")
 # EXIF's tag of orientation to what turns the image upright.
 TURNS = {
@@ -96,8 +108,20 @@ class ImageSplit:
         return [self.storage.stamp(name) for name in self.files]
 
 
+def hidden(name: str) -> bool:
+    """Tell whether a file, or a folder above it in the data set, is hidden or a system's own."""
+    return any(part.startswith(".") or part.lower() in SYSTEM for part in name.split("/"))
+
+
+def images(storage: Storage, suffixes: tuple[str, ...] = SUFFIXES) -> list[str]:
+    """Return the names that end as images do, by default as those decoded here; no hidden entries or a system's own."""
+    names = [name for name in storage.names() if PurePosixPath(name).suffix.lower() in suffixes]
+    return [name for name in names if not hidden(name)]
+
+
 def _reason(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    said = getattr(error, "strerror", None) or str(error)  # of the system's errors without the path
+    return " ".join(said.split()) or type(error).__name__
 
 
 def upright(image: Image.Image) -> Image.Image:

@@ -88,6 +88,26 @@ class Batches:
             return np.zeros(0), [], 0, str(error)
 
 
+def chunks(
+    batches: Batches, threads: int, workers: int, dtype: np.dtype
+) -> Iterator[tuple[bytes, int]]:
+    """Yield what `by_threads` does, in the way that suits the network's device, and alike at every call.
+
+    Parameters
+    ----------
+    threads, workers : that decode for a CPU, and for a GPU
+    """
+    import torch
+
+    # The same algorithms in the same precision at every call.
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    if batches.network.device == "cuda":
+        batches.small = True
+        return by_processes(batches, workers, dtype)
+    return by_threads(batches, threads, dtype)
+
+
 def by_threads(batches: Batches, threads: int, dtype: np.dtype) -> Iterator[tuple[bytes, int]]:
     """Yield chunk (rows of features, then blocks) and number of images of each batch, in order.
 

@@ -2,7 +2,6 @@
 
 import io
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ def test_rows_go_through_unchanged(stream: io.StringIO, monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(bars, "PATIENCE", 0.0)
     blocks = [(np.full((3, 2), i), np.arange(3)) for i in range(4)]
-    read = list(bars.shown(iter(blocks), 12, Path("data/train.h5")))
+    read = list(bars.shown(iter(blocks), 12, "train.h5"))
     assert all(a is c and b is d for (a, b), (c, d) in zip(read, blocks, strict=True))
     assert ("train.h5" in stream.getvalue()) is isinstance(stream, Terminal)
     assert ("12" in stream.getvalue()) is isinstance(stream, Terminal)

@@ -3,10 +3,12 @@
 import shutil
 from pathlib import Path
 
+import miniatures
 import numpy as np
 import pytest
 from copies import tree
 from faults import each, failing
+from own_data import write_network
 from toy_files import META
 
 from sparcl.app import cli
@@ -30,6 +32,8 @@ CALLS = {
         *("sweep", "xs.npz", "--features", "test.h5", "--method", "acil", "--ridge", "1"),
         *("--orders", "1", "--sessions", "2", "--out", "old.json"),
     ],
+    "label": ["label", "seen.npz", "pictures", "--weights", "net.pth", "--csv", "old.csv"],
+    "learn": ["learn", "seen.npz", "pictures", "--weights", "net.pth", "--out", "seen.npz"],
     "predict": ["predict", "x.npz", "--features", "test.h5", "--out", "old.csv"],
     "export": ["export", "--to", "pilot", "--features", "x.h5", "test.h5", "--out", "new"],
     "import-log": ["import-log", "logs.pyd", "--from", "mammoth", "--out", "new.csv"],
@@ -54,6 +58,23 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.write(path, rows, np.arange(12) % 3, ids, ["a", "b", "c"], META | {"split": split})
         for out, command in ((f"{name}.npz", ["fit", *ACIL]), (f"{name}s.npz", ["sums"])):
             assert main([*command, "--features", str(path), "--out", str(folder / out)]) == 0
+    seen = {"weights_sha256": write_network(folder / "net.pth"), "timm_id": "test_efficientnet"}
+    seen["preprocessing"] = {"size": 32, "crop": 1.0, "interpolation": "bicubic"}
+    seen["preprocessing"] |= {"mean": [0.5] * 3, "std": [0.5] * 3}
+    record = {"timm_args": {}, "weights": {"source": "file"}}
+    seen["extraction"] = {"batch_size": 4, "precision": "float32", "network": record}
+    rows = np.random.default_rng(1).standard_normal((12, 256)).astype(np.float32)
+    store.write(
+        folder / "seen.h5",
+        rows,
+        np.arange(12) % 3,
+        ids,
+        ["a", "b", "c"],
+        META | seen | {"split": "train"},
+    )
+    call = ["--features", str(folder / "seen.h5"), "--out", str(folder / "seen.npz")]
+    assert main(["fit", *ACIL, *call]) == 0
+    miniatures.unpack(folder / "pictures/d", {f"{i}.jpg": miniatures.jpeg(i) for i in range(3)})
     np.save(folder / "f.npy", rows)
     np.save(folder / "l.npy", np.arange(12) % 3)
     (folder / "logs.pyd").write_text(LOG)

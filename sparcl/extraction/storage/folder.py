@@ -26,7 +26,7 @@ class FolderStorage:
         self.skipped: dict[str, str] = {}
         block = block or {}
         self._classes = set(() if "class_depth" in block else block.get("class_list", ()))
-        self._names = sorted(self._walk("", ()))
+        self._names: list[str] | None = None
 
     def _walk(self, inside: str, above: tuple[tuple[int, int], ...]) -> Iterator[str]:
         info = os.stat(self.folder / inside)
@@ -60,7 +60,9 @@ class FolderStorage:
         return "" if entry.is_file() or entry.is_dir() else "neither a file nor a folder"
 
     def names(self) -> list[str]:
-        """See `Storage`."""
+        """See `Storage`; the folder is walked once, when they are first asked for."""
+        if self._names is None:
+            self._names = sorted(self._walk("", ()))
         return self._names
 
     def read(self, name: str) -> bytes:

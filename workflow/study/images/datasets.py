@@ -15,12 +15,12 @@ import numpy as np
 
 from sparcl.base.errors import ConfigError, DatasetError, listed
 from sparcl.extraction import splits
-from sparcl.extraction.images import ImageSplit
+from sparcl.extraction.images import FOREIGN, ImageSplit, hidden, images
 from sparcl.extraction.storage.folder import FolderStorage
 from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 from study.images.locate import local_place, open_storage
 from study.images.readers import BY_NAME, READERS
-from study.images.readers.listing import FOREIGN, Listing, hidden, images
+from study.images.readers.listing import Listing
 
 logger = logging.getLogger(__name__)
 

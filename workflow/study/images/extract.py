@@ -16,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from sparcl.base.checks import unusable
 from sparcl.base.errors import ConfigError, DatasetError
 from sparcl.base.files import write_text
 from sparcl.base.terminal import printable
-from sparcl.extraction import backbones, passes
+from sparcl.extraction import backbones, networks, passes
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.preprocessing import preprocessing_of
 from sparcl.features import layout, shards, store
@@ -29,8 +28,6 @@ from study.images.work_file import WorkFile
 
 logger = logging.getLogger(__name__)
 
-# import name to what pip installs
-LIBRARIES = {"torch": "torch", "timm": "timm", "PIL": "pillow", "tqdm": "tqdm"}
 ALLOWED = {"device": ("auto", "cpu", "cuda"), "dtype": layout.FEATURE_DTYPES}
 SHOWN = 8  # images that cannot be read, in an error; the log names all
 
@@ -78,7 +75,7 @@ def extract_split(
     images, are listed beside `path` in ``<split>.skipped.txt``, one a line with the reason. The batches are the same
     with ``fail``, so that who changes this setting goes on where the first image that cannot be read stopped the call.
     """
-    _check_installed(dataset)
+    backbones.check_installed(dataset)
     import timm
     import torch
 
@@ -92,14 +89,11 @@ def extract_split(
     images = datasets.open_split(
         dataset, dataset_block, split, extraction["image_root"], cache, split_list
     )
-    device = _device(extraction["device"])
+    device = backbones.device_of(extraction["device"])
     dtype = np.dtype(extraction["dtype"])
     prefix = "gpu_" if device == "cuda" else ""
     settings = {key: extraction[prefix + key] for key in ("precision", "batch_size")}
     preprocessing = preprocessing_of(backbone_block, dataset_block)
-    # The same algorithms in the same precision at every call.
-    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     network = backbones.build(backbone_block, preprocessing, device, settings["precision"], cache)
     meta: dict[str, Any] = {
         "dataset": dataset,
@@ -108,7 +102,7 @@ def extract_split(
         "timm_id": network.timm_id,
         "weights_sha256": network.weights_sha256,
         "preprocessing": preprocessing,
-        "extraction": settings | {"device": device},
+        "extraction": settings | {"device": device, "network": networks.recorded(backbone_block)},
         "torch_version": str(torch.__version__),
         "timm_version": timm.__version__,
     }
@@ -127,12 +121,8 @@ def extract_split(
     with closing(WorkFile(path.with_name(f".{path.stem}.work"), fingerprint)) as work:
         size = settings["batch_size"]
         missing = range(len(work.chunks) * size, len(images.ids))
-        firsts, small = missing[::size], device == "cuda"
-        batches = passes.Batches(images, network, firsts, size, tolerant=skip, small=small)
-        if device == "cuda":
-            chunks = passes.by_processes(batches, extraction["workers"], dtype)
-        else:
-            chunks = passes.by_threads(batches, extraction["threads"], dtype)
+        batches = passes.Batches(images, network, missing[::size], size, tolerant=skip)
+        chunks = passes.chunks(batches, extraction["threads"], extraction["workers"], dtype)
         done = len(images.ids) - len(missing)
         try:
             _run(chunks, work, done, len(images.ids), f"{dataset} {split}")
@@ -201,26 +191,6 @@ def _bad_images(where: str, faults: dict[str, str]) -> DatasetError:
         f"{where}: {len(faults)} image(s) cannot be read. Fetch a damaged copy again, remove or replace the files, or "
         "set `on_bad_image: skip`, which leaves them out and goes on.\n" + "\n".join(lines)
     )
-
-
-def _check_installed(dataset: str) -> None:
-    """Raise ConfigError where the environment is the one of `make results`, which holds no networks."""
-    for module, name in LIBRARIES.items():
-        if why := unusable(module):
-            raise ConfigError(
-                f"{dataset}: features of images need {name}, which {why}. `make features` installs everything "
-                "(PyTorch, about 6 GB), and so does `pip install -e '.[extract]'`; then run the same command again."
-            )
-
-
-def _device(wanted: str) -> str:
-    import torch
-
-    if wanted == "cuda" and not torch.cuda.is_available():
-        raise ConfigError(
-            "extraction.device is cuda, but torch sees no CUDA device; set it to auto or cpu."
-        )
-    return "cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu"
 
 
 def _fingerprint(images: ImageSplit, settings: list[Any]) -> str:

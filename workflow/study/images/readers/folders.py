@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sparcl.base.errors import listed
+from sparcl.extraction.images import hidden, images
 from sparcl.extraction.splits import ROLES
 from sparcl.extraction.storage.protocol import Storage
-from study.images.readers.listing import Listing, Sample, hidden, images
+from study.images.readers.listing import Listing, Sample
 
 HIDDEN = "hidden, or a system's own"
 

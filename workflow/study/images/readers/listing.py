@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from sparcl.extraction.splits import SPLITS
 from sparcl.extraction.storage.protocol import Storage
-
-SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".jfif")
-# Images by their names that are not decoded here: of phones, cameras, and programs that draw.
-FOREIGN = (
-    *(".heic", ".heif", ".avif", ".jxl", ".jp2", ".ppm", ".pgm", ".tga", ".psd", ".svg"),
-    *(".dng", ".cr2", ".cr3", ".nef", ".arw", ".orf", ".rw2", ".raf"),
-)
-# Entries that operating systems and network storage leave in folders; others of theirs begin with a dot.
-SYSTEM = (
-    *("thumbs.db", "ehthumbs.db", "desktop.ini", "icon\r", "__macosx", "@eadir", "#recycle"),
-    *("$recycle.bin", "system volume information", "lost+found"),
-)
 
 
 class Sample(NamedTuple):
@@ -47,17 +34,6 @@ class Listing:
     samples: list[Sample]
     skipped: dict[str, str] = field(default_factory=dict)
     storage: Storage | None = None
-
-
-def hidden(name: str) -> bool:
-    """Tell whether a file, or a folder above it in the data set, is hidden or a system's own."""
-    return any(part.startswith(".") or part.lower() in SYSTEM for part in name.split("/"))
-
-
-def images(storage: Storage, suffixes: tuple[str, ...] = SUFFIXES) -> list[str]:
-    """Return the names that end as images do, by default as those decoded here; no hidden entries or a system's own."""
-    names = [name for name in storage.names() if PurePosixPath(name).suffix.lower() in suffixes]
-    return [name for name in names if not hidden(name)]
 
 
 def own(classes: list[str], train: list[tuple[str, int]], test: list[tuple[str, int]]) -> Listing:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from sparcl.extraction.images import images
 from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 from study.images.readers.folders import read_classes, split_folders
-from study.images.readers.listing import Listing, Sample, images, own
+from study.images.readers.listing import Listing, Sample, own
 
 TRAIN_SHARE = 0.7  # of Sketchy and the digits, whose publishers split nothing
 
