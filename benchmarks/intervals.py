@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from sparcl.base.randomness import generator
-from study.report.paired import LEVEL, Parts, interval
+from study.report.differences import LEVEL, Parts, interval
 
 ORDERS, CLASSES, SAMPLES = 5, 25, 24
 THRESHOLDS = (-0.8, -0.74)

@@ -9,7 +9,7 @@ import pandas as pd
 from figures.frames import differences, fill, label, origin, select
 from figures.grid import DAGGER, NOTHING
 from figures.markup import escape_numbers, latex_table, markdown, markdown_table
-from study.report.paired import ALL
+from study.report.differences import ALL
 
 SHOWN = {"A_bar": "average accuracy", "A_last": "last accuracy", "forgetting": "forgetting"}
 HEADS = ["against", "data set", *SHOWN.values(), "last accuracy, classes drawn"]

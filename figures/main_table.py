@@ -4,7 +4,7 @@
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,21 +13,11 @@ import numpy as np
 import pandas as pd
 
 from figures import grid
-from figures.frames import (
-    NO_DRIFT,
-    PAIR,
-    differences,
-    fill,
-    label,
-    measured,
-    origin,
-    require,
-    select,
-)
+from figures.frames import PAIR, fill, label, measured, origin, require, select
 from figures.grid import Cell, Origin
 from sparcl.base.errors import ConfigError, InputError
 from study.places import where
-from study.report.paired import OF_ANSWERS, Difference, Differences, against_best
+from study.report.paired import FEWEST, against_best
 from study.report.reading import read_csv
 
 
@@ -71,8 +61,8 @@ WIDE = 8  # as many columns of numbers fit a page side by side
 MARKS = ["best", "tied", "underlined"]
 COMPARED = ["n", "mean", "std", "gap", "gap_low", "gap_high", "best", "tied"]  # `against_best`
 NO_ORIGIN = Origin("", "", "")
-TOLD_APART = "† not told apart from it at the 5% level, corrected by Holm"
-NO_TEST = "no differences of this suite, so that none is told apart"
+TOLD_APART = "† not told apart from it by a paired t-test at the 5% level"
+NO_TEST = "fewer than five class orders, so no test tells the others apart"
 HELP = "This prints the main.csv of a suite; any other table is readable in the .md beside it."
 
 
@@ -82,8 +72,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     Parameters
     ----------
     frames : mapping
-        ``runs``: one row per run; or the frames that ``columns`` names. ``differences`` beside each, without
-        which no method is told apart from the best.
+        ``runs``: one row per run; or the frames that ``columns`` names.
     options : mapping
         What `rows` reads; ``caption`` with the fields of `figures.frames.fill`; ``notes``:
         sentences after it (``text``), each if one of its methods (``of``) has a row; ``blocks``:
@@ -106,9 +95,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     table = rows(frames, options)
     notes = [n["text"] for n in options.get("notes", []) if set(table["method"]) & set(n["of"])]
     sessions = " or ".join(dict.fromkeys(table["sessions"]))
-    tested = bool(table["gap_low"].notna().any())
-    caption = fill(options, table, orders=table["n"].max(), sessions=sessions, tested=tested)
-    notes += [NO_DRIFT] if tested and any("drift_scaled" in block for block in blocks) else []
+    caption = fill(options, table, orders=table["n"].max(), sessions=sessions)
     caption = " ".join([caption, *notes])
     if len(MEASURES) * table["dataset"].nunique() <= WIDE:
         blocks = [[measure for block in blocks for measure in block]]
@@ -182,8 +169,6 @@ def _rows(
     require(runs[runs["sessions"] > 1], name, list(MEASURES))
     group_of = _ordered(list(options["methods"]), options.get("groups", {}))
     common = {"suite": runs["suite"].iloc[0], "backbone": runs["backbone"].iloc[0]}
-    beside = name.replace("runs", "differences")
-    pairs = differences(frames, options, beside) if beside in frames else None
     found = []
     for measure, dataset in product(MEASURES, options["datasets"]):
         of_set = runs[runs["dataset"] == dataset]
@@ -196,9 +181,7 @@ def _rows(
         values = of_set.pivot(index=PAIR, columns="method", values=measure)
         if MEASURES[measure].of_old and (of_set["sessions"] == 1).all():
             values = values.iloc[:, :0]  # nothing is old
-        for method, compared in _compared(
-            values, measure, list(group_of), options, _between(pairs, dataset, measure)
-        ).items():
+        for method, compared in _compared(values, measure, list(group_of), options).items():
             names = {
                 "group": group_of[method],
                 "label": label(options, "methods", method),
@@ -211,31 +194,18 @@ def _rows(
     return found
 
 
-def _between(
-    pairs: Differences | None, dataset: str, measure: str
-) -> Callable[[str, str], Difference] | None:
-    """Return the difference of two methods on a data set; None of a measure that answers do not give."""
-    if pairs is None or measure not in OF_ANSWERS:
-        return None
-    return lambda method, against: pairs.between(method, against, dataset, measure)
-
-
 def _compared(
-    values: pd.DataFrame,
-    measure: str,
-    methods: list[str],
-    options: Mapping[str, Any],
-    between: Callable[[str, str], Difference] | None,
+    values: pd.DataFrame, measure: str, methods: list[str], options: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """Return the numbers, marks and text of each method's cell, in the order of ``methods``."""
     higher = MEASURES[measure].higher_is_better
     nothing = grid.ABSENT if len(values.columns) else grid.NOTHING
     ran = [m for m in methods if m in values]
-    compared = against_best(values[ran], higher, between) if ran else pd.DataFrame(columns=COMPARED)
+    compared = against_best(values[ran], higher) if ran else pd.DataFrame(columns=COMPARED)
     among = [m for m in compared.index if m in options.get("underline", ())]
     underlined: set[str] = set()
     if among:
-        of_class = against_best(values[among], higher, None)
+        of_class = against_best(values[among], higher)
         underlined = set(of_class.index[of_class["best"]])
     absent = dict.fromkeys(compared.columns, np.nan) | {"n": 0, "best": False, "tied": False}
     numbers = {str(method): dict(row) for method, row in compared.to_dict("index").items()}
@@ -289,7 +259,7 @@ def terminal(path: Path) -> str:
         marks = (table["best"].map({0: "", 1: "*"}), table["tied"].map({0: "", 1: grid.DAGGER}))
         shown = table.assign(shown=marks[0] + marks[1] + table["printed"])
         wide = shown.pivot(index="label", columns=["measure", "dataset_label"], values="shown")
-        tested = pd.to_numeric(table["gap_low"]).notna().any()
+        tested = pd.to_numeric(table["n"]).max() >= FEWEST
     except (KeyError, TypeError, ValueError, OSError) as error:  # pandas' own are ValueErrors
         raise InputError(
             f"{path}: no main table, since it is no CSV, lacks a column, or has a cell twice or with other marks "

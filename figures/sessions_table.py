@@ -1,12 +1,11 @@
 """Accuracy after each session, mean over class orders."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from figures.frames import PAIR, differences, measured, require, select
+from figures.frames import PAIR, measured, require, select
 from figures.sheet import Sheet, groups
 from study.report.paired import against_best
 
@@ -19,7 +18,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     Parameters
     ----------
     frames : mapping
-        ``sessions``: one row per run and session, accuracies in percent; ``differences`` after each.
+        ``sessions``: one row per run and session, accuracies in percent.
     options : mapping
         ``datasets``, ``methods``, ``backbones``, ``absent``; ``caption`` with the fields
         of `figures.frames.fill`; ``id``.
@@ -35,11 +34,9 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     sheet = Sheet(
         options, "sessions", table, short=True, part="dataset", label="method", head="session"
     )
-    pairs = differences(frames, options)
     for keys, rows in groups(table, options, "session"):
         values = rows.pivot(index=PAIR, columns="method", values=MEASURE)[ran]
-        between = partial(pairs.between, measure=MEASURE, **keys)
-        for method, row in against_best(values, True, between).to_dict("index").items():
+        for method, row in against_best(values, higher_is_better=True).to_dict("index").items():
             of = {"dataset": keys["dataset"], "method": method, "session": keys["session"]}
             sheet.add(f"{row['mean']:.1f}", MEASURE, of, row["best"], row["tied"])
-    return sheet.texts(tested=True)
+    return sheet.texts()

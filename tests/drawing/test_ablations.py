@@ -8,7 +8,7 @@ import pytest
 from drawing.conftest import compared
 from figures import ages, core_size, frontier, increments_table
 from sparcl.base.errors import InputError
-from study.report.paired import ALL
+from study.report.differences import ALL
 
 
 def line(figure: Any, panel: int, name: str) -> Any:
@@ -93,5 +93,5 @@ def test_increments_print_both_intervals_in_the_order_of_the_suite(
     table["p_holm"] = 0.2
     tied = increments_table.texts({"differences": pd.concat([table, mean])}, options)[".md"]
     assert tied.count("+2.00 [+1.50, +2.50]† |") == 4  # two measures on two sets
-    with pytest.raises(InputError, match="between acil and sparcl on all"):
+    with pytest.raises(InputError, match="between ncm and sparcl on all"):
         increments_table.texts({"differences": table}, options)

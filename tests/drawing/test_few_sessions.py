@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from drawing.conftest import compared
 from drawing.test_figures import curves, overlapping
 from figures import (
     ages,
@@ -80,7 +79,7 @@ def test_tables_have_a_dash_where_nothing_is_old(one, told):
     assert "| the acil | – | – |" in forgetting
     assert "| the acil | 71.0 ± 0.0 | 71.0 ± 0.0 |" in made[".md"]
     assert "no block features" not in made[".tex"]
-    assert "| ACIL | " in sessions_table.texts(compared(one), told)[".md"]
+    assert "| ACIL | " in sessions_table.texts(one, told)[".md"]
 
 
 def test_ranks_of_one_session(one, told):
@@ -88,7 +87,7 @@ def test_ranks_of_one_session(one, told):
     rows["order"] = 10 * rows["order"] + rows.groupby(["dataset", "method", "order"]).cumcount()
     rows["A_bar"] += rows["order"] * 0.1
     rows["A_last"] += rows["order"] * 0.1
-    made = ranks_table.texts(compared({"runs": rows}), told | {"of": "sparcl"})
+    made = ranks_table.texts({"runs": rows}, told | {"of": "sparcl"})
     assert [line.rpartition("| ")[2] for line in made[".md"].splitlines()[4:]] == ["– |"] * 3
 
 

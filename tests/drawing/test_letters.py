@@ -9,7 +9,7 @@ from docutils.core import publish_parts
 from jinja2 import Template
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
-from drawing.conftest import METHODS, compared
+from drawing.conftest import METHODS
 from drawing.test_figures import overlapping
 from figures import main_table, render, sessions, style
 from figures.markup import escape, markdown
@@ -45,7 +45,7 @@ def test_a_figure_writes_dollars_as_they_are(tmp_path: Path, frames: dict, optio
     told = options | {
         "methods": {m: {"label": t, "short": t} for m, t in zip(METHODS, AWKWARD, strict=True)}
     }
-    figure = sessions.draw(compared(frames), style.literal(told))
+    figure = sessions.draw(frames, style.literal(told))
     for ax in figure.axes:
         for text in ax.texts:
             # what is left after the escaped ones opens no formula

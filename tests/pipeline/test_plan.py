@@ -43,7 +43,7 @@ def test_traces_are_of_the_first_orders_and_summarised_where_there_are_some(
     config["suites"]["toy"]["traces"] = 0
     assert plan.spectrum_traces(config, "toy") == []
     assert "paper/toy/summary/spectrum.csv" not in plan.summary_files(config, "toy")
-    assert "paper/increments/summary/comparisons.csv" in plan.summary_files(config, "increments")
+    assert "paper/increments/summary/differences.csv" in plan.summary_files(config, "increments")
 
 
 def test_groups_are_what_suites_say(config: Settings) -> None:

@@ -5,7 +5,7 @@ from study.report import comparison, summary
 
 
 def main(snakemake) -> None:
-    table = comparison.compare(snakemake.input.records, **snakemake.params.spec)
+    table = comparison.compare(snakemake.input.records)
     summary.write_csv(table, snakemake.output[0])
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from sparcl.base.errors import InputError
 from sparcl.base.files import read_json, write_text
 from study.pipeline import configuration, displays
-from study.report.paired import ALL, Difference, Differences
+from study.report.differences import ALL, Difference, Differences
 from study.report.reading import read_csv
 
 if TYPE_CHECKING:

@@ -14,8 +14,6 @@ TRACES = ("spectrum", "recommendations")
 TRAINING = ("training",)
 # What the records of streams that go wrong are made into.
 RATED = ("rates", "ages")
-# Of pairs of methods; where some train the network, the test images of a suite are hashed in two ways.
-COMPARED = "differences"
 
 
 def readers(config: Settings, suite: str, backbone: str) -> list[str]:
@@ -113,9 +111,10 @@ def summary_files(config: Settings, suite: str) -> list[str]:
     """Return the frames of a suite and its metrics."""
     block = config["suites"][suite]
     if block["streams"]:
-        return [f"paper/{suite}/summary/{name}.csv" for name in (*RATED, COMPARED)]
+        return [f"paper/{suite}/summary/{name}.csv" for name in RATED]
     names = [*RECORDS, *(TRACES if block["traces"] else ())]
-    names += TRAINING if suite in trained_suites(config) else [COMPARED]
+    names += ["differences"] if block["compare"] else []
+    names += TRAINING if suite in trained_suites(config) else ()
     return [
         f"paper/{suite}/summary/{name}" for name in [*(f"{n}.csv" for n in names), "metrics.json"]
     ]

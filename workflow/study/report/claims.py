@@ -3,27 +3,24 @@
 The value of a claim is one number per data set and class order: the weighted sum of its ``terms``,
 or the ratio of two. A term reads a column of one summary for one method (or the best of several)
 and reduces the rows of a run (sessions, arrivals, modes) to one number. A claim holds if its
-predicate is true of the mean over orders on every data set. A difference between methods of one
-suite in a measure of answers must be told apart from its threshold too. A claim about a method or
-data set that this repository does not have is not measurable here. docs/claims.md explains the file.
+predicate is true of the mean over orders on every data set. A claim about a method or data set
+that this repository does not have is not measurable here. docs/claims.md explains the file.
 """
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import groupby, product
+from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparcl.base.errors import ConfigError, InputError
-from study.report.paired import LEVEL, OF_ANSWERS, Differences, holm
 
 if TYPE_CHECKING:
     import pandas as pd
 
 HOLDS, FAILS, UNMEASURABLE = "holds", "does not hold", "not measurable here"
-UNDECIDED = "undecided"
 ALL = "all"  # stands for the data set where a value joins several
 
 TERM = {"suite", "frame", "method", "methods", "across", "column", "times", "minus", "with"}
@@ -67,20 +64,13 @@ PREDICATES: dict[str, Callable[[float, Any], bool]] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """A claim's value on one data set: mean and standard deviation over n class orders.
-
-    ``satisfied``: whether the mean is allowed; ``told``: whether it is told apart from the threshold, which only a
-    difference with the limits ``low`` and ``high`` may not be.
-    """
+    """A claim's value on one data set: mean and standard deviation over n class orders."""
 
     dataset: str
     mean: float
     std: float
     n: int
     satisfied: bool
-    told: bool = True
-    low: float = np.nan
-    high: float = np.nan
 
 
 @dataclass(frozen=True)
@@ -95,41 +85,7 @@ class Judged:
 
 def sources(ledger: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return the (suite, frame) pairs that a ledger reads, sorted."""
-    pairs = {(term["suite"], term["frame"]) for claim in ledger for term in claim["terms"]}
-    compared = {(claim["terms"][0]["suite"], "differences") for claim in ledger if opponents(claim)}
-    return sorted(pairs | compared)
-
-
-def opponents(claim: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the pairs of methods whose differences a claim is about, each of which its predicate must allow.
-
-    None where it is no difference of two methods of one suite in a measure of answers, or of several methods the best
-    for the claim.
-    """
-    terms, side = claim["terms"], claim["judge"].get("is")
-    if (
-        len(terms) != 2
-        or claim.get("ratio")
-        or {"where", "dataset", "times", "minus"} & set().union(*terms)
-    ):
-        return []
-    first, second = terms
-    same = all(first[key] == second[key] for key in ("suite", "frame", "column"))
-    weights = first.get("weight", 1), second.get("weight", 1)
-    if (
-        not same
-        or first["frame"] != "runs"
-        or first["column"] not in OF_ANSWERS
-        or weights != (1, -1)
-    ):
-        return []
-    worst = {"above": ("min", "max"), "below": ("max", "min")}.get(side, (None, None))
-    if any(
-        term.get("across") not in (None, which) for term, which in zip(terms, worst, strict=True)
-    ):
-        return []
-    sides = ([*term.get("methods", [term.get("method")])] for term in terms)
-    return list(product(*sides))
+    return sorted({(term["suite"], term["frame"]) for claim in ledger for term in claim["terms"]})
 
 
 def judge(
@@ -230,62 +186,16 @@ def _judged(
         values = {
             key: sum(w * part[key] for w, part in zip(weights, parts, strict=True)) for key in keys
         }
+    rule = claim["judge"]
     measured = []
     for dataset in dict.fromkeys(dataset for dataset, _ in keys):
         of_set = np.array([values[key] for key in keys if key[0] == dataset], dtype=float)
         mean = float(of_set.mean())
         std = float(of_set.std(ddof=1)) if len(of_set) > 1 else np.nan
-        measured.append(Measured(dataset, mean, std, len(of_set), _allowed(claim, mean)))
-    if pairs := opponents(claim):
-        measured = _told(claim, pairs, frames, measured)
-    if all(m.satisfied and m.told for m in measured):
-        return Judged(claim, HOLDS, measured)
-    return Judged(
-        claim, FAILS if any(m.told and not m.satisfied for m in measured) else UNDECIDED, measured
-    )
-
-
-def _allowed(claim: Mapping[str, Any], value: float) -> bool:
-    """Return whether a predicate is true of a value; of nan none is: an undefined value supports nothing."""
-    return bool(PREDICATES[claim["judge"]["is"]](value, claim["judge"]["than"]))
-
-
-def _told(
-    claim: Mapping[str, Any],
-    pairs: Sequence[tuple[str, str]],
-    frames: Mapping[tuple[str, str], "pd.DataFrame"],
-    measured: Sequence[Measured],
-) -> list[Measured]:
-    """Return values with their intervals, of several pairs of methods those of the least favourable one."""
-    term, rule = claim["terms"][0], claim["judge"]
-    if (source := (term["suite"], "differences")) not in frames:
-        raise InputError(
-            f"claim {claim['id']} reads differences of suite {source[0]}, which was not given."
-        )
-    differences = Differences(frames[source])
-    thresholds = rule["than"] if isinstance(rule["than"], list) else [rule["than"]]
-    cells = [
-        (value, differences.between(*pair, value.dataset, term["column"]))
-        for value in measured
-        for pair in pairs
-    ]
-    corrected = holm([max(it.p(limit) for limit in thresholds) for _, it in cells])
-    if thresholds == [0]:  # the correction of every table
-        corrected = np.array([it.p_holm for _, it in cells])
-    found = []
-    for value in measured:
-        own = [
-            replace(value, mean=it.difference, low=it.low, high=it.high, told=bool(p < 1 - LEVEL))
-            for (of, it), p in zip(cells, corrected, strict=True)
-            if of is value
-        ]
-        own = [replace(one, satisfied=_allowed(claim, one.mean)) for one in own]
-        sign = -1 if rule["is"] == "below" else 1
-        worst = min(
-            own, key=lambda one: (one.satisfied, one.told == one.satisfied, sign * one.mean)
-        )
-        found.append(worst)
-    return found
+        # nan satisfies no predicate: an undefined value supports nothing
+        satisfied = bool(PREDICATES[rule["is"]](mean, rule["than"]))
+        measured.append(Measured(dataset, mean, std, len(of_set), satisfied))
+    return Judged(claim, HOLDS if all(m.satisfied for m in measured) else FAILS, measured)
 
 
 def _absent(claim: Mapping[str, Any], known: Mapping[str, Sequence[str]]) -> str:

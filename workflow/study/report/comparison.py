@@ -10,7 +10,7 @@ import numpy as np
 
 from sparcl.base.errors import InputError
 from sparcl.base.types import Ints
-from study.report.paired import ALL, OF_ANSWERS, Floats, Key, Parts, holm, interval, measures
+from study.report.differences import ALL, OF_ANSWERS, Floats, Key, Parts, holm, interval, measures
 from study.report.stressed import named
 from study.report.summary import answers, frame, naming
 from study.sealed import RUN, read_sealed

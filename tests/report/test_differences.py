@@ -1,0 +1,225 @@
+"""Intervals of paired differences: their coverage, the bootstrap they stand for, and what is made of them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ttest_1samp
+
+from sparcl.base.errors import InputError
+from sparcl.base.randomness import generator
+from sparcl.protocol.metrics import forgetting, pack_answers, session_accuracy
+from study.report import comparison
+from study.report import differences as paired
+from study.report.summary import answers, counts, write_csv
+from study.sealed import RUN, read_sealed, write_sealed
+
+
+def test_the_interval_covers_in_95_of_100_cases_whatever_orders_add(project, monkeypatch) -> None:
+    monkeypatch.syspath_prepend(str(project / "benchmarks"))
+    import intervals
+
+    found = {case: intervals.coverage(case, 1000) for case in intervals.CASES}
+    for case, of_case in found.items():
+        assert of_case["class orders and test samples"] == pytest.approx(95, abs=2), case
+    assert found["orders add nothing"]["class orders alone"] == 0  # both t-intervals are points
+    assert found["orders add a little"]["class orders alone"] < 90
+    assert found["orders add as much"]["test samples alone"] < 75
+
+
+def session_of(sizes: list[int]) -> np.ndarray:
+    return np.repeat(np.arange(len(sizes)) // 2, sizes)  # two classes a session
+
+
+@pytest.fixture
+def hits() -> np.ndarray:
+    """Answers (2 methods, 5 orders, 3 sessions, n) that get worse; classes keep their session in all orders."""
+    rng = generator("hits")
+    easy = rng.standard_normal(240)
+    orders = 0.3 * rng.standard_normal((2, 5, 1, 1)) + 0.5 * rng.standard_normal((2, 5, 1, 240))
+    return easy + orders + np.array([[0.9], [0.6], [0.3]]) > np.array([0, 0.3])[:, None, None, None]
+
+
+SIZES = [60, 20, 50, 30, 40, 40]
+
+
+def test_the_variance_is_that_of_two_level_draws_without_their_two_faults(hits: np.ndarray) -> None:
+    session, sizes = session_of(SIZES), np.array(SIZES)
+    hits = hits & (session <= np.arange(3)[:, None])
+    rng, draws = generator("draws"), 3000
+    weights = np.concatenate([rng.multinomial(n, np.full(n, 1 / n), draws) for n in SIZES], axis=1)
+    member = session == np.arange(3)[:, None]
+    # after session t on the classes of session s, samples counting as often as they are drawn: (draws, 2, 5, 3, 3)
+    right = np.einsum("dn,motn,sn->dmots", weights, hits, member, optimize=True)
+    seen = member.sum(axis=1) * np.tri(3)
+    accuracy = right.sum(axis=4) / seen.sum(axis=1)
+    share = right / member.sum(axis=1)
+    measured = {
+        "A_bar": accuracy.mean(axis=3),
+        "A_last": accuracy[..., -1],
+        "forgetting": (share.max(axis=3) - share[..., -1, :])[..., :2].mean(axis=3),
+    }
+    orders = rng.integers(0, 5, (draws, 5))
+    runs = [[paired.measures(h, session) for h in method] for method in hits]
+    for (name, values), tolerance in zip(measured.items(), (0.06, 0.06, 0.15), strict=True):
+        found = [[run[name, None] for run in method] for method in runs]
+        theta, influence = (np.array([[pair[i] for pair in row] for row in found]) for i in (0, 1))
+        parts = paired.Parts.of(theta, influence, sizes, [(0, 1)])
+        drawn = 100 * np.take_along_axis(values[:, 0] - values[:, 1], orders, axis=1).mean(axis=1)
+        # of five orders 4/5 of A; the interaction comes a third time, on top of what A and B have of it
+        A = parts.theta.var(ddof=1) / 5
+        expected = 0.8 * A + parts.samples[0] + 0.8 * parts.interaction[0]
+        assert np.var(drawn) == pytest.approx(expected, rel=tolerance), name
+        if name != "forgetting":  # the best of several accuracies is larger on a draw
+            assert drawn.mean() == pytest.approx(parts.theta.mean(), abs=0.1)
+
+
+def test_where_orders_decide_it_is_students_interval() -> None:
+    theta = generator("t").standard_normal((3, 5))
+    parts = paired.Parts(theta, np.full(3, 1e-12), np.zeros(3), 500)
+    found, student = paired.interval(parts), ttest_1samp(theta, 0, axis=1)
+    limits = student.confidence_interval(0.95)
+    np.testing.assert_allclose((found["low"], found["high"]), limits, rtol=1e-6)
+    np.testing.assert_allclose(found["p"], student.pvalue, rtol=1e-6)
+    alone = paired.interval(paired.Parts(np.array([[1.0]]), np.array([0.25]), np.zeros(1), 1000))
+    assert alone["high"][0] == pytest.approx(1 + 1.9623 * 0.5, abs=1e-4)
+    none = paired.interval(paired.Parts(np.zeros((1, 5)), np.zeros(1), np.zeros(1), 10))
+    assert (none["low"][0], none["high"][0], none["p"][0]) == (0, 0, 1)
+
+
+def stepwise(p: list[float], level: float) -> set[int]:
+    """Return what Holm's procedure rejects, step by step as he states it."""
+    rejected: set[int] = set()
+    for step, index in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        if p[index] >= level / (len(p) - step):
+            break
+        rejected.add(index)
+    return rejected
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
+def test_holm_rejects_what_the_steps_reject(p: list[float]) -> None:
+    for level in (0.013, 0.05, 0.31):
+        found = {i for i, value in enumerate(paired.holm(p)) if value < level}
+        near = any(np.isclose(v * m, level) for v in p for m in range(1, len(p) + 1))
+        assert near or found == stepwise(p, level)
+
+
+def test_holm_by_hand() -> None:
+    np.testing.assert_allclose(paired.holm([0.01, 0.04, 0.03]), [0.03, 0.06, 0.06])
+
+
+METHODS = {"a": 0.0, "b": 0.2, "c": 1.5}
+
+
+def records(folder: Path, **changes: object) -> list[Path]:
+    """Records of three methods over three orders of four classes, two a session, on two data sets."""
+    paths = []
+    for dataset, n in (("one", 30), ("two", 20)):
+        easy = generator(dataset).standard_normal((4, n))
+        for method, hard in METHODS.items():
+            for order in (1, 2, 3):
+                rng = generator(dataset, method, order)
+                classes = generator(order).permutation(4)
+                scores = easy[classes].ravel() + 0.5 * rng.standard_normal((2, 4 * n))
+                hits = scores > hard - 0.8
+                hits[0, 2 * n :] = False
+                record = {
+                    "suite": "toy",
+                    "dataset": dataset,
+                    "backbone": "net",
+                    "method": method,
+                    "order": order,
+                    "seed": 0,
+                    "correct": hits.reshape(2, 4, n).sum(axis=2).tolist(),
+                    "test_counts": [n] * 4,
+                    "session_of_class": [0, 0, 1, 1],
+                    "classes": classes.tolist(),
+                    "answers": pack_answers([hits[0, : 2 * n], hits[1]]),
+                    "order_sha256": f"order {order}",
+                    "test_sha256": f"test {dataset}",
+                }
+                place = f"{dataset}/{method}/{order}"
+                record |= changes.get(place, {})
+                paths.append(folder / f"toy/{dataset}/net/{method}/{order}-0.json")
+                write_sealed(paths[-1], record)
+    return paths
+
+
+def test_the_frame_has_every_pair_on_every_set_and_their_mean(tmp_path: Path) -> None:
+    paths = records(tmp_path)
+    table = comparison.compare(paths, steps=True)
+    whole = table[table["session"].isna()].set_index(["dataset", "measure", "method", "against"])
+    assert len(whole) == 3 * 3 * 3 and len(table) == 27 + 3 * 3 * (2 + 1)
+    read = [read_sealed(path, RUN) for path in paths]
+    for dataset in ("one", "two"):
+        for i, measure in enumerate(("A_bar", "A_last", "forgetting")):
+            means = {}
+            for method in "ac":
+                its = [r for r in read if (r["dataset"], r["method"]) == (dataset, method)]
+                accuracy = [session_accuracy(*counts(r)) for r in its]
+                forgot = [forgetting(*counts(r))[-1] for r in its]
+                values = ([a.mean() for a in accuracy], [a[-1] for a in accuracy], forgot)
+                means[method] = np.mean(values[i])
+            row = whole.loc[dataset, measure, "a", "c"]
+            assert row["difference"] == pytest.approx(means["a"] - means["c"])
+            assert row["low"] < row["difference"] < row["high"]
+            assert row["p"] <= row["p_holm"] <= 6 * row["p"] + 0.01
+    both, one, two = (whole.loc[d, "A_last", "a", "c"] for d in ("all", "one", "two"))
+    assert both["difference"] == pytest.approx((one["difference"] + two["difference"]) / 2)
+    assert both["high"] - both["low"] < one["high"] - one["low"]
+    # three differences of a method from two others on two sets are four; each is corrected in both methods' family
+    p = whole["p"].xs("A_last", level="measure").drop("all")
+    for (dataset, method, against), value in p.items():
+        families = [
+            p[[m in key for key in p.index.droplevel("dataset")]] for m in (method, against)
+        ]
+        corrected = [f.index.get_loc((dataset, method, against)) for f in families]
+        expected = max(paired.holm(f)[at] for f, at in zip(families, corrected, strict=True))
+        got = whole.loc[dataset, "A_last", method, against]["p_holm"]
+        assert len(families[0]) == 4 and got == pytest.approx(expected, rel=0.01), value
+
+
+def test_a_reader_finds_each_difference_in_both_directions(tmp_path: Path) -> None:
+    write_csv(comparison.compare(records(tmp_path), steps=True), tmp_path / "differences.csv")
+    found = paired.Differences(pd.read_csv(tmp_path / "differences.csv"), "net")
+    there, back = (found.between(*names, "one", "A_last") for names in ("ac", "ca"))
+    assert there.difference == -back.difference and there.low == -back.high
+    assert there.class_high == -back.class_low and there.p_holm == back.p_holm
+    assert (there.verdict, back.verdict) == ("above", "below")
+    assert found.between("a", "b", "two", "A_t", session=1).verdict == "tie"
+    with pytest.raises(InputError, match="no difference in drift between a and c on one"):
+        found.between("a", "c", "one", "drift")
+
+
+def changed(record: dict, bit: int) -> str:
+    packed = answers(record)
+    packed[-1, bit] ^= True
+    return pack_answers([packed[0, packed[0] | True], packed[1]])
+
+
+BAD = [
+    ({"one/b/2": {"test_sha256": "permuted"}}, "one, 2-0: b and c were run on different test sam"),
+    ({"one/b/2": {"order_sha256": "another"}}, "different class orders"),
+    ({"two/c/1": {"order": 1, "correct": [[1, 1, 0, 0], [1, 1, 1, 1]]}}, "answers of a record"),
+]
+
+
+def test_answers_that_make_no_pairs_are_refused(tmp_path: Path) -> None:
+    for number, (changes, words) in enumerate(BAD):
+        paths = records(tmp_path / str(number), **changes)
+        with pytest.raises(InputError, match=words):
+            comparison.compare(paths)
+    paths = records(tmp_path)
+    with pytest.raises(InputError, match="c lacks order 3, seed 0, which b has"):
+        comparison.compare([p for p in paths if "two/net/c/3" not in p.as_posix()])
+    record = json.loads(paths[0].read_text())
+    flipped = np.array([*record["answers"]])
+    flipped[5] = "A" if flipped[5] != "A" else "B"  # a bit of the compressed text
+    paths[0].write_text(json.dumps(record | {"answers": "".join(flipped)}))
+    with pytest.raises(InputError, match=r"1-0\.json: not as this project wrote it: .*its seal"):
+        comparison.compare(paths)
