@@ -51,10 +51,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     names = {peer: label(options, "methods", peer, short=True) for peer in peers}
     height, left = TOP + ROW * len(peers) + BOTTOM, style.room(names.values()) + 0.06
     figure = Figure(figsize=(style.PAGE, height))
-    box = (left, BOTTOM, style.PAGE - left - 0.08, ROW * len(peers))
-    ax = figure.add_axes(
-        tuple(v / (style.PAGE if i % 2 == 0 else height) for i, v in enumerate(box))
-    )
+    wide, tall = style.PAGE - left - 0.08, ROW * len(peers)
+    ax = figure.add_axes((left / style.PAGE, BOTTOM / height, wide / style.PAGE, tall / height))
     color = style.LOOKS[of].color if of in style.LOOKS else style.INK
     ends = [0.0]
     for y, peer in enumerate(peers):
