@@ -73,11 +73,11 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
         }
         row["dataset_label"] = MEAN if dataset == ALL else label(options, "datasets", dataset)
         if measure == "forgetting" and options["sessions"] == 1:  # nothing is old
-            found.append(row | {"printed": NOTHING, "classes": ""})
+            found.append(row | {"printed": NOTHING, "tied": 0, "classes": ""})
             continue
         it = pairs.between(of, against, dataset, measure)
         row |= {"printed": _interval(it.difference, it.low, it.high)}
-        row["printed"] += DAGGER if it.verdict == "tie" else ""
+        row["tied"] = int(it.verdict == "tie")
         row["classes"] = (
             _interval(it.difference, it.class_low, it.class_high) if measure == "A_last" else ""
         )
@@ -92,7 +92,8 @@ def _line(group: pd.DataFrame) -> list[str]:
     """Return the names and cells of one opponent and data set."""
     by_measure = group.set_index("measure")
     names = group[["against_label", "dataset_label"]].iloc[0]
-    return [*names, *by_measure["printed"][list(SHOWN)], by_measure["classes"]["A_last"]]
+    shown = by_measure["printed"] + by_measure["tied"].map({0: "", 1: DAGGER})
+    return [*names, *shown[list(SHOWN)], by_measure["classes"]["A_last"]]
 
 
 def _interval(mean: float, low: float, high: float) -> str:

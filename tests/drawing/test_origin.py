@@ -43,16 +43,20 @@ def over_orders(cell: dict[str, str], digits: int = 1) -> str:
     return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
 
 
-def interval(cell: dict[str, str], low: str, high: str) -> str:
-    (row,) = sources(cell)
-    middle, below, above = (float(row[name]) for name in (cell["column"], low, high))
-    return f"{middle:+.2f} [{below:+.2f}, {above:+.2f}]"
-
-
 def increments(cell: dict[str, str]) -> list[str]:
-    shown = [interval(cell, "low", "high")]
-    if cell["measure"] == "A_last":
-        shown.append(interval(cell, "sample_low", "sample_high"))
+    """The interval of a difference, and of last accuracy that over classes; turned where the method is the second."""
+    (row,) = sources(cell)
+    names = [
+        ("low", "high"),
+        *([("class_low", "class_high")] if cell["measure"] == "A_last" else []),
+    ]
+    shown = []
+    for low, high in names:
+        middle, below, above = (float(row[name]) for name in (cell["column"], low, high))
+        if row["method"] != cell["method"]:
+            middle, below, above = -middle, -above, -below
+        shown.append(f"{middle:+.2f} [{below:+.2f}, {above:+.2f}]")
+    assert int(cell["tied"]) == (float(row["p_holm"]) >= 0.05)
     return shown
 
 

@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from drawing.conftest import compared
 from drawing.test_figures import curves, overlapping
-from figures import peers, style
+from figures import headline, peers, style
 from sparcl.base.errors import ConfigError, InputError
+from study.report.differences import ALL
 from study.report.paired import interval
 
 GROUPS = {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "elsewhere"], "None": ["elsewhere"]}
@@ -63,3 +65,33 @@ def test_no_colour_twice_in_a_panel() -> None:
     assert looks["sparcl-plus"]["color"] == style.LOOKS["sparcl-plus"].color
     with pytest.raises(ConfigError, match="no colour is left"):
         style.distinct([f"unknown-{i}" for i in range(9)])
+
+
+def test_the_headline_has_the_mean_and_every_set_and_fills_what_is_told_apart(
+    frames: dict, options: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = compared({"runs": frames["runs"]})["differences"]
+    mean = table[table["dataset"] == "one"].assign(dataset=ALL)
+    mean.loc[mean["method"] == "acil", "p_holm"] = 0.2
+    told = options | {"of": "sparcl", "show": ["ncm", "acil", "sparcl", "sparcl-paper"]}
+    figure = headline.draw({"differences": pd.concat([table, mean])}, told)
+    (ax,) = figure.axes
+    drawn = curves(ax)
+    assert [label.get_text() for label in ax.get_yticklabels()] == [
+        "SPARCL-PAPER",
+        "ACIL",
+        "NCM",
+    ]
+    assert [drawn[m].get_xdata()[0] for m in ("acil", "ncm")] == pytest.approx([1, 2])
+    assert drawn["ncm two"].get_xdata()[0] == pytest.approx(2)
+    limits = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2]
+    assert sum(np.allclose(x, [1.5, 2.5]) for x in limits) == 3  # the mean and two data sets
+    assert drawn["acil"].get_markerfacecolor() == "white" != drawn["ncm"].get_markerfacecolor()
+    assert overlapping(figure) == []
+    monkeypatch.setattr(style, "FAR", 0)
+    mean["difference"] = mean["difference"].where(mean["method"] != "ncm", -90.0)
+    far = headline.draw({"differences": pd.concat([table, mean])}, told)
+    assert [t.get_text() for t in far.axes[0].texts] == ["90.0 ▸ "]
+    assert "ncm" not in curves(far.axes[0])
+    with pytest.raises(InputError, match="on all"):
+        headline.draw({"differences": table}, told)

@@ -142,6 +142,7 @@ def display(config: Settings, kind: str, name: str, suite: str) -> dict[str, Any
         "sessions": session_count(protocol),
         "orders": len({order for order, _ in protocol["pairs"]}),
         "names": {method: config["methods"][method]["short"] for method in listed(block)},
+        **({"compare": protocol["compare"]} if block.get("module", name) == "increments" else {}),
         **(_choices(config, protocol) if block.get("module", name) == "selected" else {}),
         "absent": [method for method in protocol["methods"] if method not in run],
     }

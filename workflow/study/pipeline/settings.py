@@ -438,6 +438,7 @@ class Figure(Block):
     session: Width = ABSENT
     show: Annotated[list[Methods], SOME, DISTINCT] = ABSENT
     against: Methods = ABSENT
+    of: Id = ABSENT
     curve: Ids = ABSENT
     groups: dict[Text, Ids] = ABSENT
     expanding: Ids = ABSENT
