@@ -130,7 +130,7 @@ def _figure(name: str, file: str, text: str) -> list[str]:
         "",
         plain,
         "",
-        f"`{file}`, by `figures/{name}.py`:",
+        f"`{file}`, by `figures/{name.replace('-', '_')}.py`:",
         "",
         f"```sh\nsnakemake --cores 2 {file}\n```",
         "",

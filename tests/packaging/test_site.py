@@ -90,7 +90,9 @@ def test_the_gallery_has_every_figure_with_its_caption_and_its_command(pages: Pa
         assert f"![{name}](../{file})" in text
         assert f"snakemake --cores 2 {file}\n" in text
         assert suite_caption in text
-        assert (pages / file).is_file() and (ROOT / f"figures/{name}.py").is_file()
+        assert (pages / file).is_file() and (
+            ROOT / f"figures/{name.replace('-', '_')}.py"
+        ).is_file()
     for axis in "dKMnT":
         assert f"](scaling/{axis}.png)" in text and f"`docs/scaling/{axis}.png`" in text
         assert (pages / f"docs/scaling/{axis}.png").is_file()

@@ -46,7 +46,7 @@ def change(path: Path, line: int, column: str, new: str | float) -> tuple[dict[s
 
 
 def test_equal_summaries(committed: Path, again: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(list(again.glob("*.csv"))) == 6
+    assert len(list(again.glob("*.csv"))) == 7
     assert verify.compare(committed, again) == []
     assert verify.main([str(committed), str(again)]) == 0
     assert capsys.readouterr().out.startswith("Equal")

@@ -32,7 +32,6 @@ class Numbers:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.settings = configuration.load(root)
         self.csv = cache(self._csv)
         self.yaml = cache(self._yaml)
         self.differences = cache(lambda suite: Differences(self.csv(f"{suite}/differences")))
@@ -55,7 +54,11 @@ class Numbers:
 
     def caption(self, suite: str, figure: str) -> str:
         """Return the caption of a figure."""
-        return displays.caption(self.settings, figure, suite).replace("[", "(").replace("]", ")")
+        return (
+            displays.caption(configuration.load(self.root), figure, suite)
+            .replace("[", "(")
+            .replace("]", ")")
+        )
 
     def mean(
         self, method: str, column: str = "A_last", sets: Sequence[str] = SETS, **where: Any
