@@ -140,7 +140,7 @@ lint-types: $(VENV)/all
 
 lint-style: $(VENV)/all
 	$(RUN) ruff check .
-	$(VENV)/bin/codespell
+	$(VENV)/bin/codespell -D- -Ddocs/words.txt
 	$(RUN) ruff format --check .
 	$(RUN) snakefmt --check Snakefile workflow
 	$(VENV)/bin/reuse lint --lines

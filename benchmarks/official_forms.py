@@ -213,7 +213,7 @@ class Recursive(Form):
 
 
 class AIR(Form):
-    """One M x M Gram for each class, weighed by one over its count at every solve.
+    """One M x M Gram for each class, weighted by one over its count at every solve.
 
     W = (sum_c pi_c A_c + ridge I)^-1 C diag(pi),  pi_c = K / N_c / sum_j 1 / N_j
     """

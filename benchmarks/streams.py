@@ -40,7 +40,7 @@ TRIED = {
 
 
 def measured(path: str) -> Iterator[dict[str, object]]:
-    """Yield a row for each learner, class order and rate of a set: accuracies in percent, shares of strangers."""
+    """Yield a row for each learner, class order and rate of a set: accuracies in percent, contaminated fractions."""
     data = store.read(f"data/features/{path}/train.h5")
     dataset, backbone = path.split("/")
     for order in ORDERS:

@@ -9,13 +9,15 @@ from figures.frames import shown
 from figures.rates_table import LAST, complete
 from figures.sheet import Sheet, groups
 
+SHARE = "strangers"  # the column with the contaminated fraction
+
 
 def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
     """Return the files of the table by suffix: a row per data set, a column per kind and rate of stress.
 
-    In each class order the advice is to hold a core where the share of strangers that sums tell reaches
-    ``limit``.  It is right where the advised learner has the better last accuracy, or is within ``tie`` points
-    of it.  A cell has the mean share in percent, and in how many class orders a core is advised, and is right.
+    In each class order the advice is to hold a core where the contaminated fraction that sums tell
+    reaches ``limit``.  It is right where the advised learner has the better last accuracy, or is within ``tie`` points
+    of it.  A cell has the mean fraction in percent, and in how many class orders a core is advised, and is right.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     for keys, of_stream in groups(rows, options, "stress", "rate"):
         last = of_stream.pivot(index="order", columns="method", values=LAST)
         gain = last[held] - last[without]
-        share = of_stream[of_stream["method"] == held].set_index("order")["strangers"]
+        share = of_stream[of_stream["method"] == held].set_index("order")[SHARE]
         advised = share >= options["limit"]
         says = {"always": gain >= -options["tie"], "never": gain <= options["tie"]}
         says["right"] = says["always"].where(advised, says["never"])
@@ -47,5 +49,5 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
         totals["streams"] += len(gain)
         of = {"dataset": keys["dataset"], "method": held, "stress": keys["stress"]}
         printed = f"{100 * share.mean():.0f}: {advised.sum()}, {says['right'].sum()}/{len(gain)}"
-        sheet.add(printed, f"strangers / {LAST}", of | {"rate": f"{keys['rate']:g}"})
+        sheet.add(printed, f"{SHARE} / {LAST}", of | {"rate": f"{keys['rate']:g}"})
     return sheet.texts(limit=f"{100 * options['limit']:g}", **totals)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Classifier", "__version__", "build", "load"]
 
-DOORS = {
+EXPORTS = {
     "Classifier": "sparcl.app.classifier",
     "build": "sparcl.app.building",
     "load": "sparcl.app.building",
@@ -25,12 +25,12 @@ DOORS = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a door when it is first used."""
-    if name not in DOORS:
+    """Import a public name when it is first used."""
+    if name not in EXPORTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(DOORS[name]), name)
+    found = globals()[name] = getattr(import_module(EXPORTS[name]), name)
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *DOORS})
+    return sorted({*globals(), *EXPORTS})

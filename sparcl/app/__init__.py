@@ -1,1 +1,1 @@
-"""Doors for people: the command line and the files it writes."""
+"""Entry points for users: the command line and the files it writes."""

@@ -1,4 +1,4 @@
-"""Learners built and opened again: the same rules for whoever calls, from Python or the command line."""
+"""Learners built and opened again: the same rules from Python and from the command line."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union

@@ -258,7 +258,7 @@ def _declared(classes: ArrayLike | None, before: NDArray[Any] | None) -> NDArray
     if before is not None and not np.array_equal(labels, before):
         raise InputError(
             f"classes: {len(labels)} labels that are not the {len(before)} of an earlier call. They are given once, "
-            "for good; leave them out for a stream whose classes nobody knows beforehand."
+            "for good; leave them out for a stream whose classes are not known beforehand."
         )
     return labels
 

@@ -1,4 +1,4 @@
-"""What an npz file of this project is, for whoever opens one, and for whoever was given another."""
+"""What an npz file of this project is, for code that opens one, and for messages about one of another kind."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -11,7 +11,7 @@ from sparcl.features import layout, store
 
 
 def check_out(out: Path, inputs: Iterable[Path], option: str = "--out") -> None:
-    """Raise OutputError, before any work, unless ``out`` names a file that can be written and costs nobody anything.
+    """Raise OutputError, before any work, unless ``out`` names a file that can be written and replaces no input.
 
     Parameters
     ----------

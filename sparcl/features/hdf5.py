@@ -148,7 +148,7 @@ def opened(path: Path, shard: bool = False) -> Iterator[tuple[Any, list[str], di
             "(git checkout data/features)."
         )
     try:
-        # Nobody writes a finished file, so readers need no lock; and locks fail on network file systems.
+        # No process writes a finished file, so readers need no lock; and locks fail on network file systems.
         with h5py.File(path, "r", locking=False) as file:
             _check_storage(path, file, shard)
             yield file, *_attributes(path, dict(file.attrs))

@@ -50,7 +50,7 @@ def build(
 ) -> dict[str, Any]:
     """Return the manifest of a file with these attributes, classes and array entries.
 
-    ``duplicates`` counts the samples whose features an earlier sample has; None, where nobody asks, leaves it out.
+    ``duplicates`` counts the samples whose features an earlier sample has; None leaves it out.
     """
     n, d = arrays["features"]["shape"]
     return {

@@ -1,4 +1,4 @@
-"""Feature files as the other rooms use them: write one, and read it whole, in blocks, or its header alone."""
+"""Feature files as the other folders use them: write one, and read it whole, in blocks, or its header alone."""
 
 from __future__ import annotations
 

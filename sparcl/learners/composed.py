@@ -31,7 +31,7 @@ def check_parts(head: Head, core: NoCore, rule: Rule, row_weights: AllRows) -> N
     """Raise InputError where parts do not go together."""
     if row_weights.whole_session and isinstance(head, BalancedRidge):
         raise InputError(
-            "The head 'balanced-ridge' weighs each row by its class's count: it goes with row_weights 'all' alone."
+            "The head 'balanced-ridge' weights each row by its class's count: it goes with row_weights 'all' alone."
         )
     if isinstance(core, Blend) and type(head) is not Ridge:
         raise InputError("A core holds coordinates of the ridge's weights: give the head 'ridge'.")

@@ -52,7 +52,7 @@ def build(name: str, *, device: str = "cpu", **hyper: Any) -> Learner:
     """Build the learner ``name``; hyper-parameters left out take their documented defaults.
 
     It takes rows as they are given, as the workflow wants it, which prepares them once for all methods.
-    The door for people is :func:`sparcl.build`, whose learners normalise.
+    The entry point for users is :func:`sparcl.build`, whose learners normalise.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ one singular value that is zero; the code adds 1 to it too and so moves all targ
 decides, which is left out.  A ridge is given
 in units of the mean squared length of a mapped row, M E[gelu(z)^2] for unit rows: 100 is 0.047 at M = 5,000.
 S is the exact covariance inside the classes, from sums, plus 1e-4 I.  ``official`` brings back what the
-code does to S: it weighs S after counting the session's rows, so that the first session counts twice,
+code does to S: it weights S after counting the session's rows, so that the first session counts twice,
 and adds 1e-4 I in that session alone.  Draws belong to a run, a session and a class, not to one stream.
 """
 

@@ -52,7 +52,7 @@ METHODS: dict[str, Row] = {
     # (ImageNet-1k); float64; features as they are.  W has variance 1 / (3 d): its ridge 0.1 is one of 0.3 d on
     # the scale of RanPAC's map.
     "acil-rhl": ACIL,
-    # AIR: ACIL with classes weighed equally, W = (sum_c pi_c A_c + ridge I)^-1 C diag(pi), A_c the sum of h^T h
+    # AIR: ACIL with classes weighted equally, W = (sum_c pi_c A_c + ridge I)^-1 C diag(pi), A_c the sum of h^T h
     # over class c, N_c its samples, pi_c = K / N_c / sum_j 1 / N_j.  A complete class adds A_c / N_c and C_c /
     # N_c to running sums S and D, and W = (S + ridge / kappa I)^-1 D with kappa = K / sum_j 1 / N_j: M^2
     # numbers where the public code keeps K M^2.  A class must be complete in its session; the public code keeps

@@ -35,7 +35,7 @@ class AllRows(Stateful):
     whole_session: ClassVar[str] = ""
 
     def judge(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Batch:
-        """Return the rows of a session to be summed, weighed or under other labels.
+        """Return the rows of a session to be summed, weighted or under other labels.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class AllRows(Stateful):
 class Weighing(AllRows):
     """Gives each row of a session a weight; a class that would lose all of them keeps all."""
 
-    whole_session: ClassVar[str] = "it weighs the rows of a session against each other"
+    whole_session: ClassVar[str] = "it weights the rows of a session against each other"
 
     def judge(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Batch:
         """Return the rows with a weight above zero, each with its weight."""
@@ -64,7 +64,7 @@ class Weighing(AllRows):
 
     def weights(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Array:
         """Return the weight (n,) of each row, 0 or above."""
-        raise TypeError(f"{type(self).__name__} weighs nothing")
+        raise TypeError(f"{type(self).__name__} gives no weights")
 
 
 def with_every_class(weights: Array, columns: NDArray[np.integer]) -> Array:
@@ -310,7 +310,7 @@ class Rechecked(Weighing):
         for _ in range(self.rounds):
             total = old.copy()
             batch.take(np.flatnonzero(stays)).add_to(total)
-            # a class of which nothing is left has no weights, and is called by nobody
+            # a class of which nothing is left has no weights, and is never predicted
             live = np.flatnonzero(total.counts > 0)
             total.C, total.counts = np.asfortranarray(total.C[:, live]), total.counts[live]
             W, b = head.solve(total, ridge)

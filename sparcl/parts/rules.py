@@ -21,7 +21,7 @@ from sparcl.parts.heads.ridge import Head
 
 Value = float | str | Sequence[float]
 
-# Candidates where nobody names others.
+# Candidates where no setting names others.
 NARROW = (0.03, 0.1, 0.3, 1.0, 3.0)
 WIDE = tuple(float(f"1e{power}") for power in range(-8, 9))  # RanPAC's
 

@@ -236,5 +236,5 @@ def test_filtered_it_learns_the_rows_that_stay() -> None:
         for one in (True, False)
     ]
     assert np.array_equal(*scores)
-    with pytest.raises(InputError, match="weighs the rows of a session"):
+    with pytest.raises(InputError, match="weights the rows of a session"):
         filtered.accumulate(*start)

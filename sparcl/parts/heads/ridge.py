@@ -112,7 +112,7 @@ class BalancedRidge(Ridge):
     kappa / N_c at a ridge are weights 1 / N_c at ridge / kappa.
     """
 
-    whole_session: ClassVar[str] = "it weighs each class by its final count"
+    whole_session: ClassVar[str] = "it weights each class by its final count"
 
     def row_weights(
         self, columns: NDArray[np.integer], old: int, counts: NDArray[np.integer]
@@ -120,7 +120,7 @@ class BalancedRidge(Ridge):
         """Return 1 / N_c of each row (n,); InputError where a class returns."""
         if (columns < old).any():
             raise InputError(
-                "a class of an earlier session returned. AIR weighs a class by its final count, "
+                "a class of an earlier session returned. AIR weights a class by its final count, "
                 "and its sum is in already: give all samples of a class in one session."
             )
         return 1.0 / np.bincount(columns)[columns]

@@ -131,7 +131,7 @@ def split_of(
                 "classes to use in `class_list`."
             )
         share = round(block.get("test_share", TEST_SHARE) * len(listing.samples))
-        # the default, which nobody asked for, yields to one image of each class
+        # a default that no setting asks for yields to one image of each class
         if "test_share" not in block:
             share = max(share, len(sizes))
         assigned = splits.draw(pools, counts.get("test", share))

@@ -24,7 +24,7 @@ SEALS = ".sha256"  # of a job's outputs, beside its log, as sha256sum writes and
 def logged(log: Sequence[str], sealed: Sequence[str] = ()) -> Iterator[None]:
     """Send the block's output to the rule's log; errors and this project's warnings reach the terminal too, once a run.
 
-    A SparclError is the user's to mend, and so are a full disk and too little memory: the message
+    A SparclError is the user's to fix, and so are a full disk and too little memory: the message
     is shown without a traceback, which the log keeps.  Any other exception passes with everything.
 
     Parameters

@@ -102,7 +102,7 @@ def read(root: Path) -> Settings:
 
 
 def _of_nobody(fault: str, own: Iterable[str]) -> str:
-    """Return a fault of a suite that nobody wrote, which a data set's name stands for, with what to write."""
+    """Return a fault of a suite that has no file, which a data set's name stands for, with what to write."""
     for suite in own:
         if fault.startswith(f"{where('suites', suite)}: "):
             return f"{fault} '{suite}' runs the protocol of suite '{OWN}'; for another, write this file."
@@ -137,7 +137,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def _complete(settings: Settings, root: Path) -> Iterator[str]:
-    """Fill in what may be left out, so that nobody else asks whether it is there.
+    """Fill in what may be left out, so that no other code asks whether it is there.
 
     Yields a sentence for each fault of a file that states a stream.
     """

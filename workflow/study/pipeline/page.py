@@ -47,7 +47,7 @@ def page(config: Settings, suite: str, root: Path = Path(), day: str = "") -> st
     root : Path
         The project's folder.
     day : str
-        When the numbers were recorded, as text; empty if nobody knows.
+        When the numbers were recorded, as text; empty if unknown.
 
     Raises
     ------

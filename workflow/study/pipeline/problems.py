@@ -1,4 +1,4 @@
-"""What is wrong with settings: values that no form allows, ids that do not exist, settings that nobody reads."""
+"""What is wrong with settings: values that no form allows, ids that do not exist, settings that no code reads."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
@@ -132,7 +132,7 @@ def _records(config: Settings, place: str, suite: Settings) -> Iterator[str]:
 
 
 def _training(config: Settings, place: str, suite: Settings) -> Iterator[str]:
-    """Refuse, for methods that train on images, what images cannot give, and budgets that nobody reads."""
+    """Refuse, for methods that train on images, what images cannot give, and budgets that no method reads."""
     blocks = config["methods"]
     trained = [m for m in suite["methods"] if blocks.get(m, {}).get("trained")]
     own = suite["training"].get("datasets", {})

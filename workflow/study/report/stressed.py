@@ -26,7 +26,7 @@ def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
     whose rate is ``rate``; ``rows``, training rows; A_bar, A_last; A_old and A_first, accuracy left after the
     last session on the classes of the first half of the sessions and of the first; forgetting, drift;
     ``called_old``, test samples called a class of the first half over those that are of one; ``noticed``, mean
-    over sessions 2 to T of the share of strangers that the learner noticed, and ``strangers``, as sums tell it
+    over sessions 2 to T of the contaminated fraction that the learner noticed, and ``strangers``, as sums tell it
     to a ridge on a core; and of such a ridge root mean squares over sessions of the change of old scores and its
     bounds (:mod:`study.streams.old_change`), ``bound_factor`` the median over sessions of bound over change.
 
