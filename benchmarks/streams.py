@@ -31,11 +31,11 @@ TRIED = {
     "ridge, old columns frozen": {"core": "frozen", "ridge": 0.1},
     "LDA": LDA,
     "LDA, old model": LDA | {"row_weights": "old-model"},
-    "LDA, watchful": LDA | {"row_weights": "watchful"},
+    "LDA, filter": LDA | {"row_weights": "filter"},
     "SPARCL+": PLUS,
-    "SPARCL+, watchful": PLUS | {"row_weights": "watchful"},
+    "SPARCL+, filter": PLUS | {"row_weights": "filter"},
     "SPARCL beside LDA": BESIDE,
-    "SPARCL beside LDA, watchful": BESIDE | {"row_weights": "watchful"},
+    "SPARCL beside LDA, filter": BESIDE | {"row_weights": "filter"},
 }
 
 

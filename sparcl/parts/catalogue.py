@@ -74,7 +74,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "noise-matrix": NoiseMatrix,
         "rechecked": Rechecked,
         "new-only": NewOnly,
-        "watchful": ContaminationFilter,
+        "filter": ContaminationFilter,
     },
 }
 

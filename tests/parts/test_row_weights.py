@@ -207,7 +207,7 @@ def test_the_contamination_filter_drops_no_more_rows_than_it_finds_and_none_from
     assert noticed[0] == 0 and 0.1 < noticed[1] < noticed[2] < 0.5
 
 
-def test_watchful_keeps_rows_that_the_old_model_keeps() -> None:
+def test_the_filter_keeps_rows_that_the_old_model_keeps() -> None:
     batch, old, _ = contaminated()
     dropped = weights(ContaminationFilter(), batch, old) == 0
     assert dropped.any() and (weights(OldModel(), batch, old)[dropped] == 0).all()
