@@ -66,7 +66,7 @@ def test_the_variance_is_that_of_two_level_draws_without_their_two_faults(hits: 
     orders = rng.integers(0, 5, (draws, 5))
     runs = [[paired.measures(h, session) for h in method] for method in hits]
     for (name, values), tolerance in zip(measured.items(), (0.06, 0.06, 0.15), strict=True):
-        found = [[run[name, None] for run in method] for method in runs]
+        found = [[run[name] for run in method] for method in runs]
         theta, influence = (np.array([[pair[i] for pair in row] for row in found]) for i in (0, 1))
         parts = paired.Parts.of(theta, influence, sizes, [(0, 1)])
         drawn = 100 * np.take_along_axis(values[:, 0] - values[:, 1], orders, axis=1).mean(axis=1)
@@ -152,9 +152,9 @@ def records(folder: Path, **changes: object) -> list[Path]:
 
 def test_the_frame_has_every_pair_on_every_set_and_their_mean(tmp_path: Path) -> None:
     paths = records(tmp_path)
-    table = comparison.compare(paths, steps=True)
-    whole = table[table["session"].isna()].set_index(["dataset", "measure", "method", "against"])
-    assert len(whole) == 3 * 3 * 3 and len(table) == 27 + 3 * 3 * (2 + 1)
+    table = comparison.compare(paths)
+    whole = table.set_index(["dataset", "measure", "method", "against"])
+    assert len(whole) == 3 * 3 * 3
     read = [read_sealed(path, RUN) for path in paths]
     for dataset in ("one", "two"):
         for i, measure in enumerate(("A_bar", "A_last", "forgetting")):
@@ -185,13 +185,12 @@ def test_the_frame_has_every_pair_on_every_set_and_their_mean(tmp_path: Path) ->
 
 
 def test_a_reader_finds_each_difference_in_both_directions(tmp_path: Path) -> None:
-    write_csv(comparison.compare(records(tmp_path), steps=True), tmp_path / "differences.csv")
+    write_csv(comparison.compare(records(tmp_path)), tmp_path / "differences.csv")
     found = paired.Differences(pd.read_csv(tmp_path / "differences.csv"), "net")
     there, back = (found.between(*names, "one", "A_last") for names in ("ac", "ca"))
     assert there.difference == -back.difference and there.low == -back.high
     assert there.class_high == -back.class_low and there.p_holm == back.p_holm
     assert (there.verdict, back.verdict) == ("above", "below")
-    assert found.between("a", "b", "two", "A_t", session=1).verdict == "tie"
     with pytest.raises(InputError, match="no difference in drift between a and c on one"):
         found.between("a", "c", "one", "drift")
 

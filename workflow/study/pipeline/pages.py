@@ -4,7 +4,6 @@ A template is Markdown in which Jinja fills in what lies in paper/, timings/, do
 of :class:`Numbers`; ``csv("matched/runs")`` is a pandas table.
 """
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparcl.base.errors import InputError
-from sparcl.base.files import read_json, write_text
+from sparcl.base.files import write_text
 from study.pipeline import configuration, displays
 from study.report.differences import ALL, Difference, Differences
 from study.report.reading import read_csv
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TEMPLATES = "docs/templates"
-FUNCTIONS = ("csv", "yaml", "json", "text", "caption", "mean", "rows", "difference", "verdicts")
+FUNCTIONS = ("csv", "yaml", "caption", "mean", "rows", "difference", "verdicts")
 VERDICTS = {"above": "above", "tie": "not told apart", "below": "below"}
 SETS = ("cifar-100-150", "cub-50", "grocery-81", "sketchy-125")
 
@@ -34,6 +33,7 @@ class Numbers:
         self.root = root
         self.csv = cache(self._csv)
         self.yaml = cache(self._yaml)
+        self.caption = cache(self._caption)
         self.differences = cache(lambda suite: Differences(self.csv(f"{suite}/differences")))
 
     def _csv(self, path: str) -> "pd.DataFrame":
@@ -48,17 +48,10 @@ class Numbers:
 
         return yaml.safe_load((self.root / path).read_text(encoding="utf-8"))
 
-    def json(self, path: str) -> Any:
-        """Return the content of a JSON file."""
-        return read_json(self.root / path)
-
-    def caption(self, suite: str, figure: str) -> str:
-        """Return the caption of a figure."""
-        return (
-            displays.caption(configuration.load(self.root), figure, suite)
-            .replace("[", "(")
-            .replace("]", ")")
-        )
+    def _caption(self, suite: str, figure: str) -> str:
+        """Return the caption of a figure, without the brackets that end one in Markdown."""
+        text = displays.caption(configuration.load(self.root), figure, suite)
+        return text.replace("[", "(").replace("]", ")")
 
     def mean(
         self, method: str, column: str = "A_last", sets: Sequence[str] = SETS, **where: Any
@@ -125,10 +118,6 @@ class Numbers:
         counted = {name: found.count(key) for key, name in VERDICTS.items()}
         return ", ".join(f"{name} on {count}" for name, count in counted.items() if count)
 
-    def text(self, path: str) -> str:
-        """Return a file that another job wrote, for example a table."""
-        return (self.root / path).read_text(encoding="utf-8").strip()
-
 
 def number(value: float, digits: int = 1, sign: bool = False) -> str:
     """Return a number as pages print it: fixed digits, thousands apart, a minus that is one.
@@ -185,22 +174,14 @@ def pages(root: Path) -> dict[str, str]:
     return rendered
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the pages, or with --check say which are not what their templates give."""
-    parser = argparse.ArgumentParser(prog="python -m study.pipeline.pages", description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; 1 where a page differs"
-    )
-    check = parser.parse_args(arguments).check
-    changed = []
+def main() -> int:
+    """Write the pages and print which have changed."""
     for path, text in pages(Path()).items():
         there = Path(path)
         if not there.is_file() or there.read_text(encoding="utf-8") != text:
-            changed.append(path)
-            if not check:
-                write_text(path, text)
-    print("\n".join(changed) or "Every page is what its template gives.")
-    return int(check and bool(changed))
+            write_text(path, text)
+            print(path)
+    return 0
 
 
 if __name__ == "__main__":

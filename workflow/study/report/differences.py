@@ -16,12 +16,12 @@ faults: the factor (O - 1)/O of few orders, and an interaction that counts three
 Satterthwaite's (1946), so that the limits are those of Student's t-test over orders where orders decide.  That test
 alone says nothing of the test samples, which all orders share (Dietterich, 1998).  With one order the interval is over
 test samples alone.
-``tests/report/test_paired.py`` measures the coverage.
+``tests/report/test_differences.py`` measures the coverage.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,14 +35,10 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 ALL = "all"  # stands for the data set where a difference is the mean over several
-OF_ANSWERS = ("A_bar", "A_last", "forgetting")  # measures of a whole run that its answers give
 Floats = NDArray[np.float64]
-Key = tuple[str, int | None]  # a measure, and after which session, None: the last
 
 
-def measures(
-    hits: NDArray[np.bool_], session: Ints, steps: bool = False
-) -> dict[Key, tuple[float, Floats]]:
+def measures(hits: NDArray[np.bool_], session: Ints) -> dict[str, tuple[float, Floats]]:
     """Return each measure of a run with the influence of each test sample on it, in percent and points.
 
     Parameters
@@ -51,51 +47,34 @@ def measures(
         Which samples are answered correctly after each session (`study.report.summary.answers`).
     session : ndarray of int, shape (n,)
         The session, from 0, in which a sample's class arrives.
-    steps : bool
-        Also ``(A_t, t)`` and ``(forgetting, t)`` after each session t, from 1.
 
     Returns
     -------
     dict
-        ``A_bar``, ``A_last``, ``forgetting`` (of more than one session) and, on streams, their mean ``A_both`` with the
-        last accuracy on the classes of the first half of the sessions -> value and influence (n,).  An accuracy is the
-        mean over some samples, so that the influence of one is its distance from that mean over their number.
+        ``A_bar``, ``A_last`` and ``forgetting`` (of more than one session) -> value and influence (n,).  An accuracy is
+        the mean over some samples, so that the influence of one is its distance from that mean over their number.
         Forgetting takes the best accuracy of each session so far; the influence is that on the accuracy which was best
-        (the first of equal ones), less that on the present one.
+        (the first of equal ones), less that on the last one.
     """
     T, n = hits.shape
     seen, member = (op(session, np.arange(T)[:, None]) for op in (np.less_equal, np.equal))
     sizes = seen.sum(axis=1)
     accuracy = 100 * (hits & seen).sum(axis=1) / sizes
     influence = (100.0 * hits - accuracy[:, None]) * (seen / sizes[:, None])
-    found: dict[Key, tuple[float, Floats]] = {
-        ("A_bar", None): (float(accuracy.mean()), influence.mean(axis=0)),
-        ("A_last", None): (float(accuracy[-1]), influence[-1]),
+    found = {
+        "A_bar": (float(accuracy.mean()), influence.mean(axis=0)),
+        "A_last": (float(accuracy[-1]), influence[-1]),
     }
-    of_session = (
-        100.0 * (hits @ member.T.astype(float)) / member.sum(axis=1)
-    )  # (T, T), as `metrics.by_session`
-    weight = 1 / member.sum(axis=1)[session]
-
-    def lost(t: int) -> tuple[float, Floats]:
-        old = np.flatnonzero(session < t)
-        best = np.argmax(of_session[: t + 1, :t], axis=0)
-        fallen = of_session[best, np.arange(t)] - of_session[t, :t]
-        changed = 100.0 * hits[best[session[old]], old] - 100.0 * hits[t, old]
-        moved = np.zeros(n)
-        moved[old] = (changed - fallen[session[old]]) * weight[old] / t
-        return float(fallen.mean()), moved
-
     if T > 1:
-        found["forgetting", None] = lost(T - 1)
-        first = session < T // 2
-        left = 100 * hits[-1, first].mean()
-        early = np.where(first, 100.0 * hits[-1] - left, 0.0) / first.sum()
-        found["A_both", None] = (accuracy[-1] + left) / 2, (influence[-1] + early) / 2
-    for t in range(T) if steps else ():
-        found["A_t", t + 1] = float(accuracy[t]), influence[t]
-        if t:
-            found["forgetting", t + 1] = lost(t)
+        # (T, T), as `metrics.by_session`
+        of_session = 100.0 * (hits @ member.T.astype(float)) / member.sum(axis=1)
+        old = np.flatnonzero(session < T - 1)
+        best = np.argmax(of_session[:, :-1], axis=0)
+        fallen = of_session[best, np.arange(T - 1)] - of_session[-1, :-1]
+        changed = 100.0 * hits[best[session[old]], old] - 100.0 * hits[-1, old]
+        moved = np.zeros(n)
+        moved[old] = (changed - fallen[session[old]]) / member.sum(axis=1)[session[old]] / (T - 1)
+        found["forgetting"] = float(fallen.mean()), moved
     return found
 
 
@@ -220,12 +199,6 @@ class Difference:
             return "tie"
         return "above" if self.difference > 0 else "below"
 
-    def p(self, value: float) -> float:
-        """Return the two-sided p-value, not corrected, of the difference being ``value``."""
-        error = (self.high - self.low) / 2 / stdtrit(self.dof, 0.5 + LEVEL / 2)
-        distance = abs(self.difference - value)
-        return float(2 * stdtr(self.dof, -distance / error)) if error > 0 else float(distance == 0)
-
 
 class Differences:
     """The differences between all pairs of methods of a suite, as `study.report.comparison.compare` writes them.
@@ -241,31 +214,24 @@ class Differences:
     def __init__(self, frame: "pd.DataFrame", backbone: str | None = None) -> None:
         if backbone is not None:
             frame = frame[frame["backbone"] == backbone]
-        where = [key for key in ("session", "stress", "rate") if key in frame]
         numbers = list(Difference.__annotations__)
-        keys = frame[["dataset", "measure", "method", "against", *where]].astype(object)
-        rows = zip(*(keys[key].where(keys[key].notna(), None) for key in keys), strict=True)
+        keys = frame[["dataset", "measure", "method", "against"]].itertuples(index=False, name=None)
         values = frame[numbers].to_numpy(dtype=float).tolist()
-        self._found = dict(zip(rows, (Difference(*row) for row in values), strict=True))
-        self._where = where
+        self._found = dict(zip(keys, (Difference(*row) for row in values), strict=True))
 
-    def between(
-        self, method: str, against: str, dataset: str, measure: str, **at: Any
-    ) -> Difference:
-        """Return ``method`` less ``against`` on a data set, or on ``all``, perhaps ``at`` a session, stress or rate.
+    def between(self, method: str, against: str, dataset: str, measure: str) -> Difference:
+        """Return ``method`` less ``against`` on a data set, or on ``all``.
 
         Raises
         ------
         InputError
-            The suite did not run both, or a measure has no answers to count.
+            The suite did not run both.
         """
         first, second = sorted((method, against))
-        key = (dataset, measure, first, second, *(at.get(name) for name in self._where))
-        if (found := self._found.get(key)) is None:
+        if (found := self._found.get((dataset, measure, first, second))) is None:
             raise InputError(
-                f"no difference in {measure} between {first} and {second} on {dataset}"
-                f"{''.join(f', {name} {value}' for name, value in at.items())}: differences.csv has pairs of methods "
-                "of one suite. Run both in it, or make the summary again"
+                f"no difference in {measure} between {first} and {second} on {dataset}: differences.csv has pairs of "
+                "methods of one suite. Run both in it, or make the summary again"
             )
         if method == first:
             return found
