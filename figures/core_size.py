@@ -22,8 +22,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     frames : mapping
         ``runs``: one row per run, in percent.
     options : mapping
-        ``datasets``, ``methods``; ``curve``: the method without a core, then others by its size; ``show``: methods
-        drawn as level lines.
+        ``datasets``, ``methods``; ``curve``: the method without a core, then others by its size; ``against``: the one
+        of them that the curve is named after, with a large point; ``show``: methods drawn as level lines.
 
     Returns
     -------
@@ -39,9 +39,10 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     rows = select(frames, "runs", options, ["A_last", "k"], [*levels, *curve])
     require(rows, "runs", ["A_last"])
     require(rows[rows["method"].isin(curve)], "runs", ["k"])
-    names = labels(options, "methods", [*levels, curve[-1]], short=True)
+    default = options["against"]
+    names = labels(options, "methods", [*levels, default], short=True)
     datasets, room = labels(options, "datasets", options["datasets"]), style.room(names.values())
-    margins = (0.42, room, 0.36, 0.24)
+    margins = (0.42, room, 0.56, 0.24)
     figure, stacks = style.per_dataset(datasets, 1, 1.7, margins, (room + 0.3, 0.0))
     for dataset, (ax,) in stacks.items():
         of_set = rows[rows["dataset"] == dataset]
@@ -53,7 +54,9 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         look = style.line(CURVE) | {"marker": "o"}
         ax.plot(mean.index, mean, label="curve", clip_on=False, **look)
         style.band(ax, CURVE, low, high)
-        ends = [(names[curve[-1]], places[-1], mean.iloc[-1], look["color"])]
+        large = curve.index(default)
+        ax.plot([large], [mean[large]], label="default", clip_on=False, **look | {"markersize": 5})
+        ends = [(names[default], places[-1], mean.iloc[-1], look["color"])]
         for method in levels:
             level, look = float(by_method.mean()[method]), style.line(method) | {"marker": ""}
             ax.plot([places[0], places[-1]], [level, level], label=method, **look)

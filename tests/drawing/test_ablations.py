@@ -42,17 +42,21 @@ def test_frontier_refuses_a_missing_run(frames: dict, options: dict) -> None:
 def test_core_size_draws_means_by_size_beside_level_lines(frames: dict, options: dict) -> None:
     curve = ["sparcl-paper", "sparcl"]
     runs = frames["runs"].assign(k=[8 * rank for rank in range(4) for _ in range(3)] * 2)
-    figure = core_size.draw({"runs": runs}, options | {"show": ["acil"], "curve": curve})
+    figure = core_size.draw(
+        {"runs": runs}, options | {"show": ["acil"], "curve": curve, "against": "sparcl"}
+    )
     means = runs.groupby(["dataset", "method"])["A_last"].mean()
     for panel, dataset in enumerate(options["datasets"]):
         drawn = line(figure, panel, "curve")
         assert list(drawn.get_xdata()) == [0, 1]
         assert list(drawn.get_ydata()) == pytest.approx([means[dataset, m] for m in curve])
         assert set(line(figure, panel, "acil").get_ydata()) == {means[dataset, "acil"]}
+        assert list(line(figure, panel, "default").get_xdata()) == [1]
         assert figure.axes[panel].get_xticklabels()[0].get_text() == "0"
     with pytest.raises(InputError, match="k is empty"):
         core_size.draw(
-            {"runs": runs.assign(k=None)}, options | {"show": ["acil"], "curve": ["sparcl"]}
+            {"runs": runs.assign(k=None)},
+            options | {"show": ["acil"], "curve": ["sparcl"], "against": "sparcl"},
         )
 
 
