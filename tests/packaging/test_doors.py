@@ -117,7 +117,6 @@ OWN = {
     "workflow/study/pipeline/page.py:picture",
     "workflow/study/pipeline/page.py:table",
     "workflow/study/pipeline/pages.py:Numbers._yaml",
-    "workflow/study/pipeline/pages.py:Numbers.text",
     "workflow/study/pipeline/pages.py:main",
     "workflow/study/pipeline/provenance.py:_imports",
     "workflow/study/pipeline/provenance.py:_keywords",
