@@ -66,10 +66,10 @@ class Gaussians(Stateful):
 def thin(B: Array) -> Array:
     """Return F (r, d), r <= min(m, d), with orthogonal rows, the longest first, and F^T F = B^T B for B (m, d)."""
     if len(B) <= B.shape[1]:
-        values, U = descending_eigh(B @ B.T)
-        F = U.T @ B
+        values, U = descending_eigh(product(B, B.T))
+        F = product(U.T, B)
     else:
-        values, U = descending_eigh(B.T @ B)
+        values, U = descending_eigh(product(B.T, B))
         F = np.sqrt(np.maximum(values, 0))[:, None] * U.T
     least = len(B) * np.finfo(B.dtype).eps * values[0]
     F = np.ascontiguousarray(F[values > least])
@@ -80,9 +80,9 @@ def thin(B: Array) -> Array:
 
 def axes(F: Array) -> Array:
     """Return orthonormal E (m, r) that turn F (m, d), m <= d, into its :func:`thin` form ``E^T F``, up to signs."""
-    values, E = np.linalg.eigh(F @ F.T)
+    values, E = descending_eigh(product(F, F.T))
     least = len(F) * np.finfo(F.dtype).eps * values.max(initial=0)
-    return E[:, ::-1][:, : int(np.count_nonzero(values > least))]
+    return E[:, : int(np.count_nonzero(values > least))]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sparcl.algebra import spectra
-from sparcl.algebra.backend import host
+from sparcl.algebra.backend import host, product
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import NumericalError
 from sparcl.base.rows import unit
@@ -62,7 +62,7 @@ class Scatter:
         D = self.sums.D
         total = self.on.xp.sum
         squares = total(self.sums.R**2)
-        squares += total((self.Q.T @ self.Q) ** 2) - 2 * total(self.Q * self.sums.times(self.Q))
+        squares += total(product(self.Q.T, self.Q) ** 2) - 2 * total(self.Q * self.sums.times(self.Q))
         return self.trace() / (self.n * D), float(squares) / (self.n * D) ** 2
 
     def times(self, B: Array) -> Array:

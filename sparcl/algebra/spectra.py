@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg import qr, svd
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from sparcl.algebra.backend import Backend, of
+from sparcl.algebra.backend import Backend, of, product
 from sparcl.algebra.host import HOST
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
@@ -147,11 +147,11 @@ def principal_span(A: Array, k: int) -> tuple[Array, Array]:
 
     From the Gram matrix: a singular value below SMALLEST times the largest is left out.
     """
-    squares, V = np.linalg.eigh(A.T @ A)
+    squares, V = descending_eigh(product(A.T, A))
     k = min(k, int(np.count_nonzero(squares > SMALLEST**2 * squares.max(initial=0))))
-    values, V = np.sqrt(squares[::-1][:k]), V[:, ::-1][:, :k]
-    U = A @ (V / values)
+    values = np.sqrt(squares[:k])
+    U = product(A, V[:, :k] / values)
     # orthonormal to what squaring left of the digits, then to the last
     for _ in range(2):
-        U = HOST.lower_solve(np.linalg.cholesky(U.T @ U), U.T).T
+        U = HOST.lower_solve(HOST.block_factor(product(U.T, U)), U.T).T
     return U, values

@@ -76,7 +76,7 @@ class Arrival(NamedTuple):
 
     def pairs(self, r: int) -> Array:
         """Return B (D, r), with ``B B^T`` the square of the covariance by its r leading pairs."""
-        F = self.axes[:, :r].T @ self.factor / np.sqrt(max(self.n - 1, 1))
+        F = product(self.axes[:, :r].T, self.factor) / np.sqrt(max(self.n - 1, 1))
         return F.T * np.sqrt(squared_lengths(F))
 
 
@@ -326,15 +326,15 @@ class SparclPlus(Summed):
         joined.U, joined.strengths = self._basis(arrivals, core)
         joined.factors = list(core.factors)
         if joined.U is not core.U and core.factors:
-            turned = product(np.vstack(core.factors), core.U.T @ joined.U)
+            turned = product(np.vstack(core.factors), product(core.U.T, joined.U))
             joined.factors = np.split(turned, np.cumsum([len(F) for F in core.factors])[:-1])
         k, missing = joined.U.shape[1], len(sums.counts) - len(core.factors)
         joined.factors += [np.zeros((0, k)) for _ in range(missing)]
         for j, new, mean, factor, E in arrivals:
-            F, before = E.T @ (factor @ joined.U), int(sums.counts[j]) - new
+            F, before = product(E.T, product(factor, joined.U)), int(sums.counts[j]) - new
             if before and k:
                 gap = mean - (sums.C[:, j] - new * mean) / before
-                gap = np.sqrt(before * new / (before + new)) * gap[None] @ joined.U
+                gap = np.sqrt(before * new / (before + new)) * product(gap[None], joined.U)
                 F = thin(np.vstack([joined.factors[j], F, gap]))
             joined.factors[j] = F
         return joined
