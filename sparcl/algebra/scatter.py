@@ -62,7 +62,9 @@ class Scatter:
         D = self.sums.D
         total = self.on.xp.sum
         squares = total(self.sums.R**2)
-        squares += total(product(self.Q.T, self.Q) ** 2) - 2 * total(self.Q * self.sums.times(self.Q))
+        squares += total(product(self.Q.T, self.Q) ** 2) - 2 * total(
+            self.Q * self.sums.times(self.Q)
+        )
         return self.trace() / (self.n * D), float(squares) / (self.n * D) ** 2
 
     def times(self, B: Array) -> Array:

@@ -22,13 +22,13 @@ afterwards and for one merged from another core.  Where the core stays (``refres
 returns is exact too.  R, C and n, and so all that classes share, are exact in any case.
 """
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.backend import product
+from sparcl.algebra.backend import Backend, host, of, product
 from sparcl.algebra.gaussians import Gaussians, axes, stacked_excess, thin
 from sparcl.algebra.host import HOST
 from sparcl.algebra.scatter import Scatter
@@ -37,7 +37,7 @@ from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
 from sparcl.base.checks import check_fraction, check_int, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
-from sparcl.base.state import Shape, Stateful
+from sparcl.base.state import Shape, Stateful, nodes, send
 from sparcl.base.types import Array
 from sparcl.learners.summed import Summed
 from sparcl.parts.batch import Batch
@@ -105,13 +105,17 @@ class OwnCore(Stateful):
 
 @dataclass(eq=False)
 class SeenRows(Stateful):
-    """Sums of all rows, and a Gaussian of each class over the rows of a session that comes in parts."""
+    """Sums of all rows, and a Gaussian of each class over the rows of a session that comes in parts.
+
+    The sums lie ``on`` a backend, and the Gaussians on the host.
+    """
 
     D: int
+    on: InitVar[Backend] = HOST
     kept: ClassVar[dict[str, Shape | None]] = {"sums": Sums, "arrived": Gaussians}
 
-    def __post_init__(self) -> None:
-        self.sums = Sums(self.D)
+    def __post_init__(self, on: Backend) -> None:
+        self.sums = Sums(self.D, on=on)
         self.arrived = Gaussians(self.D)
 
     def sum(self, H: Array, columns: NDArray[np.integer], classes: int) -> None:
@@ -138,7 +142,7 @@ class SeenRows(Stateful):
         self.sums.merge(other.sums, columns)
         self.arrived.grow(classes)
         for j, column in enumerate(columns):
-            n, C = int(other.sums.counts[j]), other.sums.C[:, j]
+            n, C = int(other.sums.counts[j]), host(other.sums.C[:, j])
             if j in arrived:
                 _, new, mean, factor, _ = arrived[j]
                 self.arrived.join(column, new, mean, factor)
@@ -153,7 +157,7 @@ class Solved:
 
     Attributes
     ----------
-    W : (D, c); b : (c,); V : (D, k); P : (c, r, k + 1)
+    W : (D, c); b : (c,), on the host; V : (D, k); P : (c, r, k + 1)
     """
 
     W: Array
@@ -162,12 +166,13 @@ class Solved:
     P: Array
 
     def __call__(self, H: Array) -> Array:
-        """Return scores (n, c) of rows H (n, D): 2 n (D (c + k) + c r k) flops."""
-        c, r, k = self.P.shape
-        T = np.ones((len(H), k))
-        T[:, :-1] = product(H, self.V)
-        Y = product(T, self.P.reshape(c * r, k).T).reshape(len(H), c, r)
-        return product(H, self.W) + self.b + 0.5 * np.einsum("ncr,ncr->nc", Y, Y)
+        """Return scores (n, c), on the host, of rows H (n, D): 2 n (D (c + k) + c r k) flops."""
+        on, (c, r, k) = of(self.W), self.P.shape
+        H = on.array(H)
+        T = on.xp.concat([product(H, self.V), on.xp.ones_like(H[:, :1])], axis=1)
+        Y = product(T, self.P.reshape(c * r, k).T).reshape(len(H) * c, r)
+        own = on.squared_lengths(Y).reshape(len(H), c)
+        return host(product(H, self.W)) + self.b + 0.5 * own
 
 
 @dataclass(eq=False)
@@ -207,7 +212,7 @@ class SparclPlus(Summed):
     alpha: float = 1.0
     weight: float = 0.5
     filtered: bool = False
-    host_only: ClassVar[str] = "its steps on each class's own small matrices are written for NumPy"
+    host_only: ClassVar[str] = ""  # but where rows are filtered
     kept: ClassVar[dict[str, Shape | None]] = {
         "power": float,
         "seen": SeenRows | None,
@@ -247,13 +252,30 @@ class SparclPlus(Summed):
         """Return about how many operations a session of n rows takes."""
         return n * d**2 + d**3 / 3 + 2.0 * d**2 * (2 * c + min(self.k, d))
 
+    def move(self, on: Backend) -> None:
+        """Compute elsewhere from now on: what has D x D numbers.  A class's own part stays on the host.
+
+        Raises
+        ------
+        InputError
+            Where rows are filtered, which is written for NumPy.
+        """
+        if on is not HOST and self.filtered:
+            raise InputError(
+                f"it cannot run on {on.name}: row weights are written for NumPy. Take device cpu."
+            )
+        self.on, self._solved = on, None
+        for node in nodes(self):
+            if isinstance(node, Sums):
+                send(node, on.array)
+
     # --- rows --------------------------------------------------------------------------------
 
     def _begun(self, d: int) -> SeenRows:
         """Return what was seen, which begins with the first row."""
         if self.seen is None:
-            self.seen, self.core = SeenRows(d), OwnCore(d)
-            self.plain = None if self.power else SeenRows(d)
+            self.seen, self.core = SeenRows(d, self.on), OwnCore(d)
+            self.plain = None if self.power else SeenRows(d, self.on)
         return self.seen
 
     def _decide(self, power: float) -> None:
@@ -333,7 +355,7 @@ class SparclPlus(Summed):
         for j, new, mean, factor, E in arrivals:
             F, before = product(E.T, product(factor, joined.U)), int(sums.counts[j]) - new
             if before and k:
-                gap = mean - (sums.C[:, j] - new * mean) / before
+                gap = mean - (host(sums.C[:, j]) - new * mean) / before
                 gap = np.sqrt(before * new / (before + new)) * product(gap[None], joined.U)
                 F = thin(np.vstack([joined.factors[j], F, gap]))
             joined.factors[j] = F
@@ -359,30 +381,33 @@ class SparclPlus(Summed):
 
     def _solution(self, sums: Sums, core: OwnCore) -> Solved:
         """Return the scores' weights: one factor of D x D, and small matrices of each class."""
-        n, D, counts, root = sums.n, sums.D, sums.counts, np.sqrt(sums.counts)
+        on, n, D, counts = sums.on, sums.n, sums.D, sums.counts
+        root, U = np.sqrt(counts), on.array(core.U)
         rho, variance = Scatter(sums).oas()
         # without any spread, all directions count the same: class means
         s = variance * n or sums.mean_square * n / D or 1.0
         rho = min(rho, LARGEST_RHO)
         ridge = (min(self.alpha, D / n) + rho / (1 - rho)) * s
-        c, Q, M = len(root), sums.C / root, sums.C / counts
+        c, Q, M = len(root), sums.C / on.array(root), sums.C / on.array(counts)
         with sums.factored(ridge) as A:
-            solved = A.solve(np.asfortranarray(np.hstack([Q, core.U])))
+            solved = A.solve(on.laid_out(on.xp.concat([Q, U], axis=1)))
         # with A = R + ridge I the ridge's weights are A^-1 C, and (A - Q Q^T)^-1 is by Woodbury's identity
-        V, inner = solved[:, :c], product(Q.T, solved)
+        V, inner = solved[:, :c], host(product(Q.T, solved))
         right = np.hstack([np.diag(n / root), n * inner[:, c:]])
-        turned = product(V, HOST.block_solve(np.eye(c) - inner[:, :c], right))
-        W, AU, W_ridge = turned[:, :c], n * solved[:, c:] + turned[:, c:], V * root
-        noise = _root(np.mean(np.sum(_centred(W) * _centred(M), axis=0)))
+        turned = product(V, on.array(HOST.block_solve(np.eye(c) - inner[:, :c], right)))
+        W, AU, W_ridge = turned[:, :c], n * solved[:, c:] + turned[:, c:], V * on.array(root)
+        total = on.xp.sum
+        noise = _root(np.mean(host(total(_centred(W) * _centred(M), axis=0))))
         # (S + ridge I) W = C - Q Q^T W for the ridge's W, S the scatter
         centred = _centred(W_ridge)
-        square = np.sum(centred * _centred(sums.C)) - np.sum(product(Q.T, centred) ** 2)
-        P, log_dets = self._excess(core, counts, product(core.U.T, AU), product(AU.T, M))
+        square = float(total(centred * _centred(sums.C)) - total(product(Q.T, centred) ** 2))
+        G, T = host(product(U.T, AU)), host(product(AU.T, M))
+        P, log_dets = self._excess(core, counts, G, T)
         return Solved(
-            np.asfortranarray(W / noise + (self.weight / _root(square / (c * n))) * W_ridge),
-            (-0.5 * np.sum(M * W, axis=0) - log_dets) / noise,
-            np.asfortranarray(AU),
-            P / np.sqrt(noise),
+            on.laid_out(W / noise + (self.weight / _root(square / (c * n))) * W_ridge),
+            (-0.5 * host(total(M * W, axis=0)) - log_dets) / noise,
+            on.laid_out(AU),
+            on.array(P / np.sqrt(noise)),
         )
 
     def _excess(
@@ -445,7 +470,7 @@ def _rows(Phi: Array, power: float) -> Array:
 
 def _centred(A: Array) -> Array:
     """Return A (D, c) less the mean of its columns."""
-    centred: Array = A - A.mean(axis=1, keepdims=True)
+    centred: Array = A - A.mean(axis=1)[:, None]
     return centred
 
 

@@ -20,6 +20,7 @@ from sparcl.features import store
 from sparcl.learners import composed
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
+from sparcl.learners.summed import Summed
 from sparcl.parts.batch import Solutions
 from sparcl.parts.catalogue import PARTS
 from sparcl.parts.heads.ridge import MANY
@@ -52,6 +53,9 @@ COMPOSITIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "both heads": ("sparcl-plus-2", {"ridge": "gaussian"}),
     "both heads chosen": ("ridge-lda", {"map": {"random": {"width": 30, "activation": "gelu"}}}),
     "power": ("compose", {"transform": "power", "core": {"spectral": {"k": 3}}}),
+    "own covariance": ("sparcl-plus", {"k": 4, "rank": 3}),
+    "own covariance by energy": ("sparcl-plus", {"tau": 0.6, "refresh": 2}),
+    "shared covariance alone": ("sparcl-plus", {"own": 0, "weight": 0}),
 }
 
 
@@ -74,7 +78,8 @@ def assert_alike(found: Learner, expected: Learner, tolerance: float = 1e-8) -> 
     for key in a:
         if isinstance(a[key], np.ndarray):
             assert a[key].dtype == b[key].dtype and a[key].shape == b[key].shape
-            x, y = (np.abs(v) if "U_core" in key or "basis" in key else v for v in (a[key], b[key]))
+            signless = any(name in key for name in ("U_core", "basis", "core/"))
+            x, y = (np.abs(v) if signless else v for v in (a[key], b[key]))
             scale = np.abs(y).max(initial=1e-300)
             np.testing.assert_allclose(x, y, rtol=0, atol=tolerance * scale, err_msg=key)
 
@@ -121,12 +126,16 @@ def test_a_state_goes_from_one_device_to_the_other(tmp_path: Path) -> None:
     np.testing.assert_allclose(there.logits(PROBE), expected.logits(PROBE), atol=1e-9)
 
 
-def test_parts_of_a_session_and_sums_of_another_learner() -> None:
-    expected = fitted("ranpac", {"width": 50, "ridge": 0.5}, STREAM, "cpu")
-    learner = methods.build("ranpac", device="torch-cpu", width=50, ridge=0.5)
-    assert isinstance(learner, Composed)
+@pytest.mark.parametrize(
+    ("name", "hyper"),
+    [("ranpac", {"width": 50, "ridge": 0.5}), ("sparcl-plus", {"k": 5, "refresh": 0})],
+)
+def test_parts_of_a_session_and_sums_of_another_learner(name: str, hyper: dict[str, Any]) -> None:
+    expected = fitted(name, hyper, STREAM, "cpu")
+    learner = methods.build(name, device="torch-cpu", **hyper)
+    assert isinstance(learner, Summed)
     for Phi, y in STREAM:
-        other = methods.build("ranpac", width=50, ridge=0.5)
+        other = methods.build(name, **hyper)
         other.accumulate(Phi[::2], y[::2])
         learner.accumulate(Phi[1::2], y[1::2])
         learner.merge(other)
@@ -222,6 +231,8 @@ def test_a_method_that_cannot_says_why(name: str) -> None:
 def test_a_part_that_cannot_says_why(part: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="'compose': it cannot run on torch-cpu: row weights, and"):
         methods.build("compose", device="torch-cpu", ridge=1.0, **part)
+    with pytest.raises(InputError, match="'sparcl-plus': it cannot run on torch-cpu: row weights"):
+        methods.build("sparcl-plus", device="torch-cpu", filtered=True)
 
 
 def test_what_does_not_fit_is_refused_before_work_starts(monkeypatch: pytest.MonkeyPatch) -> None:
