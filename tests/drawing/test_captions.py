@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from copies import ROOT
 
+from drawing.conftest import compared
 from figures import ages, curves, dilution, drift, efficiency, peers, sessions
 from sparcl.base.errors import ConfigError
 from study.pipeline.configuration import load
@@ -37,13 +38,13 @@ def rows_drawn(figure) -> int:
 def test_rows(name, module, frames, options):
     told = options | {"groups": {"All": list(options["methods"])}, "against": "acil"}
     arrivals = frames["sessions"].rename(columns={"session": "arrival", "A_t": "A_last"})
-    given = frames | {"arrivals": arrivals}
+    given = compared(frames) | {"arrivals": arrivals}
     assert rows_drawn(module.draw(given, told)) == rows_said(name)
 
 
 def test_a_row_a_data_set(frames, options):
     assert "A row a data set, from the left: " in FIGURES["sessions"]["caption"]
-    assert rows_drawn(sessions.draw(frames, options)) == len(options["datasets"]) == 2
+    assert rows_drawn(sessions.draw(compared(frames), options)) == len(options["datasets"]) == 2
 
 
 def test_rows_of_groups_and_costs(frames, options):
