@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from figures import ages, curves, dilution, drift, efficiency, peers, sessions
 from sparcl.base.errors import ConfigError
 from study.pipeline.configuration import load
 from study.pipeline.displays import caption
+from study.report.differences import ALL, Differences
 
 CONFIG = load(ROOT)
 FIGURES = CONFIG["figures"]
@@ -119,17 +121,20 @@ def drift_holds(suite: str) -> bool:
 
 
 def sessions_holds(suite: str) -> bool:
-    rows = table(suite, "runs").pivot_table(index="dataset", columns="method", values="forgetting")
+    """On the mean over the data sets."""
     ours, joint = chosen(suite, "sparcl", "sparcl-paper"), chosen(suite, "acil", "acil-paper")
-    return (rows[ours] < rows[joint]).all()
+    pairs = Differences(table(suite, "differences"))
+    return pairs.between(ours, joint, ALL, "forgetting").verdict == "below"
 
 
 def frontier_holds(suite: str) -> bool:
-    rows = table(suite, "runs")
-    rows = rows[rows["method"].isin(FIGURES["frontier"]["curve"])]
-    means = rows.groupby(["dataset", "method"])[["tau", "A_bar", "forgetting"]].mean()
-    corr = [of_set.corr()["tau"] for _, of_set in means.groupby("dataset")]
-    return all(c["A_bar"] < -0.5 and c["forgetting"] < -0.5 for c in corr)
+    """From end to end on each data set, and not from each core to the next larger one."""
+    curve, pairs = FIGURES["frontier"]["curve"], Differences(table(suite, "differences"))
+    ends, steps = [], []
+    for dataset, measure in product(CONFIG["suites"][suite]["datasets"], ("A_bar", "forgetting")):
+        ends.append(pairs.between(curve[-1], curve[0], dataset, measure).verdict)
+        steps += [pairs.between(b, a, dataset, measure).difference for a, b in pairwise(curve)]
+    return set(ends) == {"below"} and max(steps) > 0
 
 
 def ages_holds(suite: str) -> bool:
