@@ -12,13 +12,15 @@ from matplotlib.patches import Rectangle
 from figures import claims_table, style
 from figures.frames import require
 from sparcl.base.errors import InputError
-from study.report.claims import FAILS, HOLDS, UNMEASURABLE
+from study.report.claims import FAILS, HOLDS, UNDECIDED, UNMEASURABLE
 
-COLUMNS = ["number", "id", "topic", "judge", "verdict", "dataset", "mean", "std", "n", "satisfied"]
+COLUMNS = ["number", "id", "topic", "judge", "verdict", "dataset", "mean", "std"]
+COLUMNS += ["low", "high", "n", "satisfied", "told"]
 # Colour, marker's face and word of each verdict; face and word tell them apart without colour.
 VERDICTS = {
     HOLDS: ("#009E73", "#009E73", "holds"),
     FAILS: ("#D55E00", "white", "fails"),
+    UNDECIDED: ("#0072B2", "white", "undecided"),
     UNMEASURABLE: (style.QUIET, "white", "–"),
 }
 ALLOWED = "#E9E9E9"
@@ -46,8 +48,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Figure
         Each strip has a scale of its own, whose least and greatest drawn value stand at its ends.
         The range that the predicate allows is grey; a marker is the mean of a data set, and its bar
-        extends one standard deviation over class orders to each side, in the colour of its own
-        verdict.
+        its 95% interval, or one standard deviation over class orders to each side where it is no
+        difference of answers, in the colour of its own verdict.
 
     Raises
     ------
@@ -135,8 +137,12 @@ def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame) -> None:
         ax.text(middle, y, why, ha="center", color=style.QUIET, **text)
         return
     spread = values["std"].fillna(0.0)
+    ends = [
+        values[name].fillna(values["mean"] + sign * spread)
+        for name, sign in (("low", -1), ("high", 1))
+    ]
     limits = [limit for limit in (low, high) if np.isfinite(limit)]
-    shown = [*limits, *(values["mean"] - spread), *(values["mean"] + spread)]
+    shown = [*limits, *ends[0], *ends[1]]
     start, end = min(shown), max(shown)
     width = (end - start) or 1.0
 
@@ -154,11 +160,11 @@ def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame) -> None:
     for limit in limits:
         ax.plot([at(limit)] * 2, [y - half, y + half], color=style.QUIET, lw=0.6)
     offsets = np.linspace(1, -1, len(values)) * (0.3 * STRIP if len(values) > 1 else 0)
-    for offset, (_, row), std in zip(offsets, values.iterrows(), spread, strict=True):
+    for offset, (_, row), *bar in zip(offsets, values.iterrows(), *ends, strict=True):
         place = y + offset
-        own, face, _ = VERDICTS[HOLDS if row["satisfied"] else FAILS]
-        ends = [at(row["mean"] - std), at(row["mean"] + std)]
-        ax.plot(ends, [place] * 2, color=own, lw=0.7)
+        verdict = (HOLDS if row["satisfied"] else FAILS) if row["told"] else UNDECIDED
+        own, face, _ = VERDICTS[verdict]
+        ax.plot([at(end) for end in bar], [place] * 2, color=own, lw=0.7)
         ax.plot(
             [at(row["mean"])],
             [place],

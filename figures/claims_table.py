@@ -9,12 +9,22 @@ import pandas as pd
 
 from figures.grid import Origin
 from figures.markup import escape, escape_numbers, markdown
-from study.report.claims import ALL, FAILS, HOLDS, UNMEASURABLE, Judged, Measured
+from study.report.claims import (
+    ALL,
+    FAILS,
+    HOLDS,
+    UNDECIDED,
+    UNMEASURABLE,
+    Judged,
+    Measured,
+)
 
-MARKS = {HOLDS: "✓", FAILS: "✗", UNMEASURABLE: "–"}
+MARKS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", UNMEASURABLE: "–"}
 EXPLAINED = (
-    "A claim holds if its predicate is true of the mean over class orders on every data set; deviations are over class "
-    "orders. "
+    "A claim holds if its predicate is true of the mean over class orders on every data set. A difference of two "
+    "methods in accuracy or forgetting, in brackets with its 95% interval over class orders and test samples together, "
+    "must be told apart from the threshold as well (docs/claims.md); where it is not, the claim is undecided. "
+    "Deviations (±) are over class orders. "
     "The paper's data sets and backbone are not in this repository: every value is measured on the "
     "bundled data sets, its analogues, with EfficientNet-Lite0 features, and says nothing about the "
     "paper's own tables."
@@ -44,8 +54,8 @@ def rows(judged: Sequence[Judged], labels: Mapping[str, str]) -> pd.DataFrame:
         for value in item.values or [Measured("", np.nan, np.nan, 0, False)]:
             cell: dict[str, Any] = dict(keys)
             cell |= {"suite": suites, "dataset": labels.get(value.dataset, value.dataset)}
-            cell |= {"mean": value.mean, "std": value.std, "n": value.n}
-            cell |= {"satisfied": int(value.satisfied)}
+            cell |= {"mean": value.mean, "std": value.std, "low": value.low, "high": value.high}
+            cell |= {"n": value.n, "satisfied": int(value.satisfied), "told": int(value.told)}
             cells.append(cell | (_origins(claim["terms"], value.dataset) if value.n else {}))
     return pd.DataFrame(cells)
 
@@ -91,7 +101,8 @@ def predicate(rule: Mapping) -> str:
 def tally(cells: pd.DataFrame) -> str:
     """Return the number of claims for each verdict, in words."""
     counts = Counter(cells.drop_duplicates("number")["verdict"])
-    words = {HOLDS: "hold", FAILS: "do not", UNMEASURABLE: "cannot be measured here"}
+    words = {HOLDS: "hold", FAILS: "do not", UNDECIDED: "are undecided"}
+    words[UNMEASURABLE] = "cannot be measured here"
     told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items())
     return f"Of {counts.total()} claims {told}"
 
@@ -134,6 +145,8 @@ def _measurement(group: pd.DataFrame) -> str:
 
 
 def _value(row: pd.Series) -> str:
+    if not np.isnan(row["low"]):
+        return f"{number(row['mean'])} [{number(row['low'])}, {number(row['high'])}]"
     spread = "" if np.isnan(row["std"]) else f" ± {number(row['std'])}"
     return number(row["mean"]) + spread
 

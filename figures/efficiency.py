@@ -44,7 +44,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Figure
         Accuracies are means over (order, seed) pairs; costs are of one class order. Filled and joined:
         the front, whose methods nothing cheaper beats. A method far below the others is an arrow at
-        the lower edge, with its accuracy.
+        the lower edge, with its accuracy. Methods of the suite without costs are named at the foot.
 
     Raises
     ------
@@ -66,7 +66,10 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     rows = select(frames, "runs", {**options, "datasets": datasets}, [VALUE], methods)
     require(rows, "runs", [VALUE])
     accuracy = rows.groupby(["dataset", "method"])[VALUE].mean()
-    margins = (0.42, 0.12, 0.36, 0.24)
+    untimed = [
+        label(options, "methods", m, short=True) for m in measured(options) if m not in methods
+    ]
+    margins = (0.42, 0.12, 0.54 if untimed else 0.36, 0.24)
     titles = labels(options, "datasets", datasets)
     figure, stacks = style.per_dataset(titles, len(costs), 1.75, margins, (0.42, 0.44))
     for dataset, stack in stacks.items():
@@ -79,6 +82,9 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             ax.set_xlabel(axis)
             if style.is_first_column(ax):
                 ax.set_ylabel("average accuracy (%)")
+    if untimed:
+        x, y = 0.02 / style.PAGE, 0.08 / figure.get_figheight()
+        style.note(figure, x, y, f"not timed: {'; '.join(untimed)}", style.QUIET, va="center")
     return figure
 
 

@@ -1,7 +1,6 @@
 """Read summaries and refuse incomplete ones: no figure or table shows less than it claims to."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,21 @@ from study.places import where
 from study.report import published
 from study.report.differences import Differences
 from study.report.numerals import one_order
-from study.report.paired import FEWEST
 from study.report.reading import read_csv
 
 PUBLISHED = "published"  # quoted numbers, checked by their own reader
 PAIR = ["order", "seed"]  # one repetition of a run
-# What a caption's field {emphasis} says of the marks of `study.report.paired.against_best`.
+# What a caption's field {emphasis} says of the marks of `study.report.differences.against_best`.
 TESTED = (
-    "Bold: the best mean. †: not told apart from it by a paired t-test over class orders "
-    "at the 5% level."
+    "Bold: the best mean. †: not told apart from it at the 5% level over {} (docs/claims.md), corrected by Holm over "
+    "the methods and data sets of the suite."
 )
-UNTESTED = "Bold: the best mean; fewer than five class orders, so no test tells the others apart."
+BOTH, ONE = "class orders and test samples together", "the test samples of the one class order"
+UNTESTED = (
+    "Bold: the best mean. No †: methods that train the network and closed forms read the test samples from different "
+    "files, so that their answers make no pairs."
+)
+NO_DRIFT = "Drift is no mean over answers and has no †."
 
 
 def read(
@@ -71,7 +74,9 @@ def origin(options: Mapping[str, Any], name: str, column: str, **keys: object) -
     return Origin(str(options.get("files", {}).get(name, name)), row, column)
 
 
-def differences(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Differences:
+def differences(
+    frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any], name: str = "differences"
+) -> Differences:
     """Return the differences between the methods of a suite.
 
     Raises
@@ -79,9 +84,9 @@ def differences(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) 
     InputError
         The frame was not given.
     """
-    if "differences" not in frames:
-        raise InputError("summary 'differences' was not given; list it under the block's `frames`")
-    return Differences(frames["differences"], options.get("backbone"))
+    if name not in frames:
+        raise InputError(f"summary '{name}' was not given; list it under the block's `frames`")
+    return Differences(frames[name], options.get("backbone"))
 
 
 def fill(options: Mapping[str, Any], rows: pd.DataFrame, **values: object) -> str:
@@ -93,10 +98,9 @@ def fill(options: Mapping[str, Any], rows: pd.DataFrame, **values: object) -> st
         ``caption``; ``suite`` and ``sessions``, unless ``values`` have them.
     rows : DataFrame
         What the table shows: its ``backbone`` is named, and its pairs of class order and seed are
-        counted for ``{orders}``, unless ``values`` have a count. ``{emphasis}`` explains the marks
-        that this many orders allow.
+        counted for ``{orders}``, unless ``values`` have a count.
     values
-        Further fields.
+        Further fields; with ``tested``, whether the suite has differences, ``{emphasis}`` explains the marks.
 
     Raises
     ------
@@ -111,8 +115,9 @@ def fill(options: Mapping[str, Any], rows: pd.DataFrame, **values: object) -> st
     if set(PAIR) <= set(rows):
         known["orders"] = len(rows[PAIR].drop_duplicates())
     known |= values
-    if isinstance(orders := known.get("orders"), Integral):
-        known["emphasis"] = TESTED if int(orders) >= FEWEST else UNTESTED
+    if "tested" in known:
+        sources = ONE if known["orders"] == 1 else BOTH
+        known["emphasis"] = TESTED.format(sources) if known.pop("tested") else UNTESTED
     try:
         return one_order(options["caption"].format(**known))
     except KeyError as error:

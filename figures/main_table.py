@@ -4,7 +4,8 @@
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +14,21 @@ import numpy as np
 import pandas as pd
 
 from figures import grid
-from figures.frames import PAIR, fill, label, measured, origin, require, select
+from figures.frames import (
+    NO_DRIFT,
+    PAIR,
+    differences,
+    fill,
+    label,
+    measured,
+    origin,
+    require,
+    select,
+)
 from figures.grid import Cell, Origin
 from sparcl.base.errors import ConfigError, InputError
 from study.places import where
-from study.report.paired import FEWEST, against_best
+from study.report.differences import OF_ANSWERS, Difference, against_best
 from study.report.reading import read_csv
 
 
@@ -61,8 +72,9 @@ WIDE = 8  # as many columns of numbers fit a page side by side
 MARKS = ["best", "tied", "underlined"]
 COMPARED = ["n", "mean", "std", "gap", "gap_low", "gap_high", "best", "tied"]  # `against_best`
 NO_ORIGIN = Origin("", "", "")
-TOLD_APART = "† not told apart from it by a paired t-test at the 5% level"
-NO_TEST = "fewer than five class orders, so no test tells the others apart"
+LEGEND = (
+    "* best mean; † not told apart from it: the caption in the .md beside it says by which rule"
+)
 HELP = "This prints the main.csv of a suite; any other table is readable in the .md beside it."
 
 
@@ -72,7 +84,8 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     Parameters
     ----------
     frames : mapping
-        ``runs``: one row per run; or the frames that ``columns`` names.
+        ``runs``: one row per run; or the frames that ``columns`` names. ``differences`` beside each, without
+        which no method is told apart from the best.
     options : mapping
         What `rows` reads; ``caption`` with the fields of `figures.frames.fill`; ``notes``:
         sentences after it (``text``), each if one of its methods (``of``) has a row; ``blocks``:
@@ -95,7 +108,9 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     table = rows(frames, options)
     notes = [n["text"] for n in options.get("notes", []) if set(table["method"]) & set(n["of"])]
     sessions = " or ".join(dict.fromkeys(table["sessions"]))
-    caption = fill(options, table, orders=table["n"].max(), sessions=sessions)
+    tested = any(name.endswith("differences") for name in frames)
+    caption = fill(options, table, orders=table["n"].max(), sessions=sessions, tested=tested)
+    notes += [NO_DRIFT] if tested and any("drift_scaled" in block for block in blocks) else []
     caption = " ".join([caption, *notes])
     if len(MEASURES) * table["dataset"].nunique() <= WIDE:
         blocks = [[measure for block in blocks for measure in block]]
@@ -140,7 +155,7 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     Returns
     -------
     DataFrame
-        Keys, labels, the columns of `study.report.paired.against_best` in the units of the frame,
+        Keys, labels, the columns of `study.report.differences.against_best` in the units of the frame,
         ``underlined``, ``printed``, and where it comes from.
 
     Raises
@@ -169,6 +184,8 @@ def _rows(
     require(runs[runs["sessions"] > 1], name, list(MEASURES))
     group_of = _ordered(list(options["methods"]), options.get("groups", {}))
     common = {"suite": runs["suite"].iloc[0], "backbone": runs["backbone"].iloc[0]}
+    beside = name.replace("runs", "differences")
+    pairs = differences(frames, options, beside) if beside in frames else None
     found = []
     for measure, dataset in product(MEASURES, options["datasets"]):
         of_set = runs[runs["dataset"] == dataset]
@@ -181,7 +198,11 @@ def _rows(
         values = of_set.pivot(index=PAIR, columns="method", values=measure)
         if MEASURES[measure].of_old and (of_set["sessions"] == 1).all():
             values = values.iloc[:, :0]  # nothing is old
-        for method, compared in _compared(values, measure, list(group_of), options).items():
+        between = None
+        if pairs is not None and measure in OF_ANSWERS:
+            between = partial(pairs.between, dataset=dataset, measure=measure)
+        of_methods = _compared(values, measure, list(group_of), options, between)
+        for method, compared in of_methods.items():
             names = {
                 "group": group_of[method],
                 "label": label(options, "methods", method),
@@ -195,17 +216,21 @@ def _rows(
 
 
 def _compared(
-    values: pd.DataFrame, measure: str, methods: list[str], options: Mapping[str, Any]
+    values: pd.DataFrame,
+    measure: str,
+    methods: list[str],
+    options: Mapping[str, Any],
+    between: Callable[[str, str], Difference] | None,
 ) -> dict[str, dict[str, Any]]:
     """Return the numbers, marks and text of each method's cell, in the order of ``methods``."""
     higher = MEASURES[measure].higher_is_better
     nothing = grid.ABSENT if len(values.columns) else grid.NOTHING
     ran = [m for m in methods if m in values]
-    compared = against_best(values[ran], higher) if ran else pd.DataFrame(columns=COMPARED)
+    compared = against_best(values[ran], higher, between) if ran else pd.DataFrame(columns=COMPARED)
     among = [m for m in compared.index if m in options.get("underline", ())]
     underlined: set[str] = set()
     if among:
-        of_class = against_best(values[among], higher)
+        of_class = against_best(values[among], higher, None)
         underlined = set(of_class.index[of_class["best"]])
     absent = dict.fromkeys(compared.columns, np.nan) | {"n": 0, "best": False, "tied": False}
     numbers = {str(method): dict(row) for method, row in compared.to_dict("index").items()}
@@ -259,7 +284,6 @@ def terminal(path: Path) -> str:
         marks = (table["best"].map({0: "", 1: "*"}), table["tied"].map({0: "", 1: grid.DAGGER}))
         shown = table.assign(shown=marks[0] + marks[1] + table["printed"])
         wide = shown.pivot(index="label", columns=["measure", "dataset_label"], values="shown")
-        tested = pd.to_numeric(table["n"]).max() >= FEWEST
     except (KeyError, TypeError, ValueError, OSError) as error:  # pandas' own are ValueErrors
         raise InputError(
             f"{path}: no main table, since it is no CSV, lacks a column, or has a cell twice or with other marks "
@@ -277,7 +301,7 @@ def terminal(path: Path) -> str:
     for measure in (measure for measure in MEASURES if measure in wide):
         part = pd.DataFrame(wide[measure], table["label"].unique(), table["dataset_label"].unique())
         parts.append(f"{MEASURES[measure].plain}\n{part.to_string(line_width=100)}")
-    return "\n\n".join([*parts, f"* best mean; {TOLD_APART if tested else NO_TEST}"])
+    return "\n\n".join([*parts, LEGEND])
 
 
 def main(arguments: list[str]) -> int:

@@ -82,7 +82,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         ax,
         (3.12, 0.2),
         (2.26, 0.26),
-        r"SPARCL+: also $\mathrm{relu}(P\,u)$ of the residual $u$",
+        r"SPARCL+ 1: also $\mathrm{relu}(P\,u)$ of the residual $u$",
         MAP,
         fill=0.16,
         small=True,

@@ -1,17 +1,18 @@
-"""Accuracy of many methods after the last session: a row per method, its mean with an interval."""
+"""Accuracy of many methods after the last session: a row per method, with the interval of its difference to one."""
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import PAIR, first, grouped, label, require, select
-from study.report.paired import interval
+from figures.frames import differences, first, grouped, label, require, select
+from sparcl.base.errors import InputError
+from study.places import where
+from study.report.differences import Difference
 
 VALUE = "A_last"
 # Inches: the height of a row, the space above and below the panels and between them.
@@ -21,22 +22,22 @@ BAND = "#F1F1F1"
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw last accuracy as a dot with its interval, in one column per data set.
+    """Draw last accuracy as a dot, with the interval of its difference to one method, in one column per data set.
 
     Parameters
     ----------
     frames : mapping
-        ``runs``: one row per run, in percent.
+        ``runs``: one row per run, in percent; ``differences``.
     options : mapping
         ``datasets``, ``methods``; ``groups``: title -> methods; those outside the suite are skipped;
-        ``against``: the method whose mean is a line through all rows.
+        ``against``: the method whose mean is a line through all rows, and which the others are held against.
 
     Returns
     -------
     Figure
-        Means over (order, seed) pairs with their 95% t-intervals, a row per method, best group
-        member first; the highest mean of a data set is filled. A mean far below all others is an
-        arrow at the left edge, with its value.
+        Means over (order, seed) pairs, a row per method, best group member first, with the 95% interval of the
+        difference to the method of the line; dots of those that are told apart from it are filled. A mean far below
+        all others is an arrow at the left edge, with its value.
 
     Raises
     ------
@@ -54,16 +55,23 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         ranked = sorted(ids, key=lambda m: -overall[m])
         lines += [(label(options, "methods", m, short=True), m) for m in ranked]
     figure, axes = _layout(lines, len(options["datasets"]))
-    reference = first(options, "against")
+    reference, pairs = first(options, "against"), differences(frames, options)
+    if reference is None:
+        raise InputError(
+            f"the suite has none of {options['against']} to hold the others against; name one of its methods in "
+            f"{where('figures', options['id'], 'against')}"
+        )
     for ax, dataset in zip(axes, options["datasets"], strict=True):
-        rows = runs[runs["dataset"] == dataset].pivot(index=PAIR, columns="method", values=VALUE)
-        _dots(ax, rows, lines, None if reference is None else float(rows[reference].mean()))
+        means = runs[runs["dataset"] == dataset].groupby("method")[VALUE].mean()
+        against = {
+            m: pairs.between(m, reference, dataset, VALUE) for m in methods if m != reference
+        }
+        _dots(ax, means, against, lines, float(means[reference]))
         ax.set_title(label(options, "datasets", dataset), loc="left")
         ax.set_xlabel("last accuracy (%)")
-    if reference is not None:
-        name = label(options, "methods", reference, short=True)
-        x, y = 0.02 / style.PAGE, 0.08 / figure.get_figheight()
-        style.note(figure, x, y, f"dotted: {name}", style.QUIET, va="center")
+    name = label(options, "methods", reference, short=True)
+    x, y = 0.02 / style.PAGE, 0.08 / figure.get_figheight()
+    style.note(figure, x, y, f"dotted: {name}", style.QUIET, va="center")
     return figure
 
 
@@ -101,14 +109,21 @@ def _layout(lines: list[tuple[str, str | None]], columns: int) -> tuple[Figure, 
 
 
 def _dots(
-    ax: Axes, rows: pd.DataFrame, lines: list[tuple[str, str | None]], reference: float | None
+    ax: Axes,
+    means: pd.Series,
+    against: Mapping[str, Difference],
+    lines: list[tuple[str, str | None]],
+    reference: float,
 ) -> None:
-    """Draw the rows of one data set."""
-    means = rows.mean()
+    """Draw the rows of one data set, ``against`` being the differences to the mean of ``reference``."""
     near = means[style.near(means)]
-    limits = {m: interval(rows[m].to_numpy()) for m in means.index}
-    low = min(float(np.nan_to_num(limits[m][1], nan=means[m])) for m in near.index)
-    high = max(float(np.nan_to_num(limits[m][2], nan=means[m])) for m in near.index)
+    ends = [
+        reference + end
+        for method, it in against.items()
+        if method in near
+        for end in (it.low, it.high)
+    ]
+    low, high = min(reference, *near, *ends), max(reference, *near, *ends)
     pad = 0.06 * max(high - low, 1.0)
     ax.set_xlim(low - pad, high + pad)
     for y, (_, method) in enumerate(lines):
@@ -116,12 +131,13 @@ def _dots(
             continue
         if y % 2:
             ax.axhspan(y - 0.5, y + 0.5, color=BAND, lw=0, zorder=0)
-        mean, at_low, at_high = (float(v) for v in limits[method])
-        color = style.LOOKS["ranpac"].color
+        color, mean, it = style.LOOKS["ranpac"].color, float(means[method]), against.get(method)
         if method not in near.index:
             style.note(ax, low - pad, y, f" ◂ {mean:.1f}", style.ink(color), va="center")
             continue
-        ax.plot([at_low, at_high], [y, y], color=color, lw=0.8, solid_capstyle="butt")
+        if it is not None:
+            limits = [reference + it.low, reference + it.high]
+            ax.plot(limits, [y, y], color=color, lw=0.8, solid_capstyle="butt")
         ax.plot(
             [mean],
             [y],
@@ -130,9 +146,8 @@ def _dots(
             marker="o",
             markersize=3.2,
             markeredgewidth=0.8,
-            markerfacecolor=color if mean == means.max() else "white",
+            markerfacecolor=color if it is not None and it.verdict != "tie" else "white",
             clip_on=False,
         )
-    if reference is not None:
-        ax.axvline(reference, color=style.QUIET, lw=0.7, ls=":", zorder=0.5, label="reference")
+    ax.axvline(reference, color=style.QUIET, lw=0.7, ls=":", zorder=0.5, label="reference")
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from figures import grid
-from figures.frames import label, select, shown
+from figures.frames import differences, label, select, shown
 from figures.sheet import Sheet
 from study.report import across
 
@@ -21,13 +21,12 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     """Return the files of the table by suffix: a row per method, best rank of last accuracy first.
 
     A cell has the mean rank over data sets and, in brackets, on how many of them the method ``of`` wins,
-    ties and loses against it: paired t-tests over class orders, corrected by Holm over all rows and
-    data sets of a column.
+    ties and loses against it (`study.report.differences`).
 
     Parameters
     ----------
     frames : mapping
-        ``runs``.
+        ``runs`` and ``differences``.
     options : mapping
         ``of``; ``caption`` with ``{suite}``, ``{backbone}``, ``{sessions}``, ``{orders}``, ``{method}`` and
         ``{difference}``, the critical difference of ranks; ``id``.
@@ -35,22 +34,26 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     Raises
     ------
     InputError
-        A method, data set or pair is missing, or there are fewer than five pairs.
+        A method, data set, pair or difference is missing.
     """
     of = options["of"]
     table = select(frames, "runs", options, ["sessions", *SHOWN], shown(options))
     ranks, difference = across.mean_ranks(table, "A_last")
     sheet = Sheet(options, "runs", table, label="method")
+    pairs = differences(frames, options)
     for measure, (title, higher) in SHOWN.items():
         if measure == "forgetting" and (table["sessions"] == 1).all():  # nothing is old
             for method in ranks.index:
                 sheet.add(grid.NOTHING, measure, {"method": method}, head=title)
             continue
-        won = across.wins(across.paired_tests(table, of, measure, higher))
         of_measure, _ = across.mean_ranks(table, measure, higher)
         for method in ranks.index:
             rank = of_measure[method]
-            counts = "" if method == of else " ({win}, {tie}, {loss})".format(**won.loc[method])
+            counts = ""
+            if method != of:
+                found = [pairs.between(of, method, d, measure).verdict for d in options["datasets"]]
+                won, lost = ("above", "below") if higher else ("below", "above")
+                counts = f" ({found.count(won)}, {found.count('tie')}, {found.count(lost)})"
             best = bool(rank == of_measure.min())
             sheet.add(f"{rank:.2f}{counts}", measure, {"method": method}, best, head=title)
     name = label(options, "methods", of)

@@ -1,13 +1,14 @@
 """Accuracy on all and on old classes by kind and rate of what goes wrong in a stream."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from figures.frames import measured, require, select
+from figures.frames import differences, measured, require, select
 from figures.sheet import Sheet, groups
-from study.report.paired import against_best
+from study.report.differences import against_best
 
 LAST, OLD = "A_last", "A_old"
 
@@ -38,7 +39,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     Parameters
     ----------
     frames : mapping
-        ``rates``: one row per run of a stream.
+        ``rates``: one row per run of a stream; ``differences`` on each stream.
     options : mapping
         ``datasets``, ``methods``; ``caption`` with ``{suite}``, ``{backbone}``, ``{sessions}`` and
         ``{orders}``; ``id``.
@@ -54,8 +55,11 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     sheet = Sheet(
         options, "rates", rows, part="dataset", label="method", over="stress", head="rate"
     )
+    pairs = differences(frames, options)
     for keys, of_stream in groups(rows, options, "stress", "rate"):
-        judged = against_best(of_stream.pivot(index="order", columns="method", values="both"), True)
+        between = partial(pairs.between, measure="A_both", **keys)
+        values = of_stream.pivot(index="order", columns="method", values="both")
+        judged = against_best(values, True, between)
         means = of_stream.groupby("method")[[LAST, OLD]].mean()
         for method in methods:
             of = {"dataset": keys["dataset"], "method": method}
@@ -66,4 +70,4 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     rank = [cell.label for cell in sheet.cells[: len(methods)]]
     parts = [cell.part for cell in sheet.cells]
     sheet.cells.sort(key=lambda cell: (parts.index(cell.part), rank.index(cell.label)))
-    return sheet.texts()
+    return sheet.texts(tested=True)

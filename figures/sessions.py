@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import PAIR, first, label, require, select, shown, valued
+from figures.frames import PAIR, differences, first, label, require, select, shown, valued
+from study.report.differences import Difference
 
 ACCURACY, FORGETTING = "A_t", "forgetting"
 # A column of panels: its measure, and whether the other method's is taken from it.
@@ -26,7 +27,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     ----------
     frames : mapping
         ``sessions``: one row per run and session, in percent and points; ``forgetting`` is defined from
-        session 2 on.
+        session 2 on; ``differences`` after each session.
     options : mapping
         ``datasets``, ``methods``; ``show``: ids of the methods to draw (default: all); ``against``:
         the method that the others are compared with (default: the first of those).
@@ -35,13 +36,13 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     -------
     Figure
         One curve per method, the mean over (order, seed) pairs; the number before its name is the
-        value after the last session. Bands extend one standard deviation of the paired differences to
-        each side.
+        value after the last session. A band is the 95% interval of a difference, over class
+        orders and test samples together.
 
     Raises
     ------
     InputError
-        A method, session or pair is missing, or a cell that is drawn is empty.
+        A method, session, pair or difference is missing, or a cell that is drawn is empty.
     """
     methods = shown(options)
     reference = first(options, "against") or methods[0]
@@ -49,6 +50,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     rows = select(frames, "sessions", options, ["session", ACCURACY, FORGETTING], methods)
     require(rows, "sessions", [ACCURACY])
     require(rows[rows["session"] > 1], "sessions", [FORGETTING])
+    pairs = differences(frames, options)
     datasets, name = list(options["datasets"]), label(options, "methods", reference, short=True)
     titles = ("accuracy on seen (%)", f"accuracy − {name}", f"forgetting − {name}")
     room = style.room([valued(options, method, -99.9) for method in methods])
@@ -73,6 +75,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         of_set = rows[rows["dataset"] == dataset]
         for ax, (measure, differs) in zip(row, COLUMNS, strict=True):
             kept = of_set if measure == ACCURACY else of_set[of_set["session"] > 1]
+            bands: dict[str, list[Difference]] = {}
             tables = {
                 method: kept[kept["method"] == method].pivot(
                     index="session", columns=PAIR, values=measure
@@ -82,10 +85,17 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             if differs:
                 base = tables.pop(reference)
                 tables = {method: table - base for method, table in tables.items()}
+                bands = {
+                    method: [
+                        pairs.between(method, reference, dataset, measure, session=t)
+                        for t in table.index
+                    ]
+                    for method, table in tables.items()
+                }
             if kept.empty:
                 style.undefined(ax, style.ALONE)
                 continue
-            _curves(ax, tables, differs, options)
+            _curves(ax, tables, bands, options)
         row[0].set_ylabel(label(options, "datasets", dataset))
     for ax, title in zip(panels[0], titles, strict=True):
         ax.set_title(title, loc="left")
@@ -95,16 +105,22 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
 
 
 def _curves(
-    ax: Axes, tables: Mapping[str, pd.DataFrame], differs: bool, options: Mapping[str, Any]
+    ax: Axes,
+    tables: Mapping[str, pd.DataFrame],
+    bands: Mapping[str, list[Difference]],
+    options: Mapping[str, Any],
 ) -> None:
-    """Draw one panel: the mean over pairs of each method, named at its end."""
+    """Draw one panel: the mean over pairs of each method, named at its end, with the band of a difference."""
     means = {method: table.mean(axis=1) for method, table in tables.items()}
-    if differs:
+    if bands:
         ax.axhline(0, color=style.QUIET, lw=0.6, label="equal")
     for method, mean in means.items():
-        if differs and len(mean) > 1:
-            deviation = tables[method].std(axis=1).fillna(0.0)
-            style.band(ax, method, mean - deviation, mean + deviation, alpha=0.13)
+        if bands and len(mean) > 1:
+            low, high = (
+                pd.Series([getattr(it, end) for it in bands[method]], index=mean.index)
+                for end in ("low", "high")
+            )
+            style.band(ax, method, low, high, alpha=0.13)
     ends = style.curves(ax, means, lambda method, y: valued(options, method, y))
     last = max((mean.index[-1] for mean in means.values()), default=1)
     ax.set_xlim(0.6, last + 0.3)

@@ -17,22 +17,34 @@ def _keys(dataset: str, method: str, order: int, seed: int) -> dict[str, Any]:
     return dict(zip(names, ("toy", dataset, "net", method, order, seed), strict=True))
 
 
-def compared(frames: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """Return frames with the differences of their runs: half a point to each side, told apart if they are more."""
+def differences(runs: pd.DataFrame, measures: dict[str, str], *at: str) -> pd.DataFrame:
+    """Return the differences of means (column -> measure): half a point to each side, told apart if they are more."""
     rows = []
-    places = ["suite", "dataset", "backbone"]
-    for place, of in frames["runs"].groupby(places, sort=False):
-        means = of.groupby("method")[["A_bar", "A_last", "forgetting"]].mean()
+    places = ["suite", "dataset", "backbone", *at]
+    for place, of in runs.groupby(places, sort=False):
+        means = of.groupby("method")[list(measures)].mean()
         for method, against in combinations(sorted(means.index), 2):
-            for measure in means:
-                row = dict(zip(places, place, strict=True)) | {"measure": measure, "orders": 5}
-                gap = means[measure][method] - means[measure][against]
-                row |= {"method": method, "against": against, "difference": gap, "dof": 4}
-                row |= {"low": gap - 0.5, "high": gap + 0.5}
+            for column, measure in measures.items():
+                row = dict(zip(places, place, strict=True)) | {"session": None}
+                row |= {"method": method, "against": against, "measure": measure, "orders": 5}
+                row["difference"] = gap = means[column][method] - means[column][against]
+                row |= {"low": gap - 0.5, "high": gap + 0.5, "dof": 4}
                 row |= {"class_low": gap - 2, "class_high": gap + 2}
                 row["p"] = row["p_holm"] = 0.001 if abs(gap) > 0.5 else 0.9
+                if "session" in at:
+                    row["session"] = place[-1]
                 rows.append(row)
-    return {**frames, "differences": pd.DataFrame(rows)}
+    return pd.DataFrame(rows)
+
+
+def compared(frames: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Return frames with the differences of their runs and sessions."""
+    columns = {name: name for name in ("A_bar", "A_last", "forgetting")}
+    whole = differences(frames["runs"], columns)
+    if "sessions" in frames:
+        steps = {name: name for name in ("A_t", "forgetting")}
+        whole = pd.concat([whole, differences(frames["sessions"], steps, "session")])
+    return {**frames, "differences": whole}
 
 
 @pytest.fixture

@@ -2,16 +2,19 @@
 
 import re
 from collections.abc import Callable
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
 import pytest
 from copies import ROOT
 
+from drawing.conftest import compared
 from figures import ages, curves, dilution, drift, efficiency, peers, sessions
 from sparcl.base.errors import ConfigError
 from study.pipeline.configuration import load
 from study.pipeline.displays import caption
+from study.report.differences import ALL, Differences
 
 CONFIG = load(ROOT)
 FIGURES = CONFIG["figures"]
@@ -37,13 +40,13 @@ def rows_drawn(figure) -> int:
 def test_rows(name, module, frames, options):
     told = options | {"groups": {"All": list(options["methods"])}, "against": "acil"}
     arrivals = frames["sessions"].rename(columns={"session": "arrival", "A_t": "A_last"})
-    given = frames | {"arrivals": arrivals}
+    given = compared(frames) | {"arrivals": arrivals}
     assert rows_drawn(module.draw(given, told)) == rows_said(name)
 
 
 def test_a_row_a_data_set(frames, options):
     assert "A row a data set, from the left: " in FIGURES["sessions"]["caption"]
-    assert rows_drawn(sessions.draw(frames, options)) == len(options["datasets"]) == 2
+    assert rows_drawn(sessions.draw(compared(frames), options)) == len(options["datasets"]) == 2
 
 
 def test_rows_of_groups_and_costs(frames, options):
@@ -118,17 +121,20 @@ def drift_holds(suite: str) -> bool:
 
 
 def sessions_holds(suite: str) -> bool:
-    rows = table(suite, "runs").pivot_table(index="dataset", columns="method", values="forgetting")
+    """On the mean over the data sets."""
     ours, joint = chosen(suite, "sparcl", "sparcl-paper"), chosen(suite, "acil", "acil-paper")
-    return (rows[ours] < rows[joint]).all()
+    pairs = Differences(table(suite, "differences"))
+    return pairs.between(ours, joint, ALL, "forgetting").verdict == "below"
 
 
 def frontier_holds(suite: str) -> bool:
-    rows = table(suite, "runs")
-    rows = rows[rows["method"].isin(FIGURES["frontier"]["curve"])]
-    means = rows.groupby(["dataset", "method"])[["tau", "A_bar", "forgetting"]].mean()
-    corr = [of_set.corr()["tau"] for _, of_set in means.groupby("dataset")]
-    return all(c["A_bar"] < -0.5 and c["forgetting"] < -0.5 for c in corr)
+    """From end to end on each data set, and not from each core to the next larger one."""
+    curve, pairs = FIGURES["frontier"]["curve"], Differences(table(suite, "differences"))
+    ends, steps = [], []
+    for dataset, measure in product(CONFIG["suites"][suite]["datasets"], ("A_bar", "forgetting")):
+        ends.append(pairs.between(curve[-1], curve[0], dataset, measure).verdict)
+        steps += [pairs.between(b, a, dataset, measure).difference for a, b in pairwise(curve)]
+    return set(ends) == {"below"} and max(steps) > 0
 
 
 def ages_holds(suite: str) -> bool:

@@ -12,7 +12,13 @@ NAMES = ["is-large", "is-small", "lies-between", "elsewhere"]
 
 
 def row(
-    claim: str, judge: str, verdict: str, mean: float, std: float, dataset: str = "one"
+    claim: str,
+    judge: str,
+    verdict: str,
+    mean: float,
+    std: float,
+    dataset: str = "one",
+    limits: tuple[float, float] = (np.nan, np.nan),
 ) -> dict:
     keys = {
         "number": f"C{NAMES.index(claim) + 1}",
@@ -21,6 +27,7 @@ def row(
     }
     keys |= {"judge": judge, "verdict": verdict, "dataset": dataset}
     measured = {"mean": mean, "std": std, "n": 0 if np.isnan(mean) else 3}
+    measured |= {"low": limits[0], "high": limits[1], "told": int(verdict != "undecided")}
     return keys | measured | {"satisfied": int(verdict == "holds")}
 
 
@@ -31,7 +38,7 @@ def ledger() -> pd.DataFrame:
             row("is-large", "above 1", "holds", 2.0, 0.5),
             row("is-large", "above 1", "holds", 3.0, np.nan, "two"),
             row("is-small", "below -2", "does not hold", 4.0, 1.0),
-            row("lies-between", "between -1 and 1", "holds", 0.0, 0.5),
+            row("lies-between", "between -1 and 1", "undecided", 0.0, 0.5, limits=(-2.0, 2.0)),
             row("elsewhere", "above 0", "not measurable here", np.nan, np.nan, ""),
         ]
     )
@@ -63,12 +70,15 @@ def test_strips(ledger: pd.DataFrame) -> None:
     assert points["is-small one"].get_markerfacecolor() == "white"
     written = [text.get_text() for text in ax.texts]
     assert [text for text in written if text[0] == "C"] == ["C1", "C2", "C3", "C4"]
-    assert "Of 4 claims 2 hold, 1 do not, 1 cannot be measured here" in written
-    assert {"Size: 1 of 2 hold", "Place: 1 of 2 hold"} <= {*written}
-    assert {"1", "3", "−2", "5", "−1"} <= {*written}  # the ends of the scales
+    tally = "Of 4 claims 1 hold, 1 do not, 1 are undecided, 1 cannot be measured here"
+    assert tally in written
+    assert {"Size: 1 of 2 hold", "Place: 0 of 2 hold"} <= {*written}
+    assert {"1", "3", "−2", "5", "2"} <= {*written}  # the ends of the scales
+    bar, _ = [line for line in ax.lines if line.get_color() == "#0072B2"]
+    assert np.ptp(bar.get_xdata()) == pytest.approx((1 - 2 * claims.PAD) * wide)  # its interval
     for text in ("is large", "> 1", "< −2", "−1 … 1", "not measurable here"):
         assert text in written
-    assert [written.count(word) for word in ("holds", "fails", "–")] == [2, 1, 1]
+    assert [written.count(word) for word in ("holds", "undecided", "fails", "–")] == [1, 1, 1, 1]
     assert overlapping(figure) == []
 
 

@@ -52,6 +52,7 @@ def test_points_of_both_costs(given: tuple) -> None:
     np.testing.assert_allclose(buffer.get_xdata(), 301.056)
     assert bytes_kept.get_xlim()[1] > 301.056 and seconds.get_xlim()[0] < 0.01
     assert seconds.get_title(loc="left") == "Set One"
+    assert [text.get_text() for text in figure.texts] == ["not timed: SPARCL-PAPER"]
     assert figure.get_figwidth() == style.PAGE
     assert overlapping(figure) == []
 

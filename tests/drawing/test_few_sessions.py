@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from drawing.conftest import compared
 from drawing.test_figures import curves, overlapping
 from figures import (
     ages,
@@ -33,7 +34,7 @@ def one(frames: dict) -> dict[str, pd.DataFrame]:
     kept["sessions"]["forgetting"] = np.nan
     runs = frames["runs"].assign(sessions=1, forgetting=np.nan, drift_scaled=np.nan, tau=0.9)
     arrivals = kept["sessions"].rename(columns={"session": "arrival", "A_t": "A_last"})
-    return kept | {"runs": runs, "arrivals": arrivals}
+    return compared(kept | {"runs": runs, "arrivals": arrivals})
 
 
 @pytest.fixture
@@ -87,7 +88,7 @@ def test_ranks_of_one_session(one, told):
     rows["order"] = 10 * rows["order"] + rows.groupby(["dataset", "method", "order"]).cumcount()
     rows["A_bar"] += rows["order"] * 0.1
     rows["A_last"] += rows["order"] * 0.1
-    made = ranks_table.texts({"runs": rows}, told | {"of": "sparcl"})
+    made = ranks_table.texts(compared({"runs": rows}), told | {"of": "sparcl"})
     assert [line.rpartition("| ")[2] for line in made[".md"].splitlines()[4:]] == ["– |"] * 3
 
 

@@ -9,7 +9,7 @@ from docutils.core import publish_parts
 from jinja2 import Template
 from matplotlib.font_manager import FontProperties, findfont, get_font
 
-from drawing.conftest import METHODS
+from drawing.conftest import METHODS, compared
 from drawing.test_figures import overlapping
 from figures import main_table, render, sessions, style
 from figures.markup import escape, markdown
@@ -45,7 +45,7 @@ def test_a_figure_writes_dollars_as_they_are(tmp_path: Path, frames: dict, optio
     told = options | {
         "methods": {m: {"label": t, "short": t} for m, t in zip(METHODS, AWKWARD, strict=True)}
     }
-    figure = sessions.draw(frames, style.literal(told))
+    figure = sessions.draw(compared(frames), style.literal(told))
     for ax in figure.axes:
         for text in ax.texts:
             # what is left after the escaped ones opens no formula
@@ -53,9 +53,10 @@ def test_a_figure_writes_dollars_as_they_are(tmp_path: Path, frames: dict, optio
     written = [text.get_text() for text in figure.axes[0].texts]
     assert [text for text in written if r"\$1-\$2 & 50%" in text]
     assert overlapping(figure) == []
-    csv = tmp_path / "sessions.csv"
-    frames["sessions"].to_csv(csv, index=False)
-    render("figure", "sessions", [csv], told, [tmp_path / "sessions.png"])
+    given = [tmp_path / "sessions.csv", tmp_path / "differences.csv"]
+    for path in given:
+        compared(frames)[path.stem].to_csv(path, index=False)
+    render("figure", "sessions", given, told, [tmp_path / "sessions.png"])
     assert (tmp_path / "sessions.png").stat().st_size > 10_000
 
 

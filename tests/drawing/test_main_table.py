@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from drawing.conftest import compared
 from figures import main_table
-from figures.frames import TESTED, UNTESTED
+from figures.frames import BOTH, NO_DRIFT, ONE, TESTED, UNTESTED
 from figures.markup import escape
 from sparcl.base.errors import ConfigError, InputError
 
@@ -105,37 +106,46 @@ def test_markdown(frames, settings):
 
 
 class TestEmphasis:
-    """The best mean in bold, that of a class underlined, and daggers from five orders on."""
+    """The best mean in bold, that of a class underlined, and daggers where differences are told."""
 
     @pytest.fixture
     def many(self, frames, settings):
-        """Five orders: acil moves by up to 2 from its mean on set one, ncm and acil tie on set two."""
+        """Acil is 0.4 behind on set one; ncm and acil are equal on set two."""
         runs = frames["runs"]
-        runs = pd.concat([runs, runs.assign(order=runs["order"] + 10)], ignore_index=True)
-        runs = runs[runs["order"] != 2005]
         acil, one = runs["method"].eq("acil"), runs["dataset"].eq("one")
-        runs.loc[acil & one, "A_bar"] = [80.0, 84, 79, 83, 84]  # mean 82, s.d. 2.3
+        runs.loc[acil & one, "A_bar"] = [80.3, 84.0, 83.5]  # mean 82.6, s.d. 2.0
         runs.loc[acil & ~one, "A_bar"] = 80.0
-        return {"runs": runs}, settings | {"underline": ["ncm", "acil", "absent"]}
+        return compared({"runs": runs}), settings | {"underline": ["ncm", "acil", "absent"]}
 
     def test_markdown(self, many):
         text = main_table.texts(*many)[".md"]
-        assert "| the acil | <ins>82.0</ins>† ± 2.3 | <ins>80.0</ins> ± 0.0 |" in text
+        assert "| the acil | <ins>82.6</ins>† ± 2.0 | <ins>80.0</ins> ± 0.0 |" in text
         assert "| the ncm | 80.0 ± 0.0 | <ins>80.0</ins> ± 0.0 |" in text
         assert "| the sparcl | 82.0 ± 0.0 | 82.0 ± 0.0 |" in text
         assert "| the sparcl-paper | **83.0** ± 0.0 | **83.0** ± 0.0 |" in text
 
     def test_latex(self, many):
         tex = main_table.texts(*many)[".tex"]
-        spread = r"{\scriptsize$\pm$\,2.3}\rlap{$^{\dagger}$}"
-        assert rf"\quad ACIL & \underline{{82.0}} {spread} & " in tex
+        spread = r"{\scriptsize$\pm$\,2.0}\rlap{$^{\dagger}$}"
+        assert rf"\quad ACIL & \underline{{82.6}} {spread} & " in tex
 
     def test_the_caption_says_what_the_marks_mean(self, many, frames):
-        _, settings = many
+        told, settings = many
         settings |= {"caption": "{orders} orders. {emphasis}"}
-        assert main_table.texts(*many)[".md"].startswith(f"5 orders. {TESTED}")
-        few = main_table.texts(frames, settings)[".md"]
-        assert few.startswith(f"3 orders. {UNTESTED}") and "†" not in few
+        both = f"3 orders. {TESTED.format(BOTH)} {NO_DRIFT}"
+        assert main_table.texts(*many)[".md"].startswith(both)
+        alone = {name: frame.copy() for name, frame in told.items()}
+        alone["runs"] = alone["runs"].query("order == 1993")
+        one = main_table.texts(compared({"runs": alone["runs"]}), settings)[".md"]
+        assert one.startswith(f"one order. {TESTED.format(ONE)}") or ONE in one
+        none = main_table.texts({"runs": told["runs"]}, settings)[".md"]
+        assert none.startswith(f"3 orders. {UNTESTED}") and "†" not in none.partition("|")[2]
+
+    def test_differences_of_other_runs_are_refused(self, many):
+        told, settings = many
+        told["runs"].loc[told["runs"]["method"].eq("acil"), "A_last"] += 0.01
+        with pytest.raises(InputError, match="of other runs"):
+            main_table.texts(told, settings)
 
     def test_what_is_in_bold_does_not_depend_on_it(self, frames, settings):
         plain = main_table.rows(frames, settings)
@@ -218,30 +228,7 @@ def test_terminal_prints_what_the_csv_holds(frames, settings, tmp_path, capsys):
     first = next(line for line in lines if "the sparcl-paper" in line)
     assert re.split(r"\s{2,}", first) == ["the sparcl-paper", "*83.0 ± 0.0", "*83.0 ± 0.0"]
     assert sum("the ncm" in line for line in lines) == len(main_table.MEASURES)
-
-
-def test_terminal_speaks_of_a_test_where_there_is_one(frames, settings, tmp_path, capsys):
-    """Five class orders are the fewest that are tested (`study.report.paired.FEWEST`)."""
-    path = tmp_path / "main.csv"
-    for orders, legend in ((1, FEW), (3, FEW), (5, FIVE)):
-        kept = sorted(frames["runs"]["order"].unique())[:1]
-        one = frames["runs"][frames["runs"]["order"].isin(kept)]
-        runs = pd.concat(one.assign(order=kept[0] + i, seed=i) for i in range(orders))
-        told = settings | {
-            "caption": "mean ± standard deviation over {orders} class orders. {emphasis}"
-        }
-        texts = main_table.texts({"runs": runs}, told)
-        over = (
-            "one class order." if orders == 1 else f"mean ± standard deviation over {orders} class"
-        )
-        assert texts[".md"].startswith(over)
-        path.write_text(texts[".csv"], encoding="utf-8")
-        assert main_table.main([str(path)]) == 0
-        assert capsys.readouterr().out.splitlines()[-1] == legend
-
-
-FEW = "* best mean; fewer than five class orders, so no test tells the others apart"
-FIVE = "* best mean; † not told apart from it by a paired t-test at the 5% level"
+    assert lines[-1] == main_table.LEGEND
 
 
 def test_terminal_without_a_table_says_how_to_make_one(capsys):

@@ -8,10 +8,17 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
-from scipy.stats import rankdata, ttest_rel
+import yaml
+from scipy.stats import rankdata
+
+from figures.frames import read
+from study.pipeline import displays
+from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = [
@@ -43,19 +50,27 @@ def over_orders(cell: dict[str, str], digits: int = 1) -> str:
     return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
 
 
+def interval(row: dict[str, str], method: str, low: str = "low", high: str = "high") -> list[float]:
+    """A difference and its limits; turned where the method is the second of the row."""
+    middle, below, above = (float(row[name]) for name in ("difference", low, high))
+    return [middle, below, above] if row["method"] == method else [-middle, -above, -below]
+
+
+def headline(cell: dict[str, str]) -> list[str]:
+    (row,) = sources(cell)
+    assert int(cell["tied"]) == (float(row["p_holm"]) >= 0.05)
+    return ["{:+.1f} [{:+.1f}, {:+.1f}]".format(*interval(row, OF_RANKS))]
+
+
 def increments(cell: dict[str, str]) -> list[str]:
-    """The interval of a difference, and of last accuracy that over classes; turned where the method is the second."""
+    """The interval of a difference, and of last accuracy that over classes."""
     (row,) = sources(cell)
     names = [
         ("low", "high"),
         *([("class_low", "class_high")] if cell["measure"] == "A_last" else []),
     ]
-    shown = []
-    for low, high in names:
-        middle, below, above = (float(row[name]) for name in (cell["column"], low, high))
-        if row["method"] != cell["method"]:
-            middle, below, above = -middle, -above, -below
-        shown.append(f"{middle:+.2f} [{below:+.2f}, {above:+.2f}]")
+    limits = [interval(row, cell["method"], *ends) for ends in names]
+    shown = ["{:+.2f} [{:+.2f}, {:+.2f}]".format(*ends) for ends in limits]
     assert int(cell["tied"]) == (float(row["p_holm"]) >= 0.05)
     return shown
 
@@ -104,30 +119,27 @@ def settings(cell: dict[str, str]) -> list[str]:
     return [f"{min(every):g} to {max(every):g}"]
 
 
+KEYS = ("measure", "session", "stress", "rate")
+
+
 @cache
-def verdicts(file: str, column: str, of: str) -> dict[str, Counter[str]]:
-    """Count wins, ties and losses of a method against each other one: SciPy's paired t-test, Holm by hand."""
-    values: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+def told(file: str) -> dict[tuple[str, ...], dict[str, str]]:
+    """Return the rows of a ``differences.csv`` by both methods in either order, data set, and what else names one."""
+    found = {}
     for row in frame(file):
-        values[row["dataset"], row["method"]][row["order"]] = float(row[column])
-    sign = -1 if column == "forgetting" else 1
-    tests = []
-    for (dataset, method), other in values.items():
-        if method == of:
-            continue
-        own = values[dataset, of]
-        gains = [sign * (own[order] - other[order]) for order in own]
-        if max(gains) - min(gains) < 1e-12:
-            p = 1.0 if abs(gains[0]) < 1e-12 else 0.0
-        else:
-            p = float(ttest_rel(list(own.values()), [other[order] for order in own]).pvalue)
-        tests.append((p, method, math.fsum(gains) > 0))
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    rejecting = True
-    for place, (p, method, better) in enumerate(sorted(tests)):
-        rejecting = rejecting and p * (len(tests) - place) < 0.05
-        counts[method]["tie" if not rejecting else "win" if better else "loss"] += 1
-    return counts
+        more = [row.get(key, "") for key in KEYS]
+        for pair in itertools.permutations((row["method"], row["against"])):
+            found[(*pair, row["dataset"], *more)] = row
+    return found
+
+
+def outcome(file: str, method: str, against: str, dataset: str, *more: str) -> str:
+    """Whether a method is above another, below, or not told apart from it, in the numbers alone."""
+    row = told(file)[(method, against, dataset, *more, *[""] * (len(KEYS) - len(more)))]
+    if float(row["p_holm"]) >= 0.05:
+        return "tie"
+    positive = (float(row["difference"]) > 0) == (row["method"] == method)
+    return "above" if positive else "below"
 
 
 def ranks(cell: dict[str, str]) -> list[str]:
@@ -145,8 +157,10 @@ def ranks(cell: dict[str, str]) -> list[str]:
     text = f"{math.fsum(places) / len(places):.2f}"
     if method == OF_RANKS:
         return [text]
-    counts = verdicts(cell["file"], column, OF_RANKS)[method]
-    return [f"{text} ({counts['win']}, {counts['tie']}, {counts['loss']})"]
+    beside = cell["file"].replace("runs.csv", "differences.csv")
+    found = [outcome(beside, OF_RANKS, method, dataset, column) for dataset in means]
+    won, lost = ("below", "above") if column == "forgetting" else ("above", "below")
+    return [f"{text} ({found.count(won)}, {found.count('tie')}, {found.count(lost)})"]
 
 
 def rates(cell: dict[str, str]) -> list[str]:
@@ -195,6 +209,7 @@ def training(cell: dict[str, str]) -> list[str]:
 OF_RANKS = "sparcl-plus"
 # How the cells of a table that is not of means ± deviations are derived.
 OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
+    "headline": headline,
     "increments": increments,
     "published": quoted_or_measured,
     "sessions": mean,
@@ -240,6 +255,40 @@ def test_cells_are_what_their_origin_gives(path: Path) -> None:
     assert all(printed[c] == again[c] for c in again if c not in labels(path))
 
 
+MARKED = {"sessions": "A_t", "rates": "A_both"}  # the measure by which such a table marks its cells
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda p: "/".join(p.parts[-3::2]))
+def test_bold_is_the_best_mean_and_a_dagger_what_is_not_told_apart(path: Path) -> None:
+    cells = [cell for cell in frame(str(path.relative_to(ROOT))) if cell["file"]]
+    if path.stem in ("headline", "increments"):
+        return  # their daggers stand beside the differences: see above
+    if path.stem not in MARKED and "gap" not in cells[0]:
+        assert all(cell.get("tied", "0") == "0" for cell in cells)
+        return
+    groups: dict[tuple[str, ...], list[tuple[float, str, dict[str, str]]]] = defaultdict(list)
+    for cell in cells:
+        rows = sources(cell)
+        columns = cell["column"].split(" / ")
+        value = statistics.fmean(float(row[column]) for row in rows for column in columns)
+        keys = [rows[0]["dataset"], MARKED.get(path.stem, cell["column"])]
+        keys += [rows[0][key] for key in KEYS[1:] if f"{key}=" in cell["row"]]
+        groups[cell["file"], *keys].append((value, rows[0]["method"], cell))
+    for (file, dataset, *more), members in groups.items():
+        sign = -1 if more[0] in ("forgetting", "drift_scaled") else 1
+        top, best, _ = max(members, key=lambda member: sign * member[0])
+        beside = str(Path(file).parent / "differences.csv")
+        counted = more[0] != "drift_scaled" and (ROOT / beside).is_file()
+        if path.stem == "rates":
+            more = [more[0], "", *more[1:]]
+        for value, method, cell in members:
+            equal = abs(value - top) < 1e-6
+            tied = counted and not equal and outcome(beside, best, method, dataset, *more) == "tie"
+            assert (cell["best"], cell["tied"]) == (str(int(equal)), str(int(tied))), cell
+        caption = path.with_suffix(".md").read_text(encoding="utf-8").partition("|")[0]
+        assert (ROOT / beside).is_file() == ("corrected by Holm" in caption), "the rule is said"
+
+
 def labels(path: Path) -> set[str]:
     """Return the texts of the second column, where a table has two of names."""
     return {cell.get("dataset_label", "") for cell in frame(str(path.relative_to(ROOT)))}
@@ -258,3 +307,127 @@ def test_a_changed_summary_would_be_noticed() -> None:
         assert over_orders(cell) != cell["printed"]
     finally:
         row[cell["column"]] = before
+
+
+README_ROWS = {
+    "joint ridge (ACIL)": ("matched", "sparcl-plus", "acil"),
+    "streaming LDA": ("matched", "sparcl-plus", "slda"),
+    "RanPAC": ("matched", "sparcl-plus", "ranpac"),
+    "KLDA-E": ("matched", "sparcl-plus", "klda-e"),
+    "AnaCP": ("matched", "sparcl-plus", "anacp"),
+    "LR-RGDA": ("matched", "sparcl-plus", "lr-rgda"),
+    "one covariance for all classes": ("increments", "sparcl-plus", "plus-shared"),
+    "no ridge beside the discriminant": ("increments", "sparcl-plus", "plus-no-ridge"),
+    "the core of the first session": ("increments", "sparcl-plus", "plus-first-core"),
+    "a core of all directions": ("increments", "sparcl-plus", "core-1280"),
+    "its predecessor": ("increments", "sparcl-plus", "sparcl-plus-2"),
+    "forgetting": ("bundled", "sparcl", "acil"),
+    "last accuracy": ("bundled", "sparcl", "acil"),
+}
+
+
+def test_the_readme_counts_what_the_differences_say() -> None:
+    """And no difference stands in it that is not among these."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8").replace("−", "-")
+    rows = re.findall(r"^\| ([^|]+) \| (\S+) \[(\S+), (\S+)\] \| ([^|]+) \|$", text, re.MULTILINE)
+    assert [name for name, *_ in rows] == [*README_ROWS]
+    words = {"above": "above", "tie": "not told apart", "below": "below"}
+    for name, *printed, counts in rows:
+        suite, method, against = README_ROWS[name]
+        measure = "forgetting" if name == "forgetting" else "A_last"
+        file = f"paper/{suite}/summary/differences.csv"
+        row = told(file)[(method, against, "all", measure, "", "", "")]
+        assert [float(value) for value in printed] == [
+            round(value, 1) + 0.0 for value in interval(row, method)
+        ], name
+        sets = {row["dataset"] for row in frame(file)} - {"all"}
+        found = Counter(outcome(file, method, against, dataset, measure) for dataset in sets)
+        said = [f"{word} on {found[key]}" for key, word in words.items() if found[key]]
+        assert counts == ", ".join(said), name
+
+
+def test_figures_fill_what_the_differences_tell_apart() -> None:
+    """The dots and lines of `headline` and `peers` of suite matched, and of `sessions` of suite bundled."""
+    config = load(ROOT)
+    drawn = {}
+    for suite, name in (("matched", "headline"), ("matched", "peers"), ("bundled", "sessions")):
+        options = displays.display(config, "figures", name, suite)
+        names = config["figures"][name]["frames"]
+        files = [f"paper/{suite}/summary/{frame}.csv" for frame in names]
+        figure = import_module(f"figures.{name}").draw(
+            read([ROOT / file for file in files]), options
+        )
+        drawn[name] = figure, list(options["datasets"]), list(options["methods"])
+    file = "paper/matched/summary/differences.csv"
+    figure, datasets, _ = drawn["headline"]
+    dots = {
+        line.get_label(): line
+        for line in figure.axes[0].lines
+        if line.get_marker() not in ("", "None")
+    }
+    of = OF_RANKS
+    for label, dot in dots.items():
+        peer, _, dataset = label.partition(" ")
+        row = told(file)[(of, peer, dataset or "all", "A_last", "", "", "")]
+        assert dot.get_xdata()[0] == pytest.approx(interval(row, of)[0])
+        hollow = dot.get_markerfacecolor() == "white"
+        assert hollow == (outcome(file, of, peer, dataset or "all", "A_last") == "tie"), label
+    assert len(dots) > 5 * len(datasets)
+    figure, datasets, methods = drawn["peers"]
+    seen = 0
+    for ax, dataset in zip(figure.axes, datasets, strict=True):
+        (dotted,) = (line for line in ax.lines if line.get_label() == "reference")
+        limits = [[*line.get_xdata()] for line in ax.lines if len(line.get_xdata()) == 2]
+        for line in ax.lines:
+            if (method := line.get_label()) not in methods or method == "acil":
+                continue
+            row = told(file)[(method, "acil", dataset, "A_last", "", "", "")]
+            ends = [dotted.get_xdata()[0] + end for end in interval(row, method)[1:]]
+            assert any(np.allclose(ends, found, atol=1e-3) for found in limits), (method, dataset)
+            hollow = line.get_markerfacecolor() == "white"
+            assert hollow == (outcome(file, method, "acil", dataset, "A_last") == "tie")
+            seen += 1
+    assert seen > 10 * len(datasets)
+    file = "paper/bundled/summary/differences.csv"
+    figure, datasets, _ = drawn["sessions"]
+    for row, dataset in enumerate(datasets):
+        band = figure.axes[3 * row + 1].collections[0].get_paths()[0].vertices[:, 1]
+        first = told(file)[("ncm", "acil", dataset, "A_t", "10", "", "")]
+        low, high = interval(first, "ncm")[1:]
+        assert np.isclose(band, low).any() and np.isclose(band, high).any(), dataset
+
+
+def test_claims_are_judged_by_the_differences() -> None:
+    ledger = {one["id"]: one for one in yaml.safe_load((ROOT / "docs/claims.yaml").read_text())}
+    sets = {block["label"]: name for name, block in load(ROOT)["datasets"].items()}
+    cells: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for row in frame("paper/claims/claims.csv"):
+        if row["low"]:
+            cells[row["id"]].append(row)
+    assert len(cells) > 20
+    for name, rows in cells.items():
+        claim = ledger[name]
+        (first, second), than = claim["terms"], claim["judge"]["than"]
+        file = f"paper/{first['suite']}/summary/differences.csv"
+        pairs = list(
+            itertools.product(*(t.get("methods", [t.get("method")]) for t in (first, second)))
+        )
+        fails = []
+        for cell in rows:
+            places = [
+                (*pair, sets[cell["dataset"]], first["column"])
+                for pair in pairs
+                if len({*pair}) > 1
+            ]
+            found = [
+                (interval(told(file)[(*at, "", "", "")], at[0]), outcome(file, *at))
+                for at in places
+            ]
+            printed = [float(cell[key]) for key in ("mean", "low", "high")]
+            (match,) = {said for limits, said in found if np.allclose(limits, printed, rtol=1e-5)}
+            if than == 0:
+                assert int(cell["told"]) == (match != "tie"), cell
+            fails.append(cell["told"] == "1" and cell["satisfied"] == "0")
+        undecided = any(cell["told"] == "0" for cell in rows)
+        said = "does not hold" if any(fails) else "undecided" if undecided else "holds"
+        assert {cell["verdict"] for cell in rows} == {said}, name

@@ -9,7 +9,6 @@ from drawing.test_figures import curves, overlapping
 from figures import headline, peers, style
 from sparcl.base.errors import ConfigError, InputError
 from study.report.differences import ALL
-from study.report.paired import interval
 
 GROUPS = {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "elsewhere"], "None": ["elsewhere"]}
 
@@ -22,16 +21,20 @@ def told(frames: dict, options: dict) -> dict:
 
 
 def test_dots_and_intervals(frames: dict, told: dict) -> None:
+    frames = compared(frames)
+    table = frames["differences"]
+    table.loc[(table["method"] == "acil") & (table["against"] == "sparcl"), "p_holm"] = 0.2
     figure = peers.draw(frames, told)
     first, second = figure.axes
     drawn = curves(first)
     for rank, method in enumerate(["ncm", "acil", "sparcl"]):
         assert drawn[method].get_xdata()[0] == pytest.approx(71 + rank)
-    _, low, high = interval(np.array([70.0, 71.0, 72.0]))
+    # the difference to acil, half a point to each side, beside acil's mean
     ends = [line.get_xdata() for line in first.lines if len(line.get_xdata()) == 2]
-    assert any(np.allclose(x, [low, high]) for x in ends)
-    assert drawn["sparcl"].get_markerfacecolor() == drawn["sparcl"].get_color()  # the highest
-    assert drawn["acil"].get_markerfacecolor() == "white"
+    assert sum(np.allclose(x, [70.5, 71.5]) for x in ends) == 1
+    assert sum(np.allclose(x, [72.5, 73.5]) for x in ends) == 1
+    assert drawn["ncm"].get_markerfacecolor() == drawn["ncm"].get_color()  # told apart
+    assert drawn["sparcl"].get_markerfacecolor() == drawn["acil"].get_markerfacecolor() == "white"
     assert drawn["reference"].get_xdata()[0] == pytest.approx(72)
     names = [t.get_text() for t in first.texts]
     assert names == ["Means", "NCM", "Ridge", "SPARCL", "ACIL"]
@@ -46,7 +49,7 @@ def test_a_mean_far_below_is_an_arrow(frames: dict, told: dict) -> None:
     runs.loc[runs["method"] == "ncm", "A_last"] = 10.0
     told["methods"]["twin"] = {"label": "Twin", "short": "TWIN"}
     told["groups"] = {"All": list(told["methods"])}
-    figure = peers.draw({"runs": pd.concat([runs, twin])}, told)
+    figure = peers.draw(compared({"runs": pd.concat([runs, twin])}), told)
     assert "ncm" not in curves(figure.axes[0])
     assert " ◂ 10.0" in [t.get_text() for t in figure.axes[0].texts]
     assert figure.axes[0].get_xlim()[0] > 50
@@ -57,6 +60,11 @@ def test_an_incomplete_suite_is_refused(frames: dict, told: dict) -> None:
     frames["runs"] = frames["runs"].query("method != 'acil'")
     with pytest.raises(InputError, match="method acil"):
         peers.draw(frames, told)
+    with pytest.raises(InputError, match=r"none of elsewhere.*peers\.against"):
+        peers.draw(
+            compared(frames),
+            told | {"against": "elsewhere", "groups": {"M": ["ncm"]}, "id": "peers"},
+        )
 
 
 def test_no_colour_twice_in_a_panel() -> None:

@@ -150,5 +150,5 @@ def test_a_suite_of_streams_that_go_wrong_has_records_and_summaries_of_its_own(
     assert records[0] == (
         "results/streams/noisy/cub-50/efficientnet-lite0/stream-ridge/1993-0.json"
     )
-    names = ["rates.csv", "ages.csv"]
+    names = ["rates.csv", "ages.csv", "differences.csv"]
     assert plan.summary_files(config, "noisy") == [f"paper/noisy/summary/{n}" for n in names]

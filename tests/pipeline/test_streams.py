@@ -46,7 +46,7 @@ IMPOSSIBLE: list[tuple[Settings, tuple[str, ...]]] = [
     ({"sessions": 1}, ("figures: dilution shows session 2 of 1",)),
     ({"order_rule": "identity"}, ("pairs: 2 numbers", "1993, 1994", "one number in every pair")),
     ({"figures": ["frontier"], "methods": ["acil", "sparcl"]}, ("frontier shows", "none of them")),
-    ({"tables": ["increments"]}, ("increments reads differences", "`compare`")),
+    ({"tables": ["increments"]}, ("increments shows what", "`compare`")),
     ({"traces": 0, "figures": ["dilution"]},
      ("figures.dilution reads the spectrum of R", "`traces: 0`", "set `traces: 1`")),
 ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Verdicts of the ledger: each predicate is fed data that holds and data that does not."""
 
 import math
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -47,9 +48,27 @@ def runs(**values: float | list[float]) -> pd.DataFrame:
     )
 
 
-def verdict(one: dict, frame: pd.DataFrame, **known: list[str]) -> claims.Judged:
+def compared(frame: pd.DataFrame, half: float, p_holm: float) -> pd.DataFrame:
+    """Differences of all pairs with limits half a width away, of 50 degrees of freedom."""
+    rows = []
+    for dataset, of in frame.groupby("dataset"):
+        means = of.groupby("method")["A_bar"].mean()
+        for method, against in combinations(sorted(means.index), 2):
+            gap = means[method] - means[against]
+            row = {"dataset": dataset, "measure": "A_bar", "method": method, "against": against}
+            row |= {"difference": gap, "low": gap - half, "high": gap + half, "dof": 50}
+            rows.append(row | {"class_low": gap - half, "class_high": gap + half, "p_holm": p_holm})
+    return pd.DataFrame(rows)
+
+
+def verdict(
+    one: dict, frame: pd.DataFrame, half: float = 0.1, p_holm: float = 0.01, **known: list[str]
+) -> claims.Judged:
     known = {"methods": ["a", "b", "c"], "datasets": ["one"]} | known
-    return claims.judge([one], {("s", "runs"): frame}, known)[0]
+    frames = {("s", "runs"): frame}
+    if claims.opponents(one) and frame["method"].nunique() > 1:
+        frames["s", "differences"] = compared(frame, half, p_holm)
+    return claims.judge([one], frames, known)[0]
 
 
 DIFFERENCE = (term(method="a"), term(method="b", weight=-1))
@@ -60,7 +79,51 @@ def test_paired_difference_with_spread() -> None:
     assert got.verdict == "holds"
     (value,) = got.values
     assert (value.mean, value.std, value.n) == pytest.approx((3.0, 2.0, 3))
+    assert (value.low, value.high) == pytest.approx((2.9, 3.1))
     assert verdict(claim(*DIFFERENCE), runs(a=1.0, b=2.0)).verdict == "does not hold"
+    for a in (1.0, 3.0):
+        assert verdict(claim(*DIFFERENCE), runs(a=a, b=2.0), p_holm=0.05).verdict == "undecided"
+
+
+def test_a_difference_is_told_apart_from_the_threshold_of_its_claim() -> None:
+    """Half a width of 0.4 is two standard errors: 1.2 is not told apart from 1, 1.6 is, whatever it is against 0."""
+    frame = {b: runs(a=2.0, b=b) for b in (0.8, 0.4, 2.4)}
+    for than, b, said in (
+        (1.0, 0.8, "undecided"),
+        (1.0, 0.4, "holds"),
+        (1.0, 2.4, "does not hold"),
+        ([-0.5, 2.5], 0.4, "holds"),
+        ([-0.5, 1.5], 0.4, "undecided"),
+        ([-0.5, 0.5], 0.8, "does not hold"),
+    ):
+        name = "between" if isinstance(than, list) else "above"
+        one = claim(*DIFFERENCE, judge={"is": name, "than": than})
+        assert verdict(one, frame[b], half=0.4, p_holm=0.9).verdict == said, (than, b)
+
+
+def test_of_several_methods_the_least_favourable_counts() -> None:
+    best = claim(term(method="a"), term(methods=["b", "c"], across="max", weight=-1))
+    assert claims.opponents(best) == [("a", "b"), ("a", "c")]
+    for c, said in ((1.0, "holds"), (4.0, "does not hold")):
+        got = verdict(best, runs(a=3.0, b=2.0, c=c))
+        assert (got.verdict, got.values[0].mean) == (said, 3.0 - max(2.0, c))
+    # the greatest less the least, of two that are both in both lists; and what is no difference of two methods
+    wide = [
+        term(methods=["b", "c"], across=a, **w) for a, w in (("max", {}), ("min", {"weight": -1}))
+    ]
+    assert claims.opponents(claim(*wide, judge={"is": "below", "than": 5})) == [
+        ("b", "c"),
+        ("c", "b"),
+    ]
+    for other in (
+        claim(*wide),
+        claim(*DIFFERENCE, ratio=True),
+        claim(*DIFFERENCE[::-1]),
+        claim(DIFFERENCE[0], term(method="b", weight=-1, suite="other")),
+        claim(*(t | {"column": "drift"} for t in DIFFERENCE)),
+        claim(*(t | {"dataset": "one"} for t in DIFFERENCE)),
+    ):
+        assert claims.opponents(other) == []
 
 
 def test_every_data_set_counts() -> None:
@@ -134,6 +197,12 @@ def test_missing_rows_columns_and_summaries_are_errors() -> None:
         verdict(claim(term("A_las", method="a")), runs(a=1.0))
     with pytest.raises(InputError, match="sessions of suite s"):
         verdict(claim(term(method="a", frame="sessions")), runs(a=1.0))
+    with pytest.raises(InputError, match="differences of suite s, which was not given: run"):
+        claims.judge(
+            [claim(*DIFFERENCE)],
+            {("s", "runs"): runs(a=1.0, b=2.0)},
+            {"methods": ["a", "b"], "datasets": ["one"]},
+        )
     with pytest.raises(InputError, match="in common"):
         verdict(claim(*DIFFERENCE), pd.concat([runs(a=1.0), runs(b=1.0).assign(order=9)]))
 
@@ -201,15 +270,15 @@ def test_printed_ledger_says_what_was_judged() -> None:
         claim(term(method="fly-cl"), id="e", topic="Cost"),
     ]
     frame = runs(a=[3.0, 5.0, 7.0], b=2.0)
-    judged = claims.judge(
-        ledger, {("s", "runs"): frame}, {"methods": ["a", "b"], "datasets": ["one"]}
-    )
+    frames = {("s", "runs"): frame, ("s", "differences"): compared(frame, 1.0, 0.01)}
+    judged = claims.judge(ledger, frames, {"methods": ["a", "b"], "datasets": ["one"]})
     cells = claims_table.rows(judged, {"one": "Set One"})
     texts = claims_table.texts(cells)
-    assert claims_table.tally(cells) == "Of 3 claims 1 hold, 1 do not, 1 cannot be measured here"
+    said = "Of 3 claims 1 hold, 1 do not, 0 are undecided, 1 cannot be measured here"
+    assert claims_table.tally(cells) == said
     first, second, third = (line for line in texts[".md"].splitlines() if line.startswith("- "))
     assert first == (
-        "- ✓ **C1 holds.** A beats B (Table 1). Measured: A - B (suite s), to be above 0: Set One 3 ± 2."
+        "- ✓ **C1 holds.** A beats B (Table 1). Measured: A - B (suite s), to be above 0: Set One 3 \\[2, 4\\]."
     )
     assert second.startswith("- ✗ **C2 does not hold.**") and "to be below 0.5" in second
     assert third.startswith("- – **C3 not measurable here.**")

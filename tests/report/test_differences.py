@@ -15,7 +15,7 @@ from sparcl.base.randomness import generator
 from sparcl.protocol.metrics import forgetting, pack_answers, session_accuracy
 from study.report import comparison
 from study.report import differences as paired
-from study.report.summary import answers, counts, write_csv
+from study.report.summary import counts, write_csv
 from study.sealed import RUN, read_sealed, write_sealed
 
 
@@ -66,7 +66,7 @@ def test_the_variance_is_that_of_two_level_draws_without_their_two_faults(hits: 
     orders = rng.integers(0, 5, (draws, 5))
     runs = [[paired.measures(h, session) for h in method] for method in hits]
     for (name, values), tolerance in zip(measured.items(), (0.06, 0.06, 0.15), strict=True):
-        found = [[run[name] for run in method] for method in runs]
+        found = [[run[name, None] for run in method] for method in runs]
         theta, influence = (np.array([[pair[i] for pair in row] for row in found]) for i in (0, 1))
         parts = paired.Parts.of(theta, influence, sizes, [(0, 1)])
         drawn = 100 * np.take_along_axis(values[:, 0] - values[:, 1], orders, axis=1).mean(axis=1)
@@ -152,9 +152,9 @@ def records(folder: Path, **changes: object) -> list[Path]:
 
 def test_the_frame_has_every_pair_on_every_set_and_their_mean(tmp_path: Path) -> None:
     paths = records(tmp_path)
-    table = comparison.compare(paths)
-    whole = table.set_index(["dataset", "measure", "method", "against"])
-    assert len(whole) == 3 * 3 * 3
+    table = comparison.compare(paths, steps=True)
+    whole = table[table["session"].isna()].set_index(["dataset", "measure", "method", "against"])
+    assert len(whole) == 3 * 3 * 3 and len(table) == 27 + 3 * 3 * (2 + 1)
     read = [read_sealed(path, RUN) for path in paths]
     for dataset in ("one", "two"):
         for i, measure in enumerate(("A_bar", "A_last", "forgetting")):
@@ -185,20 +185,54 @@ def test_the_frame_has_every_pair_on_every_set_and_their_mean(tmp_path: Path) ->
 
 
 def test_a_reader_finds_each_difference_in_both_directions(tmp_path: Path) -> None:
-    write_csv(comparison.compare(records(tmp_path)), tmp_path / "differences.csv")
+    write_csv(comparison.compare(records(tmp_path), steps=True), tmp_path / "differences.csv")
     found = paired.Differences(pd.read_csv(tmp_path / "differences.csv"), "net")
     there, back = (found.between(*names, "one", "A_last") for names in ("ac", "ca"))
     assert there.difference == -back.difference and there.low == -back.high
     assert there.class_high == -back.class_low and there.p_holm == back.p_holm
     assert (there.verdict, back.verdict) == ("above", "below")
+    assert found.between("a", "b", "two", "A_t", session=1).verdict == "tie"
     with pytest.raises(InputError, match="no difference in drift between a and c on one"):
         found.between("a", "c", "one", "drift")
 
 
-def changed(record: dict, bit: int) -> str:
-    packed = answers(record)
-    packed[-1, bit] ^= True
-    return pack_answers([packed[0, packed[0] | True], packed[1]])
+def test_arrays_of_one_file_are_of_the_same_samples(tmp_path: Path) -> None:
+    """A method on class tokens of blocks has another hash than one on the last; the manifest has both."""
+    paths = records(
+        tmp_path, **{f"one/b/{order}": {"test_sha256": "blocks"} for order in (1, 2, 3)}
+    )
+    manifest = tmp_path / "test.json"
+    arrays = {name: {"sha256": name} for name in ("test one", "blocks")}
+    manifest.write_text(json.dumps({"arrays": arrays}))
+    whole = comparison.compare(records(tmp_path / "same"))
+    assert comparison.compare(paths, [manifest])["p"].tolist() == whole["p"].tolist()
+    manifest.write_text(json.dumps({"arrays": {"features": arrays["test one"]}}))
+    with pytest.raises(
+        InputError, match=r"different test samples \(.*test\.json, blocks\)|blocks, "
+    ):
+        comparison.compare(paths, [manifest])
+
+
+def test_streams_are_compared_by_what_the_table_of_rates_marks(tmp_path: Path) -> None:
+    """The mean of last accuracy on all classes and on those of the first half, at each rate."""
+    paths = records(tmp_path)
+    for path in paths:
+        record = read_sealed(path, RUN)
+        run = {key: record.pop(key) for key in ("correct", "answers")}
+        write_sealed(path, record | {"runs": [run | {"rates": {"x": rate}} for rate in (0, 0.5)]})
+    table = comparison.compare(paths)
+    assert set(table["measure"]) == {"A_both"} and len(table) == 2 * 9
+    both = {}
+    for method in "ab":
+        its = [read_sealed(p, RUN) for p in paths if f"two/net/{method}" in p.as_posix()]
+        hits = [counts(record | record["runs"][0])[0][-1] / 20 for record in its]
+        both[method] = np.mean([50 * (h.mean() + h[:2].mean()) for h in hits])
+    write_csv(table, tmp_path / "differences.csv")
+    found = paired.Differences(pd.read_csv(tmp_path / "differences.csv"))
+    it = found.between("a", "b", "two", "A_both", stress="x", rate=0.5)
+    assert it.difference == pytest.approx(both["a"] - both["b"], abs=1e-4)
+    with pytest.raises(InputError, match="on two, stress x, rate 1: differences"):
+        found.between("a", "b", "two", "A_both", stress="x", rate=1)
 
 
 BAD = [
@@ -222,3 +256,36 @@ def test_answers_that_make_no_pairs_are_refused(tmp_path: Path) -> None:
     paths[0].write_text(json.dumps(record | {"answers": "".join(flipped)}))
     with pytest.raises(InputError, match=r"1-0\.json: not as this project wrote it: .*its seal"):
         comparison.compare(paths)
+
+
+def difference(value: float, p: float) -> paired.Difference:
+    return paired.Difference(value, value - 1, value + 1, value - 2, value + 2, 9.0, p)
+
+
+def test_a_method_is_tied_with_the_best_if_it_is_not_told_apart() -> None:
+    values = pd.DataFrame({"a": [10.0, 12.0], "b": [9.0, 11.0], "c": [7.0, 8.0], "d": [12.0, 10.0]})
+    between = {("a", "b"): difference(1, 0.2), ("a", "c"): difference(3.5, 0.04)}
+    between |= {("a", "d"): difference(0, 1.0)}
+    for sign, higher in ((1, True), (-1, False)):
+        told = {
+            pair: paired.Difference(
+                *(sign * v for v in (d.difference, d.low, d.high)), 0, 0, 9, d.p_holm
+            )
+            for pair, d in between.items()
+        }
+        found = paired.against_best(sign * values, higher, lambda *pair, t=told: t[pair])
+        assert found["best"].tolist() == [True, False, False, True]
+        assert found["tied"].tolist() == [False, True, False, False]
+        assert found.loc["c", ["gap", "gap_low", "gap_high"]].tolist() == [3.5, 2.5, 4.5]
+    alone = paired.against_best(values, True, None)
+    assert not alone["tied"].any() and alone[["gap_low", "gap_high"]].isna().all(axis=None)
+    with pytest.raises(
+        InputError, match=r"c is 3\.5000 behind a, and differences\.csv says 1\.0000"
+    ):
+        paired.against_best(values, True, lambda *pair: difference(1.0, 0.1))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, "62.5:00"])
+def test_a_hole_is_refused(bad: object) -> None:
+    with pytest.raises(InputError, match="repetition of b"):
+        paired.against_best(pd.DataFrame({"a": [1.0, 2.0], "b": [bad, "1"]}), True, None)

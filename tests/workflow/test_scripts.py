@@ -205,7 +205,8 @@ def test_from_features_to_figures(
     assert figure[0].read_bytes().startswith(b"%PDF")
 
     compared = folder / "differences.csv"
-    call("compare_methods", Files(records=records), [compared])
+    given = Files(records=records, manifests=[verified])
+    call("compare_methods", given, [compared], spec={"steps": True})
     assert "ncm,sparcl" in compared.read_text(encoding="utf-8")
 
     monkeypatch.chdir(tmp_path)

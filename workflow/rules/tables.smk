@@ -39,15 +39,25 @@ rule summarise_spectra:
 
 rule compare_methods:
     input:
-        records=lambda w: plan.run_records(config, w.suite),
+        records=lambda w: [
+            *plan.run_records(config, w.suite),
+            *plan.stream_records(config, w.suite),
+        ],
+        manifests=lambda w: plan.feature_manifests(config, w.suite, ["test"]),
         code=script_code("compare_methods"),
     output:
         "paper/{suite}/summary/differences.csv",
     log:
         "results/logs/compare_methods/{suite}.log",
+    wildcard_constraints:
+        suite=one_of(
+            [s for s in config["suites"] if s not in plan.trained_suites(config)]
+        ),
     conda:
         "../envs/core.yaml"
     threads: 1
+    params:
+        spec=lambda w: specs.comparison(config, w.suite),
     script:
         "../scripts/compare_methods.py"
 

@@ -5,7 +5,8 @@ from study.report import comparison, summary
 
 
 def main(snakemake) -> None:
-    table = comparison.compare(snakemake.input.records)
+    given = snakemake.input
+    table = comparison.compare(given.records, given.manifests, **snakemake.params.spec)
     summary.write_csv(table, snakemake.output[0])
 
 

@@ -79,7 +79,6 @@ class Numbers:
         sets: Sequence[str] = SETS,
         times: float = 1,
         bold: bool = False,
-        less: str = "",
         **where: Any,
     ) -> str:
         """Return the rows of a Markdown table: of each method its name and a mean for each set.
@@ -88,12 +87,8 @@ class Numbers:
         ----------
         methods : ``suite/method`` to the row's name
         bold : the highest of a column as printed
-        less : a method from whose means those of each row are subtracted
         """
         values = [self.mean(method, column, sets, **where) for method in methods]
-        if less:
-            of = self.mean(less, column, sets, **where)
-            values = [[a - b for a, b in zip(of, row, strict=True)] for row in values]
         printed = [[number(times * value) for value in row] for row in values]
         if bold:
             for j, column_ in enumerate(zip(*values, strict=True)):

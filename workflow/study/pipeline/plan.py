@@ -1,6 +1,7 @@
 """Which records, traces, summaries, tables and figures a suite has."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from study.pipeline.paths import manifest
@@ -14,6 +15,8 @@ TRACES = ("spectrum", "recommendations")
 TRAINING = ("training",)
 # What the records of streams that go wrong are made into.
 RATED = ("rates", "ages")
+# Of pairs of methods; methods that train the network read other files of test samples than the closed forms.
+COMPARED = "differences"
 
 
 def readers(config: Settings, suite: str, backbone: str) -> list[str]:
@@ -58,14 +61,13 @@ def session_count(suite: Settings) -> int:
     return sessions if isinstance(sessions, int) else len(sessions)
 
 
-def feature_manifests(config: Settings, suite: str) -> list[str]:
+def feature_manifests(
+    config: Settings, suite: str, splits: Sequence[str] = ("train", "test")
+) -> list[str]:
     """Return the manifests of a suite's features."""
     block = config["suites"][suite]
     return [
-        manifest(config, dataset, backbone, split)
-        for dataset in block["datasets"]
-        for backbone in block["backbones"]
-        for split in ("train", "test")
+        manifest(config, *names) for names in product(block["datasets"], block["backbones"], splits)
     ]
 
 
@@ -111,10 +113,9 @@ def summary_files(config: Settings, suite: str) -> list[str]:
     """Return the frames of a suite and its metrics."""
     block = config["suites"][suite]
     if block["streams"]:
-        return [f"paper/{suite}/summary/{name}.csv" for name in RATED]
+        return [f"paper/{suite}/summary/{name}.csv" for name in (*RATED, COMPARED)]
     names = [*RECORDS, *(TRACES if block["traces"] else ())]
-    names += ["differences"] if block["compare"] else []
-    names += TRAINING if suite in trained_suites(config) else ()
+    names += TRAINING if suite in trained_suites(config) else (COMPARED,)
     return [
         f"paper/{suite}/summary/{name}" for name in [*(f"{n}.csv" for n in names), "metrics.json"]
     ]

@@ -131,6 +131,12 @@ def streams(config: Settings, suite: str) -> Spec:
     }
 
 
+def comparison(config: Settings, suite: str) -> Spec:
+    """Return whether a suite shows differences between its methods after each session."""
+    block = config["suites"][suite]
+    return {"steps": "sessions" in (*block["tables"], *block["figures"])}
+
+
 def order(config: Settings, suite: str) -> Spec:
     """Return how the class orders of a suite are made and cut into sessions."""
     keys = ("sessions", "base_classes", "order_rule", "normalize", "order_file")

@@ -1,83 +1,10 @@
-"""Methods compared over several data sets: corrected tests, wins and losses, and mean ranks."""
+"""Methods compared over several data sets: mean ranks."""
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from sparcl.base.errors import InputError
-from study.report.differences import holm
-from study.report.paired import FEWEST, LEVEL
-
-PAIR = ["order", "seed"]
-
-
-def paired_tests(
-    runs: pd.DataFrame, of: str, measure: str, higher_is_better: bool = True
-) -> pd.DataFrame:
-    """Test one method against each other one on each data set.
-
-    Parameters
-    ----------
-    runs : DataFrame
-        One row per ``dataset``, ``method``, ``order`` and ``seed``, with the column ``measure``.
-    of : str
-        Id of the method.
-    measure : str
-        In any unit.
-    higher_is_better : bool
-
-    Returns
-    -------
-    DataFrame
-        A row per ``against`` and ``dataset``: ``n`` pairs; ``gain``, by how much ``of`` is better
-        in the mean; ``p`` of the two-sided paired t-test (1 if all differences are 0); ``p_holm``,
-        adjusted over all rows; ``verdict``: win, loss, or tie if ``p_holm`` is at least 5%.
-
-    Raises
-    ------
-    InputError
-        A method lacks a pair of ``of`` or a value, or a data set has fewer than five pairs.
-    """
-    sign = 1.0 if higher_is_better else -1.0
-    rows = []
-    for dataset in runs["dataset"].unique():
-        of_set = runs[runs["dataset"] == dataset]
-        values = sign * of_set.pivot(index=PAIR, columns="method", values=measure)
-        if of not in values or values.isna().any(axis=None):
-            raise InputError(
-                f"data set {dataset}: not every method has {measure} on the pairs of {of}; run the "
-                "missing jobs, or compare methods of one suite"
-            )
-        if len(values) < FEWEST:
-            raise InputError(
-                f"data set {dataset} has {len(values)} pairs of order and seed: a test takes "
-                f"{FEWEST} or more. Add pairs to the suite."
-            )
-        for against in values.columns.drop(of):
-            differences = (values[of] - values[against]).to_numpy()
-            rows.append({"against": against, "dataset": dataset} | _test(differences))
-    tests = pd.DataFrame(rows).sort_values("against", kind="stable", ignore_index=True)
-    tests["p_holm"] = holm(tests["p"])
-    better = np.where(tests["gain"] > 0, "win", "loss")
-    tests["verdict"] = np.where(tests["p_holm"] < 1 - LEVEL, better, "tie")
-    return tests
-
-
-def _test(differences: NDArray[np.float64]) -> dict[str, float]:
-    """Return size, mean and p-value of one paired t-test."""
-    n, mean, std = len(differences), differences.mean(), differences.std(ddof=1)
-    if std == 0:
-        p = 1.0 if mean == 0 else 0.0
-    else:
-        p = 2 * float(stdtr(n - 1, -abs(mean) * np.sqrt(n) / std))
-    return {"n": n, "gain": float(mean), "p": p}
-
-
-def wins(tests: pd.DataFrame) -> pd.DataFrame:
-    """Return `paired_tests` counted per opponent: on how many data sets a win, a tie, a loss."""
-    counts = pd.crosstab(tests["against"], tests["verdict"])
-    return counts.reindex(columns=["win", "tie", "loss"], fill_value=0)
+from study.report.differences import LEVEL
 
 
 def mean_ranks(

@@ -3,28 +3,33 @@
 The value of a claim is one number per data set and class order: the weighted sum of its ``terms``,
 or the ratio of two. A term reads a column of one summary for one method (or the best of several)
 and reduces the rows of a run (sessions, arrivals, modes) to one number. A claim holds if its
-predicate is true of the mean over orders on every data set. A claim about a method or data set
-that this repository does not have is not measurable here. docs/claims.md explains the file.
+predicate is true of the mean over orders on every data set. A difference between methods of one
+suite in a measure of answers must be told apart from its threshold too. A claim about a method or
+data set that this repository does not have is not measurable here. docs/claims.md explains the file.
 """
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass, field, replace
+from itertools import groupby, product, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sparcl.base.errors import ConfigError, InputError
+from study.report.differences import ALPHA, OF_ANSWERS, Differences, holm
 
 if TYPE_CHECKING:
     import pandas as pd
 
-HOLDS, FAILS, UNMEASURABLE = "holds", "does not hold", "not measurable here"
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
+WORST_FIRST = (FAILS, UNDECIDED, HOLDS)
+UNMEASURABLE = "not measurable here"
 ALL = "all"  # stands for the data set where a value joins several
 
 TERM = {"suite", "frame", "method", "methods", "across", "column", "times", "minus", "with"}
 TERM |= {"where", "reduce", "weight", "dataset"}
+BY_METHOD = {"method", "methods", "across", "weight"}  # the other keys of a difference of methods
 CLAIM = {"id", "topic", "place", "says", "measured", "terms", "judge", "ratio"}
 
 
@@ -64,13 +69,25 @@ PREDICATES: dict[str, Callable[[float, Any], bool]] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """A claim's value on one data set: mean and standard deviation over n class orders."""
+    """A claim's value on one data set: mean and standard deviation over n class orders.
+
+    ``satisfied``: whether the mean is allowed; ``told``: whether it is told apart from the threshold, which only a
+    difference with the limits ``low`` and ``high`` may not be.
+    """
 
     dataset: str
     mean: float
     std: float
     n: int
     satisfied: bool
+    told: bool = True
+    low: float = np.nan
+    high: float = np.nan
+
+    @property
+    def verdict(self) -> str:
+        """What a claim about this value alone would be."""
+        return UNDECIDED if not self.told else HOLDS if self.satisfied else FAILS
 
 
 @dataclass(frozen=True)
@@ -85,7 +102,31 @@ class Judged:
 
 def sources(ledger: Iterable[Mapping[str, Any]]) -> list[tuple[str, str]]:
     """Return the (suite, frame) pairs that a ledger reads, sorted."""
-    return sorted({(term["suite"], term["frame"]) for claim in ledger for term in claim["terms"]})
+    pairs = {(term["suite"], term["frame"]) for claim in ledger for term in claim["terms"]}
+    compared = {(claim["terms"][0]["suite"], "differences") for claim in ledger if opponents(claim)}
+    return sorted(pairs | compared)
+
+
+def opponents(claim: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the pairs of methods whose differences a claim is about, each of which its predicate must allow.
+
+    None where it is no difference of two methods of one suite in a measure of answers, or of several methods not the
+    least favourable one.
+    """
+    if len(claim["terms"]) != 2 or claim.get("ratio"):
+        return []
+    first, second = claim["terms"]
+    shared = {key for key in ("suite", "frame", "column") if first[key] == second[key]}
+    if len(shared) < 3 or (first.keys() | second.keys()) - shared - BY_METHOD:
+        return []
+    if first["frame"] != "runs" or first["column"] not in OF_ANSWERS or "weight" in first:
+        return []
+    worst = {"above": ("min", "max"), "below": ("max", "min")}.get(claim["judge"]["is"], ())
+    across = [term.get("across") for term in (first, second)]
+    if second.get("weight") != -1 or any(a and a != w for a, w in zip_longest(across, worst)):
+        return []
+    sides = (term.get("methods", [term.get("method")]) for term in (first, second))
+    return [pair for pair in product(*sides) if pair[0] != pair[1]]
 
 
 def judge(
@@ -186,16 +227,57 @@ def _judged(
         values = {
             key: sum(w * part[key] for w, part in zip(weights, parts, strict=True)) for key in keys
         }
-    rule = claim["judge"]
     measured = []
     for dataset in dict.fromkeys(dataset for dataset, _ in keys):
         of_set = np.array([values[key] for key in keys if key[0] == dataset], dtype=float)
         mean = float(of_set.mean())
         std = float(of_set.std(ddof=1)) if len(of_set) > 1 else np.nan
-        # nan satisfies no predicate: an undefined value supports nothing
-        satisfied = bool(PREDICATES[rule["is"]](mean, rule["than"]))
-        measured.append(Measured(dataset, mean, std, len(of_set), satisfied))
-    return Judged(claim, HOLDS if all(m.satisfied for m in measured) else FAILS, measured)
+        measured.append(Measured(dataset, mean, std, len(of_set), _allowed(claim, mean)))
+    if pairs := opponents(claim):
+        measured = _told(claim, pairs, frames, measured)
+    return Judged(claim, min((m.verdict for m in measured), key=WORST_FIRST.index), measured)
+
+
+def _allowed(claim: Mapping[str, Any], value: float) -> bool:
+    """Return whether a predicate is true of a value; of nan none is: an undefined value supports nothing."""
+    return bool(PREDICATES[claim["judge"]["is"]](value, claim["judge"]["than"]))
+
+
+def _told(
+    claim: Mapping[str, Any],
+    pairs: Sequence[tuple[str, str]],
+    frames: Mapping[tuple[str, str], "pd.DataFrame"],
+    measured: Sequence[Measured],
+) -> list[Measured]:
+    """Return values with their intervals, of several pairs of methods those of the least favourable one.
+
+    P-values are corrected by Holm over the data sets and pairs; of a threshold of 0, as in every table of the suite.
+    """
+    term, rule = claim["terms"][0], claim["judge"]
+    if (source := (term["suite"], "differences")) not in frames:
+        raise InputError(
+            f"claim {claim['id']} reads differences of suite {source[0]}, which was not given: run that suite."
+        )
+    differences = Differences(frames[source])
+    thresholds = rule["than"] if isinstance(rule["than"], list) else [rule["than"]]
+    cells = [
+        (value, differences.between(*pair, value.dataset, term["column"]))
+        for value in measured
+        for pair in pairs
+    ]
+    corrected = holm([max(it.p(limit) for limit in thresholds) for _, it in cells])
+    if thresholds == [0]:
+        corrected = np.array([it.p_holm for _, it in cells])
+    sign = -1 if rule["is"] == "below" else 1
+    found: dict[str, Measured] = {}
+    for (value, it), p in zip(cells, corrected, strict=True):
+        one = replace(value, mean=it.difference, low=it.low, high=it.high)
+        one = replace(one, satisfied=_allowed(claim, one.mean), told=bool(p < ALPHA))
+        found[one.dataset] = min(
+            (one, found.get(one.dataset, one)),
+            key=lambda it: (WORST_FIRST.index(it.verdict), sign * it.mean),
+        )
+    return list(found.values())
 
 
 def _absent(claim: Mapping[str, Any], known: Mapping[str, Sequence[str]]) -> str:

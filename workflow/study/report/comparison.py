@@ -1,6 +1,7 @@
 """Records in, the differences between all pairs of methods out."""
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -10,7 +11,8 @@ import numpy as np
 
 from sparcl.base.errors import InputError
 from sparcl.base.types import Ints
-from study.report.differences import ALL, Floats, Parts, holm, interval, measures
+from study.report.differences import ALL, OF_ANSWERS, Floats, Key, Parts, holm, interval, measures
+from study.report.stressed import named
 from study.report.summary import answers, frame, naming
 from study.sealed import RUN, read_sealed
 
@@ -19,33 +21,40 @@ if TYPE_CHECKING:
 
 PLACE = ["suite", "dataset", "backbone", "method", "against", "measure"]
 NUMBERS = ["orders", "difference", "low", "high", "class_low", "class_high", "dof", "p", "p_holm"]
-FAMILY = ["suite", "backbone", "measure"]
+FAMILY = ["suite", "backbone", "measure", "session", "stress", "rate"]
 DIGITS = 3  # of degrees of freedom and p-values
 
 SHARED = ("class orders", "test samples")
 
 Pairs = tuple[tuple[str, str], ...]  # of methods
 Pair = tuple[int, int]  # class order and seed
+Rates = tuple[tuple[str, Any], ...]  # stress and rate of a stream that goes wrong
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run's measures, ``found[name] = value, influence (n,)``, of test samples sorted by class, ``sizes`` (c,)."""
+    """A run's measures, ``found[key] = value, influence (n,)``, of test samples sorted by class, ``sizes`` (c,)."""
 
     method: str
     pair: Pair
-    hashes: tuple[str, str]  # of what is `SHARED`
+    hashes: tuple[str, str]  # of what is `SHARED`; the manifest of the test samples in its place
     sizes: Ints
-    found: dict[str, tuple[float, Floats]]
+    found: dict[Key, tuple[float, Floats]]
 
 
-def compare(records: Iterable[str | Path]) -> "pd.DataFrame":
-    """Return the difference of each pair of methods on each data set, and its mean over them.
+def compare(
+    records: Iterable[str | Path], manifests: Iterable[str | Path] = (), steps: bool = False
+) -> "pd.DataFrame":
+    """Return the difference of each pair of methods on each stream, and its mean over the data sets.
 
     Parameters
     ----------
     records : iterable of path
         Run records of one suite.
+    manifests : iterable of path
+        Of its test features: all arrays of a file are of the same samples in the same order.
+    steps : bool
+        Also accuracy and forgetting after each session.
 
     Returns
     -------
@@ -61,25 +70,33 @@ def compare(records: Iterable[str | Path]) -> "pd.DataFrame":
     InputError
         Two methods were not run on the same class orders and test samples, or a file is damaged.
     """
+    samples = {
+        array["sha256"]: str(path)
+        for path in manifests
+        for array in json.loads(Path(path).read_text(encoding="utf-8"))["arrays"].values()
+    }
     places: dict[tuple[str, ...], list[str | Path]] = {}
     for path in records:  # .../<suite>/<dataset>/<backbone>/<method>/<order>-<seed>.json
         places.setdefault(Path(path).parts[-5:-2], []).append(path)
     rows: list[dict[str, Any]] = []
     pooled: dict[tuple[Any, ...], list[list[Parts]]] = {}
     for (suite, dataset, backbone), paths in sorted(places.items()):
-        runs = []
+        streams: dict[Rates, list[Run]] = {}
         for path in paths:
             with naming(path):
-                runs.append(_run(read_sealed(path, RUN)))
-        pairs, found = _parts(f"suite {suite}, {dataset}", runs)
-        for name, parts in found.items():
-            rows += _rows((suite, dataset, backbone), name, pairs, parts)
-            pooled.setdefault((suite, backbone, name, pairs), []).append(parts)
-    for (suite, backbone, name, pairs), several in pooled.items():
+                for rates, run in _runs(read_sealed(path, RUN), samples, steps):
+                    streams.setdefault(rates, []).append(run)
+        for rates, runs in streams.items():
+            pairs, found = _parts(f"suite {suite}, {dataset}", runs)
+            for key, parts in found.items():
+                rows += _rows((suite, dataset, backbone), rates, key, pairs, parts)
+                pooled.setdefault((suite, backbone, rates, key, pairs), []).append(parts)
+    for (suite, backbone, rates, key, pairs), several in pooled.items():
         if len(several) > 1:
             parts = [Parts.mean(drawn) for drawn in zip(*several, strict=True)]
-            rows += _rows((suite, ALL, backbone), name, pairs, parts)
-    table = frame(rows, [*PLACE, *NUMBERS])
+            rows += _rows((suite, ALL, backbone), rates, key, pairs, parts)
+    more = ["stress", "rate"] if any("stress" in row for row in rows) else ["session"]
+    table = frame(rows, [*PLACE, *more, *NUMBERS])
     table["p_holm"] = _corrected(table)
     for column in ("dof", "p", "p_holm"):
         table[column] = [float(f"{value:.{DIGITS}g}") for value in table[column]]
@@ -90,8 +107,10 @@ def _corrected(table: "pd.DataFrame") -> Floats:
     """Return p-values corrected by Holm over all differences of a method, the larger of a pair's two."""
     p = table["p"].to_numpy(dtype=float)
     families: dict[Any, list[int]] = {}
-    keys = table[["dataset", "method", "against", *FAMILY]].itertuples(index=False, name=None)
-    for row, (dataset, method, against, *family) in enumerate(keys):
+    keys = [table[key].fillna("") for key in FAMILY if key in table]
+    for row, (dataset, method, against, *family) in enumerate(
+        zip(table["dataset"], table["method"], table["against"], *keys, strict=True)
+    ):
         for side in (method, against):
             families.setdefault((side, dataset == ALL, *family), []).append(row)
     corrected = np.zeros(len(p))
@@ -100,19 +119,25 @@ def _corrected(table: "pd.DataFrame") -> Floats:
     return corrected
 
 
-def _run(record: dict[str, Any]) -> Run:
+def _runs(
+    record: dict[str, Any], samples: Mapping[str, str], steps: bool
+) -> Iterator[tuple[Rates, Run]]:
+    """Yield the run of a record, or those of a record of streams that go wrong with their rates."""
     by_class = np.argsort(record["classes"])
     sizes = np.array(record["test_counts"])[by_class]
     session = np.repeat(np.array(record["session_of_class"])[by_class], sizes)
-    pair, hashes = (
-        (record["order"], record["seed"]),
-        (record["order_sha256"], record["test_sha256"]),
-    )
-    return Run(record["method"], pair, hashes, sizes, measures(answers(record), session))
+    told = record["method"], (record["order"], record["seed"])
+    test = record["test_sha256"]
+    hashes = record["order_sha256"], samples.get(test, test)
+    for run in record.get("runs", [record]):
+        found = measures(answers(record | run), session, steps)
+        kept = ("A_both",) if "rates" in run else (*OF_ANSWERS, "A_t")
+        rates = tuple(named(run["rates"]).items()) if "rates" in run else ()
+        yield rates, Run(*told, hashes, sizes, {k: v for k, v in found.items() if k[0] in kept})
 
 
-def _parts(where: str, runs: list[Run]) -> tuple[Pairs, dict[str, list[Parts]]]:
-    """Return the pairs of methods on one data set, and by measure the parts for samples drawn and for classes drawn."""
+def _parts(where: str, runs: list[Run]) -> tuple[Pairs, dict[Key, list[Parts]]]:
+    """Return the pairs of methods on one stream, and by measure the parts for samples drawn and for classes drawn."""
     shared = {run.pair: run for run in runs}
     by_method: dict[str, dict[Pair, Run]] = {}
     for run in runs:
@@ -121,7 +146,7 @@ def _parts(where: str, runs: list[Run]) -> tuple[Pairs, dict[str, list[Parts]]]:
             if mine != its:
                 raise InputError(
                     f"{where}, {run.pair[0]}-{run.pair[1]}: {run.method} and {other.method} were run on "
-                    f"different {what} ({mine[:12]}, {its[:12]}), so that their answers make no pairs. "
+                    f"different {what} ({mine}, {its}), so that their answers make no pairs. "
                     "Usual cause: features or orders changed between the two. Delete both records and run again."
                 )
         by_method.setdefault(run.method, {})[run.pair] = run
@@ -146,11 +171,11 @@ def _parts(where: str, runs: list[Run]) -> tuple[Pairs, dict[str, list[Parts]]]:
 
 
 def _rows(
-    place: tuple[str, str, str], measure: str, pairs: Pairs, parts: list[Parts]
+    place: tuple[str, str, str], rates: Rates, key: Key, pairs: Pairs, parts: list[Parts]
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each pair of methods."""
-    names = dict(zip(PLACE, place, strict=False)) | {"measure": measure}
-    names |= {"orders": parts[0].theta.shape[1]}
+    names = dict(zip(PLACE, place, strict=False)) | dict(rates) | {"measure": key[0]}
+    names |= {"session": key[1], "orders": parts[0].theta.shape[1]}
     numbers, of_classes = map(interval, parts)
     numbers |= {f"class_{limit}": of_classes[limit] for limit in ("low", "high")}
     for i, (method, against) in enumerate(pairs):

@@ -19,9 +19,9 @@ test samples alone.
 ``tests/report/test_differences.py`` measures the coverage.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,12 +33,18 @@ from sparcl.base.types import Ints
 if TYPE_CHECKING:
     import pandas as pd
 
-LEVEL = 0.95
+ALPHA = 0.05
+LEVEL = 1 - ALPHA
+OF_ANSWERS = ("A_bar", "A_last", "forgetting")  # measures of a whole run that its answers give
+ROUNDED = 2e-4  # points: a summary has four decimals
 ALL = "all"  # stands for the data set where a difference is the mean over several
 Floats = NDArray[np.float64]
+Key = tuple[str, int | None]  # a measure, and after which session, None: the last
 
 
-def measures(hits: NDArray[np.bool_], session: Ints) -> dict[str, tuple[float, Floats]]:
+def measures(
+    hits: NDArray[np.bool_], session: Ints, steps: bool = False
+) -> dict[Key, tuple[float, Floats]]:
     """Return each measure of a run with the influence of each test sample on it, in percent and points.
 
     Parameters
@@ -47,34 +53,51 @@ def measures(hits: NDArray[np.bool_], session: Ints) -> dict[str, tuple[float, F
         Which samples are answered correctly after each session (`study.report.summary.answers`).
     session : ndarray of int, shape (n,)
         The session, from 0, in which a sample's class arrives.
+    steps : bool
+        Also ``(A_t, t)`` and ``(forgetting, t)`` after each session t, from 1.
 
     Returns
     -------
     dict
-        ``A_bar``, ``A_last`` and ``forgetting`` (of more than one session) -> value and influence (n,).  An accuracy is
-        the mean over some samples, so that the influence of one is its distance from that mean over their number.
+        ``A_bar``, ``A_last``, ``forgetting`` (of more than one session) and, on streams, their mean ``A_both`` with the
+        last accuracy on the classes of the first half of the sessions -> value and influence (n,).  An accuracy is the
+        mean over some samples, so that the influence of one is its distance from that mean over their number.
         Forgetting takes the best accuracy of each session so far; the influence is that on the accuracy which was best
-        (the first of equal ones), less that on the last one.
+        (the first of equal ones), less that on the present one.
     """
     T, n = hits.shape
     seen, member = (op(session, np.arange(T)[:, None]) for op in (np.less_equal, np.equal))
     sizes = seen.sum(axis=1)
     accuracy = 100 * (hits & seen).sum(axis=1) / sizes
     influence = (100.0 * hits - accuracy[:, None]) * (seen / sizes[:, None])
-    found = {
-        "A_bar": (float(accuracy.mean()), influence.mean(axis=0)),
-        "A_last": (float(accuracy[-1]), influence[-1]),
+    found: dict[Key, tuple[float, Floats]] = {
+        ("A_bar", None): (float(accuracy.mean()), influence.mean(axis=0)),
+        ("A_last", None): (float(accuracy[-1]), influence[-1]),
     }
-    if T > 1:
-        # (T, T), as `metrics.by_session`
-        of_session = 100.0 * (hits @ member.T.astype(float)) / member.sum(axis=1)
-        old = np.flatnonzero(session < T - 1)
-        best = np.argmax(of_session[:, :-1], axis=0)
-        fallen = of_session[best, np.arange(T - 1)] - of_session[-1, :-1]
-        changed = 100.0 * hits[best[session[old]], old] - 100.0 * hits[-1, old]
+    of_session = (
+        100.0 * (hits @ member.T.astype(float)) / member.sum(axis=1)
+    )  # (T, T), as `metrics.by_session`
+    weight = 1 / member.sum(axis=1)[session]
+
+    def lost(t: int) -> tuple[float, Floats]:
+        old = np.flatnonzero(session < t)
+        best = np.argmax(of_session[: t + 1, :t], axis=0)
+        fallen = of_session[best, np.arange(t)] - of_session[t, :t]
+        changed = 100.0 * hits[best[session[old]], old] - 100.0 * hits[t, old]
         moved = np.zeros(n)
-        moved[old] = (changed - fallen[session[old]]) / member.sum(axis=1)[session[old]] / (T - 1)
-        found["forgetting"] = float(fallen.mean()), moved
+        moved[old] = (changed - fallen[session[old]]) * weight[old] / t
+        return float(fallen.mean()), moved
+
+    if T > 1:
+        found["forgetting", None] = lost(T - 1)
+        first = session < T // 2
+        left = 100 * hits[-1, first].mean()
+        early = np.where(first, 100.0 * hits[-1] - left, 0.0) / first.sum()
+        found["A_both", None] = (accuracy[-1] + left) / 2, (influence[-1] + early) / 2
+    for t in range(T) if steps else ():
+        found["A_t", t + 1] = float(accuracy[t]), influence[t]
+        if t:
+            found["forgetting", t + 1] = lost(t)
     return found
 
 
@@ -195,9 +218,15 @@ class Difference:
     @property
     def verdict(self) -> str:
         """Whether it is ``above`` or ``below`` zero, or a ``tie``: not told apart from it at the 5% level."""
-        if self.p_holm >= 1 - LEVEL:
+        if self.p_holm >= ALPHA:
             return "tie"
         return "above" if self.difference > 0 else "below"
+
+    def p(self, value: float) -> float:
+        """Return the two-sided p-value, not corrected, of the difference being ``value``."""
+        error = (self.high - self.low) / 2 / stdtrit(self.dof, 0.5 + LEVEL / 2)
+        distance = abs(self.difference - value)
+        return float(2 * stdtr(self.dof, -distance / error)) if error > 0 else float(distance == 0)
 
 
 class Differences:
@@ -214,24 +243,31 @@ class Differences:
     def __init__(self, frame: "pd.DataFrame", backbone: str | None = None) -> None:
         if backbone is not None:
             frame = frame[frame["backbone"] == backbone]
+        where = [key for key in ("session", "stress", "rate") if key in frame]
         numbers = list(Difference.__annotations__)
-        keys = frame[["dataset", "measure", "method", "against"]].itertuples(index=False, name=None)
+        keys = frame[["dataset", "measure", "method", "against", *where]].astype(object)
+        rows = zip(*(keys[key].where(keys[key].notna(), None) for key in keys), strict=True)
         values = frame[numbers].to_numpy(dtype=float).tolist()
-        self._found = dict(zip(keys, (Difference(*row) for row in values), strict=True))
+        self._found = dict(zip(rows, (Difference(*row) for row in values), strict=True))
+        self._where = where
 
-    def between(self, method: str, against: str, dataset: str, measure: str) -> Difference:
-        """Return ``method`` less ``against`` on a data set, or on ``all``.
+    def between(
+        self, method: str, against: str, dataset: str, measure: str, **at: Any
+    ) -> Difference:
+        """Return ``method`` less ``against`` on a data set, or on ``all``, perhaps ``at`` a session, stress or rate.
 
         Raises
         ------
         InputError
-            The suite did not run both.
+            The suite did not run both, or a measure has no answers to count.
         """
         first, second = sorted((method, against))
-        if (found := self._found.get((dataset, measure, first, second))) is None:
+        key = (dataset, measure, first, second, *(at.get(name) for name in self._where))
+        if (found := self._found.get(key)) is None:
             raise InputError(
-                f"no difference in {measure} between {first} and {second} on {dataset}: differences.csv has pairs of "
-                "methods of one suite. Run both in it, or make the summary again"
+                f"no difference in {measure} between {first} and {second} on {dataset}"
+                f"{''.join(f', {name} {value}' for name, value in at.items())}: differences.csv has pairs of methods "
+                "of one suite. Run both in it, or make the summary again"
             )
         if method == first:
             return found
@@ -243,3 +279,69 @@ class Differences:
             class_low=-found.class_high,
             class_high=-found.class_low,
         )
+
+
+def against_best(
+    values: "pd.DataFrame", higher_is_better: bool, between: Callable[[str, str], Difference] | None
+) -> "pd.DataFrame":
+    """Compare every method with the one that has the best mean.
+
+    Parameters
+    ----------
+    values : DataFrame, shape (n repetitions, m methods)
+        The same repetitions for every method.
+    higher_is_better : bool
+    between : callable, optional
+        The `Difference` of two methods in these values; without it none is told apart.
+
+    Returns
+    -------
+    DataFrame
+        A row per method: ``n``; ``mean`` and ``std`` (n - 1 in the denominator, nan for n = 1);
+        ``gap``, ``gap_low`` and ``gap_high``, by how much the method is worse than the best one
+        with the limits of this difference; ``best``, whether its mean is the best one; and
+        ``tied``, whether another method is not told apart from it.
+
+    Raises
+    ------
+    InputError
+        A value is missing, infinite or not a number, or a difference is not that of these values.
+    """
+    import pandas as pd
+
+    values = values.apply(pd.to_numeric, errors="coerce")
+    finite = np.isfinite(values.to_numpy(dtype=float)).all(axis=0)
+    if not finite.all():
+        raise InputError(
+            f"no finite value in some repetition of {', '.join(map(str, values.columns[~finite]))}; "
+            "a table has no empty cells. Run these methods again, or take them out of the suite."
+        )
+    sign = 1.0 if higher_is_better else -1.0
+    means = values.mean()
+    best = str((sign * means).idxmax())
+    rows = {}
+    for method in values.columns:
+        gap = sign * (means[best] - means[method])
+        low = high = np.nan
+        tied = False
+        if between is not None and method != best:
+            found = between(best, method)
+            limits = sorted((sign * found.low, sign * found.high))
+            low, high = limits
+            tied = gap != 0 and found.verdict == "tie"
+            if abs(sign * found.difference - gap) > ROUNDED:
+                raise InputError(
+                    f"{method} is {gap:.4f} behind {best}, and differences.csv says {sign * found.difference:.4f}: "
+                    "it is of other runs. Make the summary again (snakemake summary)."
+                )
+        rows[method] = {
+            "n": len(values),
+            "mean": means[method],
+            "std": values[method].std(),
+            "gap": gap,
+            "gap_low": low,
+            "gap_high": high,
+            "best": gap == 0,
+            "tied": tied,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")

@@ -43,7 +43,7 @@ def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
         with naming(path):
             record = read_sealed(path, RUN)
             for run in record["runs"]:
-                keys = {key: record[key] for key in KEYS} | _named(run["rates"])
+                keys = {key: record[key] for key in KEYS} | named(run["rates"])
                 counted = (
                     np.array(run["correct"]),
                     np.array(record["test_counts"]),
@@ -61,7 +61,7 @@ def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
     }
 
 
-def _named(rates: dict[str, float]) -> dict[str, Any]:
+def named(rates: dict[str, float]) -> dict[str, Any]:
     """Return the name of a stream's kinds, and the rate of the last."""
     *before, (last, rate) = rates.items()
     return {
