@@ -196,20 +196,20 @@ def planned_code(folder: Path, target: str) -> dict[bool, set[str]]:
     return files
 
 
-def room(file: str) -> str:
-    """Return what dvc.yaml names for a file: its room, or the file at the top of a package."""
+def named(file: str) -> str:
+    """Return what dvc.yaml names for a file: its package, or the file at the top of one."""
     above, _, name = file.rpartition("/")
     return (
         "workflow"
         if above.startswith("workflow/")
         else file
         if name == file or above == "sparcl"
-        else "/".join(above.split("/")[:2])  # a room with its folders
+        else "/".join(above.split("/")[:2])  # a package with its folders
     )
 
 
-def test_stages_name_the_rooms_that_their_jobs_use(one_order: Path) -> None:
-    """A new method, part or figure needs no line in dvc.yaml; a room that nothing uses has none."""
+def test_stages_name_the_packages_that_their_jobs_use(one_order: Path) -> None:
+    """A new method, part or figure needs no line in dvc.yaml; a package that nothing uses has none."""
     planned = planned_code(one_order, "all")
     planned_recorded = set().union(*planned_code(one_order, "recorded").values())
     for stage, used in (
@@ -218,7 +218,9 @@ def test_stages_name_the_rooms_that_their_jobs_use(one_order: Path) -> None:
         ("recorded", planned_recorded),
     ):
         deps = {d for d in STAGES[stage]["deps"] if d.startswith(("sparcl", "figures", "workflow"))}
-        assert deps == {room(file) for file in used}, f"stage {stage}: correct its deps in dvc.yaml"
+        assert deps == {named(file) for file in used}, (
+            f"stage {stage}: correct its deps in dvc.yaml"
+        )
 
 
 def test_stages_name_the_settings_that_their_jobs_read() -> None:
