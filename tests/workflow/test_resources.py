@@ -123,15 +123,20 @@ def test_a_limit_on_the_size_of_files(ready: Path, undisturbed: Path) -> None:
     finishes(ready, undisturbed)
 
 
-def test_a_read_only_folder_and_a_file_in_the_place_of_one(ready: Path, undisturbed: Path) -> None:
-    place = ready / "results/runs/tiny/tiny-b"
-    with read_only(ready / "results/runs/tiny/tiny-a"):
-        place.write_text("in the way", encoding="utf-8")
+def test_a_file_where_a_folder_should_be_and_a_read_only_one(
+    ready: Path, undisturbed: Path
+) -> None:
+    place = ready / "results/runs/tiny/tiny-a"
+    place.parent.mkdir(parents=True)
+    place.write_text("in the way", encoding="utf-8")
+    run = snakemake(ready, *RUNS)
+    assert run.returncode != 0
+    assert "results/runs/tiny/tiny-a" in run.stdout
+    place.unlink()
+    with read_only(place):
         run = snakemake(ready, *RUNS)
     assert run.returncode != 0
     assert "results/runs/tiny/tiny-a" in run.stdout and "Read-only" in run.stdout, run.stdout
-    assert "results/runs/tiny/tiny-b" in run.stdout
-    place.unlink()
     finishes(ready, undisturbed)
 
 
