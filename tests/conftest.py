@@ -1,4 +1,4 @@
-"""Settings and fixtures that tests of several rooms share."""
+"""Settings and fixtures that tests of several folders share."""
 
 import copy
 import os
@@ -24,12 +24,12 @@ from hypothesis import HealthCheck, settings
 from sparcl.features import store
 from study.pipeline import configuration
 
-# Tests write a great many small files, and each waits for its disk. In memory, where there is room and programs may
+# Tests write a great many small files, and each waits for its disk. In memory, where there is space and programs may
 # run, that wait is nothing.
-MEMORY, ROOM = "/dev/shm", 6 << 30
+MEMORY, SPACE = "/dev/shm", 6 << 30
 if (
     os.path.isdir(MEMORY)
-    and shutil.disk_usage(MEMORY).free > ROOM
+    and shutil.disk_usage(MEMORY).free > SPACE
     and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC
 ):
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", MEMORY)
@@ -49,7 +49,7 @@ settings.load_profile("ci")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the rooms with the longest files first: no worker is left alone with a long file at the end."""
+    """Put the folders with the longest files first: no worker is left alone with a long file at the end."""
     items.sort(key=lambda item: item.path.relative_to(ROOT / "tests").parts[0] not in LONG)
 
 

@@ -1,20 +1,18 @@
 """Copies of the project in other folders, and snakemake in them."""
 
 import copy
-import importlib
-import multiprocessing
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import warm
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,15 +62,18 @@ def environment(folder: Path, **changes: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{folder / 'workflow'}"} | changes
 
 
+def programs() -> str:
+    """Return a PATH on which `python` and `snakemake` are those of this environment."""
+    return os.pathsep.join([os.fspath(warm.folder()), sys.prefix + "/bin", os.environ["PATH"]])
+
+
 def snakemake(folder: Path, *arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
     """Run snakemake in a folder, on that folder's code; stdout and stderr come together.
 
-    ``changes`` of the environment take an interpreter of their own, which reads some of them at its start.
+    ``changes`` are variables of its environment.
     """
-    if not changes:
-        return forked("snakemake.cli", folder, environment(folder), arguments)
     return subprocess.run(
-        command(*arguments),
+        [warm.python(), "-m", "snakemake", *arguments],
         cwd=folder,
         env=environment(folder, **changes),
         stdout=subprocess.PIPE,
@@ -80,52 +81,6 @@ def snakemake(folder: Path, *arguments: str, **changes: str) -> subprocess.Compl
         text=True,
         errors="replace",
     )
-
-
-# Importing snakemake or dvc takes longer than most of what they are asked: both, and what a plan imports beside this
-# project, are imported once, in a process that knows nothing of the project, and each call is a fork of that one.
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(
-    [
-        *("dvc.cli", "dvc.repo", "snakemake.cli"),
-        *(
-            "boto3",
-            "h5py",
-            "pydantic",
-            "numpy",
-            "scipy.linalg",
-            "scipy.sparse.linalg",
-            "scipy.special",
-        ),
-    ]
-)
-
-
-def forked(
-    module: str, folder: Path, env: dict[str, str], arguments: Sequence[str], apart: bool = False
-) -> subprocess.CompletedProcess[str]:
-    """Run the ``main`` of a module in a folder; stdout and stderr come together, or ``apart``."""
-    with tempfile.TemporaryDirectory() as place:
-        files = [Path(place) / "said", Path(place) / ("errors" if apart else "said")]
-        process = FORKS.Process(target=_become, args=(module, folder, env, arguments, files))
-        process.start()
-        process.join()
-        said = [file.read_text(encoding="utf-8", errors="replace") for file in dict.fromkeys(files)]
-    return subprocess.CompletedProcess([module, *arguments], process.exitcode, *said)
-
-
-def _become(
-    module: str, folder: Path, env: dict[str, str], arguments: Sequence[str], files: list[Path]
-) -> None:
-    """Turn this fork into the program."""
-    for number, file in enumerate(files, start=1):
-        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), number)
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ |= env
-    sys.path.insert(0, str(folder))
-    sys.argv[1:] = arguments
-    sys.exit(importlib.import_module(module).main())
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -146,12 +101,16 @@ def dvc(folder: Path, *arguments: str, show: bool = True, **changes: str) -> str
     RuntimeError
         When it fails; with its output.
     """
-    # The stages' commands start `snakemake`: the one of this environment.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     someone = {"NAME": "Test", "EMAIL": "test@example.org"}
     roles = {f"GIT_{r}_{key}": v for r in ("AUTHOR", "COMMITTER") for key, v in someone.items()}
-    run = forked(
-        "dvc.cli", folder, environment(folder, PATH=path, **roles, **changes), arguments, not show
+    run = subprocess.run(
+        [warm.python(), "-m", "dvc", *arguments],
+        cwd=folder,
+        env=environment(folder, PATH=programs(), **roles, **changes),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if show else subprocess.PIPE,
+        text=True,
+        errors="replace",
     )
     if run.returncode:
         raise RuntimeError(f"{run.stdout}\n{run.stderr or ''}")

@@ -13,10 +13,11 @@ Every block has such a comment: a step that nobody tries is a step that goes sta
 import os
 import re
 import subprocess
-import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+
+from copies import programs
 
 BLOCK = re.compile(
     r"^(?P<indent> *)(?P<fence>`{3,})[^\n`]*\n(?P<text>.*?)^ *(?P=fence) *$",
@@ -58,7 +59,7 @@ def follow(page: Path, folder: Path) -> None:
 
 def _run(text: str, folder: Path, where: str) -> None:
     # `python` and `snakemake` are those of this environment, `sparcl` is the copy's
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = programs()
     run = subprocess.run(
         ["sh", "-e", "-c", text],
         cwd=folder,

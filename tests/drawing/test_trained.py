@@ -11,7 +11,7 @@ from drawing.test_figures import overlapping
 from figures import trained, training_table
 from sparcl.base.errors import InputError
 
-TRAINED = ["sparcl", "sparcl-paper"]  # in this room's made-up summaries, the two that train
+TRAINED = ["sparcl", "sparcl-paper"]  # in the made-up summaries, the two that train
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import miniatures
 import pytest
 import timm
 import torch
+import warm
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,7 +58,7 @@ def snakemake(folder, *arguments, **environment):
         "OMP_NUM_THREADS": "1",
     }
     return subprocess.run(
-        [sys.executable, "-m", "snakemake", *arguments],
+        [warm.python(), "-m", "snakemake", *arguments],
         cwd=folder,
         env=variables | environment,
         stdout=subprocess.PIPE,

@@ -1,12 +1,14 @@
 """Shards of scikit-learn's digits, through an untrained network: together they are what one job gives."""
 
 import dataclasses
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import h5py
@@ -322,12 +324,12 @@ WORKER = """
 import fcntl, json, os, sys, time
 from pathlib import Path
 from study.images.extract import extract_split
-path, job, locks, together = Path(sys.argv[1]), *map(json.loads, sys.argv[2:])
+path, job, locks = Path(sys.argv[1]), *map(json.loads, sys.argv[2:])
 if not locks:  # two machines on one disk: no lock reaches the other, and process ids may be equal
     fcntl.flock = lambda *_: None
     os.getpid = lambda: 4711
-(path.parent / f"{together}.ready").touch()
-while len(list(path.parent.glob("*.ready"))) < 2:
+path.with_name("ready").touch()
+while path.with_name("ready").exists():
     time.sleep(0.001)
 extract_split(path, **job, shard=(1, 2))
 """
@@ -335,26 +337,31 @@ extract_split(path, **job, shard=(1, 2))
 
 # Waiting for a lock is also tested on the work file alone (tests/extraction/test_work_file.py).
 @pytest.mark.parametrize("locks", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_two_processes_write_one_shard_at_once(tmp_path, job, locks):
+def test_two_processes_write_one_shard_at_once(tmp_path, job, locks, monkeypatch):
+    """This process and another."""
     job |= {"extraction": job["extraction"] | {"batch_size": 16, "threads": 1}}
     expected = tmp_path / "alone" / "1-of-2.h5"
     extract_split(expected, **job, shard=(1, 2))
     path = tmp_path / "both" / "1-of-2.h5"
     path.parent.mkdir()
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(path), *map(json.dumps, (job, locks, number))],
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for number in (1, 2)
-    ]
-    for process in processes:
-        _, said = process.communicate(timeout=300)
-        assert process.returncode == 0, said[-3000:]
-    for ready in path.parent.glob("*.ready"):
-        ready.unlink()
+    other = subprocess.Popen(
+        [sys.executable, "-c", WORKER, str(path), *map(json.dumps, (job, locks))],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    ready = path.with_name("ready")
+    while not ready.exists():
+        assert other.poll() is None, other.stderr.read()
+        time.sleep(0.001)
+    ready.unlink()
+    with monkeypatch.context() as patch:
+        if not locks:
+            patch.setattr(fcntl, "flock", lambda *_: None)
+            patch.setattr(os, "getpid", lambda: 4711)
+        extract_split(path, **job, shard=(1, 2))
+    _, said = other.communicate(timeout=300)
+    assert other.returncode == 0, said[-3000:]
     assert content(path.parent) == content(expected.parent)
 
 

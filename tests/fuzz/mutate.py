@@ -1,13 +1,15 @@
 """Damage the files that this project reads, at random, and see that each reader refuses with a SparclError.
 
-``python mutate.py TARGET COUNT FOLDER`` reads COUNT mutated inputs in this process and ends with an error at the
-first that crashes otherwise, takes seconds, wants much memory, opens a file outside the folder or runs a command.
-A process of its own: a crash in a C library shows as its exit, limits hold for it alone, and audit hooks stay.
+``python mutate.py COUNT FOLDER`` reads COUNT mutated inputs of each target and prints how each target's search ended:
+at the first input that crashes otherwise, takes seconds, wants much memory, opens a file outside the folder or runs
+a command.  Each search is a fork of one process, which imports what all need: a crash in a C library shows as the
+fork's exit, and limits and audit hooks are its own.
 """
 
 import csv
 import faulthandler
 import hashlib
+import importlib
 import io
 import json
 import os
@@ -20,6 +22,7 @@ import socket
 import sys
 import tarfile
 import threading
+import traceback
 import zipfile
 from collections import Counter
 from collections.abc import Callable
@@ -782,7 +785,7 @@ class Watch:
 
     def __init__(self, folder: Path) -> None:
         code = [sys.prefix, sys.base_prefix, ROOT / "sparcl", ROOT / "figures", ROOT / "workflow"]
-        code.append(Path(__file__).parent)  # for tracebacks
+        code += [Path(__file__).parent, Path(np.__file__).parents[1]]  # for tracebacks
         self.allowed = [os.path.realpath(p) for p in (folder, *code)]
         self.seen: list[str] = []
         sys.addaudithook(self)
@@ -821,7 +824,8 @@ def limit_memory(times: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def main(name: str, count: int, folder: Path) -> None:
+def search(name: str, count: int, folder: Path) -> dict[str, int]:
+    """Return how many damaged inputs of a target were read and refused; AssertionError at the first fault."""
     target = TARGETS[name]
     refusals = params_refusals() if name == "params" else ()
     os.chdir(folder)
@@ -870,9 +874,45 @@ def main(name: str, count: int, folder: Path) -> None:
         raise AssertionError("the inputs took much memory")
     if (folder / "canary").exists():
         raise AssertionError("code in an input was run")
-    print(json.dumps({"inputs": sum(outcomes.values()), **outcomes}))
+    return {"inputs": sum(outcomes.values()), **outcomes}
+
+
+def forked(name: str, count: int, folder: Path) -> tuple[int, str]:
+    """Search in a fork; return how it ended, as a shell has it, and its counts or what it wrote."""
+    place = folder / name
+    place.mkdir()
+    said = folder / f"{name}.said"
+    child = os.fork()
+    if child == 0:
+        try:
+            os.dup2(os.open(said, os.O_WRONLY | os.O_CREAT, 0o600), 2)
+            faulthandler.enable()
+            os.write(2, json.dumps(search(name, count, place)).encode())
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status), said.read_text(encoding="utf-8", errors="replace")
+
+
+def main(count: int, folder: Path) -> None:
+    """Search all targets and print their outcomes by name."""
+    from PIL import Image
+
+    csv.field_size_limit(2**17)
+    for module in (
+        "pandas",
+        "pyarrow.parquet",
+        "timm",
+        "onnx",
+        "safetensors.torch",
+        "numpy.random",
+    ):
+        importlib.import_module(module)
+    Image.init()
+    print(json.dumps({name: forked(name, count, folder) for name in TARGETS}))
 
 
 if __name__ == "__main__":
-    csv.field_size_limit(2**17)
-    main(sys.argv[1], int(sys.argv[2]), Path(sys.argv[3]).resolve())
+    main(int(sys.argv[1]), Path(sys.argv[2]).resolve())

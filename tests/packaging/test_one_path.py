@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("algebra", "parts", "learners", "methods", "protocol")
+PACKAGES = ("algebra", "parts", "learners", "methods", "protocol")
 # the shim: one backend for NumPy, one for torch
 SHIM = {f"sparcl/algebra/{name}.py" for name in ("backend", "host", "tiles", "tensors")}
 # the way there: what a learner keeps moves, or its method says that it cannot
@@ -12,8 +12,8 @@ WAY = {("sparcl/learners/learner.py", "move"), ("sparcl/learners/composed.py", "
 ABOUT_PLACES = {"HOST", "cuda", "device", "torch", "ndarray", "is_cuda"}
 FILES = sorted(
     path.relative_to(ROOT).as_posix()
-    for room in ROOMS
-    for path in (ROOT / "sparcl" / room).rglob("*.py")
+    for package in PACKAGES
+    for path in (ROOT / "sparcl" / package).rglob("*.py")
 )
 
 

@@ -57,8 +57,8 @@ def test_every_page_is_there_and_reached(pages: Path) -> None:
     assert [page for page in reached if not (pages / page).is_file()] == []
     own = {page.relative_to(pages).as_posix() for page in pages.glob("*/*.md")}
     assert own | {"README.md", "CHANGELOG.md"} == reached
-    rooms = {path.parent.name for path in (ROOT / "sparcl").glob("*/__init__.py")}
-    assert {f"api/{room}.md" for room in rooms} < reached
+    packages = {path.parent.name for path in (ROOT / "sparcl").glob("*/__init__.py")}
+    assert {f"api/{package}.md" for package in packages} < reached
 
 
 def test_every_link_of_a_page_leads_to_what_was_gathered(pages: Path) -> None:

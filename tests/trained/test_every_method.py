@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -90,14 +91,23 @@ def test_a_killed_run_goes_on_to_the_same_record(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """From the checkpoint as it lies when the last session begins."""
     made = setup(network(), augmentation="resized-crop" if network is transformer else "none")
     before = [tensor.clone() for tensor in made.network.state_dict().values()]
-    whole = run(made, test_images, SESSIONS, name, FAST[name])
+    path, kept = tmp_path / "checkpoint.npz", tmp_path / "kept.npz"
+    fit = Trained.fit_session
+
+    def keeping(learner: Trained, rows: np.ndarray) -> None:
+        if learner.number == 2:
+            shutil.copy(path, kept)
+        fit(learner, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trained, "fit_session", keeping)
+        whole = run(made, test_images, SESSIONS, name, FAST[name], path)
     assert network is transformer or np.sum(whole["correct"][0]) >= 4  # of 8
-    path = tmp_path / "checkpoint.npz"
-    with killed_in(2, monkeypatch):
-        run(made, test_images, SESSIONS, name, FAST[name], path)
-    assert path.is_file()
+    assert not path.exists()
+    kept.rename(path)
     resumed = run(made, test_images, SESSIONS, name, FAST[name], path)
     assert counts(resumed) == counts(whole) and len(resumed["seconds"]) == 3
     assert not path.exists()
@@ -105,9 +115,21 @@ def test_a_killed_run_goes_on_to_the_same_record(
     assert all(map(torch.equal, before, after))  # the caller's network
 
 
+def test_a_checkpoint_changes_nothing_and_outlives_the_run_that_is_killed(
+    setup: Make, test_images: Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, path = setup(), tmp_path / "checkpoint.npz"
+    whole = run(made, test_images, SESSIONS, "finetune", FAST["finetune"])
+    with killed_in(2, monkeypatch):
+        run(made, test_images, SESSIONS, "finetune", FAST["finetune"], path)
+    assert path.is_file()
+    resumed = run(made, test_images, SESSIONS, "finetune", FAST["finetune"], path)
+    assert counts(resumed) == counts(whole)
+
+
 @pytest.mark.parametrize("name", FAST)
-def test_a_phase_changes_what_it_declares_and_nothing_else(
-    name: str, setup: Make, monkeypatch: pytest.MonkeyPatch
+def test_a_phase_changes_what_it_declares_and_an_image_scores_alike_in_any_batch(
+    name: str, setup: Make, test_images: Images, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train, phases = Trained._train, []
 
@@ -144,15 +166,8 @@ def test_a_phase_changes_what_it_declares_and_nothing_else(
         return loss
 
     monkeypatch.setattr(Trained, "_train", watched)
-    fitted(setup(), name)
-    assert len(phases) >= 3
-
-
-@pytest.mark.parametrize("name", FAST)
-def test_an_image_scores_alike_alone_and_in_a_batch(
-    name: str, setup: Make, test_images: Images
-) -> None:
     learner = fitted(setup(), name)
+    assert len(phases) >= 3
     batched = learner.scores(test_images)
     for row in (0, 5):
         alone = Images([test_images.pixels[row]], test_images.labels[[row]], 6)
@@ -161,7 +176,7 @@ def test_an_image_scores_alike_alone_and_in_a_batch(
 
 
 @pytest.mark.parametrize("name", FAST)
-def test_images_of_later_sessions_are_never_looked_at(
+def test_later_sessions_are_never_looked_at_and_refused_ones_leave_the_learner_as_it_was(
     name: str, setup: Make, test_images: Images
 ) -> None:
     made = setup()
@@ -170,24 +185,17 @@ def test_images_of_later_sessions_are_never_looked_at(
         np.zeros_like(p) if hide else p for p, hide in zip(made.train.pixels, later, strict=True)
     ]
     blind = Setup(made.network, Images(pixels, made.train.labels, 6), made.view)
-    scores = [fitted(s, name, sessions=2).scores(test_images) for s in (made, blind)]
-    np.testing.assert_array_equal(*scores)
-
-
-@pytest.mark.parametrize("name", FAST)
-def test_refused_sessions_leave_the_learner_as_it_was(
-    name: str, setup: Make, test_images: Images
-) -> None:
-    learner = fitted(setup(), name, sessions=1)
-    before = learner.scores(test_images)
+    learners = [fitted(s, name, sessions=2) for s in (made, blind)]
+    before = learners[0].scores(test_images)
+    np.testing.assert_array_equal(learners[1].scores(test_images), before)
     for refused, message in (
         (np.zeros(0, dtype=int), "no images"),
         (np.array([1]), "class 1 came in an earlier session"),
-        (np.array([0, 48]), "48 training images"),
+        (np.array([2, 48]), "48 training images"),
     ):
-        with pytest.raises(InputError, match=f"{name}, session 2: .*{message}"):
-            learner.fit_session(refused)
-    np.testing.assert_array_equal(learner.scores(test_images), before)
+        with pytest.raises(InputError, match=f"{name}, session 3: .*{message}"):
+            learners[0].fit_session(refused)
+    np.testing.assert_array_equal(learners[0].scores(test_images), before)
 
 
 @pytest.mark.parametrize("name", FAST)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 from copies import (
     TOY,
     clone_of,
@@ -193,10 +194,10 @@ def start_make(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     """Return a call that starts make in a folder, with this environment in place of one that make sets up."""
     venv = tmp_path / "environment"
     (venv / "bin").mkdir(parents=True)
-    (venv / "bin/python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    (venv / "bin/python").chmod(0o755)
 
-    def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    def start(folder: Path, *arguments: str, python: str = sys.executable) -> subprocess.Popen[str]:
+        (venv / "bin/python").write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
+        (venv / "bin/python").chmod(0o755)
         for stamp in ("core", "all"):
             (venv / stamp).touch()
         # Without PYTHONPATH: a clone that make starts in must find its own code.
@@ -219,7 +220,7 @@ def make(start_make: Callable[..., subprocess.Popen[str]]) -> Make:
     """Return a call of make that waits for its end."""
 
     def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        process = start_make(folder, *arguments)
+        process = start_make(folder, *arguments, python=warm.python())
         said, _ = process.communicate()
         return subprocess.CompletedProcess(process.args, process.returncode, said)
 

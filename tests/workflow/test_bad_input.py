@@ -30,8 +30,17 @@ def records(folder: Path) -> set[str]:
     return {path.relative_to(runs).as_posix() for path in runs.rglob("*") if path.is_file()}
 
 
-def test_a_broken_feature_file(tiny: Path, run_tiny: Run) -> None:
-    """tests/features has the kinds of damage; here, that its jobs end with the message and others go on."""
+def test_feature_files_that_cannot_be_used(tiny: Path, run_tiny: Run) -> None:
+    """Missing, broken, of another data set: jobs end with the message and others go on, and all do once it is mended.
+
+    tests/features has the kinds of damage.
+    """
+    (tiny / BROKEN).unlink()
+    run = run_tiny()
+    assert run.returncode != 0 and BROKEN in run.stdout
+    assert records(tiny) == set()
+
+    write_split(tiny, "tiny-a", "train")
     with h5py.File(tiny / BROKEN, "r+") as file:
         file["features"][7, 3] += 1
     run = run_tiny()
@@ -41,13 +50,7 @@ def test_a_broken_feature_file(tiny: Path, run_tiny: Run) -> None:
     assert records(tiny) == {name for name in RECORDS if name.startswith("tiny-b/")}
     assert leftovers(tiny) == []
 
-    write_split(tiny, "tiny-a", "train")
-    assert run_tiny().returncode == 0
-    assert records(tiny) == RECORDS
-
-
-def test_files_of_another_data_set_under_this_name(tiny: Path, run_tiny: Run) -> None:
-    """Same shapes, same classes, and manifests that fit: only the path says otherwise."""
+    # same shapes, same classes, and manifests that fit: only the path says otherwise
     folder = (tiny / BROKEN).parent
     shutil.copytree(tiny / "data/features/tiny-b/efficientnet-lite0", folder, dirs_exist_ok=True)
     run = run_tiny()
@@ -56,11 +59,16 @@ def test_files_of_another_data_set_under_this_name(tiny: Path, run_tiny: Run) ->
     assert f"FeatureFileError: {said}" in run.stdout
     assert records(tiny) == {name for name in RECORDS if name.startswith("tiny-b/")}
 
+    for split in ("train", "test"):
+        write_split(tiny, "tiny-a", split)
+    assert run_tiny().returncode == 0
+    assert records(tiny) == RECORDS
+
 
 def test_an_error_of_many_jobs_is_said_once(tiny: Path, run_tiny: Run) -> None:
     """With the path of a log, and without what Snakemake says of each job."""
-    pairs = [[1993, 0], [1994, 0], [1995, 0]]
-    edit_params(tiny, lambda params: params["suites"]["tiny"].update(pairs=pairs))
+    two = {"datasets": ["tiny-a"], "pairs": [[1993, 0], [1994, 0]]}
+    edit_params(tiny, lambda params: params["suites"]["tiny"].update(two))
     path = (tiny / BROKEN).with_name("test.h5")
     data = store.read(path)
     meta = {key: data.meta[key] for key in layout.REQUIRED_KEYS} | {"weights_sha256": "1" * 64}
@@ -72,57 +80,45 @@ def test_an_error_of_many_jobs_is_said_once(tiny: Path, run_tiny: Run) -> None:
     for words in ("Traceback", "Error in rule", "CalledProcessError"):
         assert words not in run.stdout
     assert len(run.stdout.splitlines()) < 20, run.stdout
-    names = {name.replace("1993", str(order)) for name in RECORDS for order, _ in pairs}
-    assert records(tiny) == {name for name in names if name.startswith("tiny-b/")}
-
-
-def test_a_missing_feature_file_is_named(tiny: Path, run_tiny: Run) -> None:
-    (tiny / BROKEN).unlink()
-    run = run_tiny()
-    assert run.returncode != 0
-    assert BROKEN in run.stdout
-
-
-def test_hyperparameters_out_of_range(tiny: Path, run_tiny: Run) -> None:
-    """Each is named with its file and key before anything runs."""
-    bad = {
-        "bad-tau": {"ridge": 1.0, "tau": 1.5},
-        "bad-ridge": {"ridge": 0, "tau": 0.5},
-    }
-
-    def change(params: dict[str, Any]) -> None:
-        for name, hyper in bad.items():
-            params["methods"][name] = {"label": name, "learner": "sparcl", "hyper": hyper}
-        params["suites"]["tiny"] |= {"methods": ["ncm", *bad], "datasets": ["tiny-a"]}
-
-    edit_params(tiny, change)
-    run = run_tiny()
-    assert run.returncode != 0 and "Traceback" not in run.stdout
-    assert "config/methods.yaml: bad-tau.hyper: tau = 1.5: " in run.stdout
-    assert "config/methods.yaml: bad-ridge.hyper: ridge = 0: " in run.stdout
-    assert records(tiny) == set() and leftovers(tiny) == []
-
-
-def test_fewer_classes_than_sessions(tiny: Path, run_tiny: Run) -> None:
-    edit_params(tiny, lambda params: params["suites"]["tiny"].update(sessions=13))
-    run = run_tiny()
-    assert run.returncode != 0 and "Traceback" not in run.stdout
-    said = "config/suites/tiny.yaml: sessions: 'tiny-a': 12 classes cannot fill 13 sessions"
-    assert said in run.stdout
-    assert records(tiny) == set() and leftovers(tiny) == []
+    assert records(tiny) == set()
 
 
 def test_what_the_plan_refuses_is_said_without_a_traceback(clone: Path) -> None:
-    """Misspelt keys and unknown ids, each with its file, in one message (tests/pipeline has the kinds of them)."""
+    """Each with its file and key, in one message, before anything runs (tests/pipeline has the kinds of them)."""
 
-    def change(params: dict[str, Any]) -> None:
+    def unknown(params: dict[str, Any]) -> None:
         params["suites"]["toy"].update(methods=["nonesuch"])
         params["methods"]["ncm"]["hyper"].update(refesh=1)
 
-    edit_params(clone, change)
-    plan = snakemake(clone, "--dry-run", "--cores", "1", "all", "--config", "suite=toy")
-    assert plan.returncode != 0 and "Traceback" not in plan.stdout
-    assert "config/suites/toy.yaml: methods: there is no 'nonesuch'" in plan.stdout
-    assert "config/methods.yaml: ncm.hyper: there is no 'refesh'" in plan.stdout
-    plan = snakemake(clone, "--dry-run", "--cores", "1", "all", "--config", "suit=toy")
-    assert plan.returncode != 0 and "unknown key 'suit'" in plan.stdout
+    def impossible(params: dict[str, Any]) -> None:
+        del params["methods"]["ncm"]["hyper"]["refesh"]
+        for name, hyper in (("bad-tau", {"ridge": 1.0, "tau": 1.5}), ("bad-ridge", {"ridge": 0})):
+            params["methods"][name] = {"label": name, "learner": "sparcl", "hyper": hyper}
+        params["suites"]["toy"].update(methods=["ncm", "bad-tau", "bad-ridge"], sessions=51)
+
+    for change, suite, expected in (
+        (dict, "suit=toy", ["unknown key 'suit'"]),
+        (
+            unknown,
+            "suite=toy",
+            [
+                "config/suites/toy.yaml: methods: there is no 'nonesuch'",
+                "config/methods.yaml: ncm.hyper: there is no 'refesh'",
+            ],
+        ),
+        (
+            impossible,
+            "suite=toy",
+            [
+                "config/methods.yaml: bad-tau.hyper: tau = 1.5: ",
+                "config/methods.yaml: bad-ridge.hyper: ridge = 0: ",
+                "config/suites/toy.yaml: sessions: 'cub-50': 50 classes cannot fill 51 sessions",
+            ],
+        ),
+    ):
+        edit_params(clone, change)
+        run = snakemake(clone, "--cores", "1", "all", "--config", suite)
+        assert run.returncode != 0 and "Traceback" not in run.stdout
+        for words in expected:
+            assert words in run.stdout
+    assert not (clone / "results").exists() and leftovers(clone) == []

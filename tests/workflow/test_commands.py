@@ -11,10 +11,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 from copies import ROOT
-from dvc.cli import parse_args
-from snakemake.cli import get_argument_parser
 
 from sparcl.app import cli
 
@@ -60,52 +57,44 @@ def test_the_pages_hold_commands() -> None:
     assert "make results" in of("make")
 
 
-@pytest.mark.parametrize("line", of("make"))
-def test_make_has_the_target(line: str, pristine: Path) -> None:
-    plan = subprocess.run(
-        ["make", "--dry-run", *shlex.split(line)[1:]], cwd=pristine, capture_output=True, text=True
-    )
-    assert plan.returncode == 0, plan.stderr
+def test_make_has_the_target(pristine: Path) -> None:
+    for line in of("make"):
+        command = ["make", "--dry-run", *shlex.split(line)[1:]]
+        plan = subprocess.run(command, cwd=pristine, capture_output=True, text=True)
+        assert plan.returncode == 0, f"{line}: {plan.stderr}"
 
 
-RULES = set(
-    re.findall(
-        r"^rule (\w+):",
-        "".join(
-            p.read_text("utf-8") for p in [ROOT / "Snakefile", *ROOT.glob("workflow/rules/*.smk")]
-        ),
-        re.MULTILINE,
-    )
-)
-
-
-@pytest.mark.parametrize("line", of("snakemake"))
-def test_snakemake_takes_it(line: str, loaded: dict[str, Any]) -> None:
+def test_snakemake_takes_it(loaded: dict[str, Any]) -> None:
     """Options, targets, suite and profile exist; test_plan.py and test_cluster.py plan them."""
-    chosen = get_argument_parser().parse_args(shlex.split(line)[1:])
-    assert {*(chosen.targets or [])} <= RULES
-    assert all(suite in loaded["suites"] for suite in suites(chosen.config))
-    for profile in chosen.profile or []:
-        assert (ROOT / profile / "config.yaml").is_file()
+    from snakemake.cli import get_argument_parser
+
+    files = [ROOT / "Snakefile", *ROOT.glob("workflow/rules/*.smk")]
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    rules = set(re.findall(r"^rule (\w+):", text, re.MULTILINE))
+    parser = get_argument_parser()
+    for line in of("snakemake"):
+        chosen = parser.parse_args(shlex.split(line)[1:])
+        assert {*(chosen.targets or [])} <= rules, line
+        named = [entry.partition("=")[2] for entry in chosen.config or [] if "suite=" in entry]
+        assert {*named} <= {*loaded["suites"]}, line
+        for profile in chosen.profile or []:
+            assert (ROOT / profile / "config.yaml").is_file(), line
 
 
-def suites(config: list[str] | None) -> list[str]:
-    """Return the suites that ``--config`` names."""
-    return [entry.partition("=")[2] for entry in config or [] if entry.startswith("suite=")]
+def test_dvc_takes_it() -> None:
+    from dvc.cli import parse_args
+
+    for line in of("dvc"):
+        assert parse_args(shlex.split(line)[1:]).func is not None, line
 
 
-@pytest.mark.parametrize("line", of("dvc"))
-def test_dvc_takes_it(line: str) -> None:
-    assert parse_args(shlex.split(line)[1:]).func is not None
-
-
-@pytest.mark.parametrize("line", of("python"))
-def test_python_finds_it(line: str) -> None:
-    words = shlex.split(line)[1:]
-    if words[:2] == ["-m", "sparcl"]:
-        if len(words) > 2:
-            cli._parser().parse_args(words[2:])  # exits where it does not take them
-    else:
+def test_python_finds_it() -> None:
+    for line in of("python"):
+        words = shlex.split(line)[1:]
+        if words[:2] == ["-m", "sparcl"]:
+            if len(words) > 2:
+                cli._parser().parse_args(words[2:])  # exits where it does not take them
+            continue
         module = words[-1 if len(words) == 1 else 1].replace(".", "/")
         folder = "workflow" if module.startswith("study/") else "."
         package = ROOT / folder / module / "__main__.py"

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import subprocess
-import sys
 import zipfile
 from collections import defaultdict
 from contextlib import ExitStack
@@ -12,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import warm
 import yaml
 from copies import ROOT, dvc, edit_params, edited, environment, git, snakemake, tree
-from dvc.repo import Repo
-from rocrate.rocrate import ROCrate
 
 from sparcl.base.files import read_json
 from study.report.reading import read_csv
@@ -75,15 +73,6 @@ def test_a_changed_setting_reruns_that_method_alone(work: Path) -> None:
     assert {" ".join(row[1:3]) for row in rows} == {"last accuracy.sparcl-paper"}
 
 
-def test_a_caption_reruns_no_method(work: Path) -> None:
-    before = record_times(work)
-    edit_params(work, lambda params: params["tables"]["main"].update(caption="Changed."))
-    said = dvc(work, "repro")
-    assert "Running stage 'paper'" in said and "Running stage 'runs'" not in said
-    assert record_times(work) == before
-    assert "Changed." in (work / "paper/bundled/tables/main.md").read_text(encoding="utf-8")
-
-
 def test_a_comment_reruns_nothing(work: Path) -> None:
     remarks = [("params.yaml", "selection:"), ("config/methods.yaml", "acil:")]
     with ExitStack() as stack:
@@ -94,13 +83,17 @@ def test_a_comment_reruns_nothing(work: Path) -> None:
         assert "Nothing to be done" in plan.stdout
 
 
-def test_changed_code_reruns_what_uses_it(work: Path) -> None:
-    """And gives the same bytes, as a remark does; test_reruns.py has more files."""
+def test_changed_code_and_a_caption_rerun_what_uses_them(work: Path) -> None:
+    """A remark in a method reruns that one, to the same bytes, and a caption none; test_reruns.py has more files."""
     before = record_times(work)
+    edit_params(work, lambda params: params["tables"]["main"].update(caption="Changed."))
     with edited(work / "sparcl/methods/ncm.py", ("", "# a remark\n")):
-        dvc(work, "repro")
+        said = dvc(work, "repro")
+    assert "Running stage 'runs'" in said and "Running stage 'paper'" in said
     assert rewritten(work, before) == {"ncm"}
-    assert [name for name in git(work, "diff", "--name-only").split() if "paper" in name] == []
+    changed = [name for name in git(work, "diff", "--name-only").split() if "paper" in name]
+    assert changed == [f"paper/bundled/tables/main.{suffix}" for suffix in ("md", "tex")]
+    assert "Changed." in (work / changed[0]).read_text(encoding="utf-8")
 
 
 def test_metrics_and_plots_show_every_method(work: Path) -> None:
@@ -133,15 +126,11 @@ def test_an_artifact_is_fetched_by_name(work: Path, tmp_path: Path) -> None:
 
 def test_a_crate_of_a_run(work: Path, tmp_path: Path) -> None:
     """Every file with its hash, made by one action of the commit's workflow; what is not so is refused."""
+    from rocrate.rocrate import ROCrate
 
     def crate() -> str:
-        command = [
-            sys.executable,
-            "-m",
-            "study.pipeline.crate",
-            "bundled",
-            str(tmp_path / "run.zip"),
-        ]
+        module, crate = "study.pipeline.crate", tmp_path / "run.zip"
+        command = [warm.python(), "-m", module, "bundled", str(crate)]
         run = subprocess.run(
             command, cwd=work, env=environment(work), capture_output=True, text=True
         )
@@ -185,6 +174,8 @@ def test_the_graph_is_small_enough_to_read(work: Path) -> None:
 
 def test_the_lock_pins_what_is_committed() -> None:
     """Every output as git has it, and the metrics of each suite are those of its runs."""
+    from dvc.repo import Repo
+
     stages = [stage for stage in Repo(ROOT).index.stages if stage.name != "features"]
     changed = [out.def_path for stage in stages for out in stage.outs if out.status()]
     assert len(stages) > 3 and changed == []
@@ -205,20 +196,20 @@ def planned_code(folder: Path, target: str) -> dict[bool, set[str]]:
     return files
 
 
-def room(file: str) -> str:
-    """Return what dvc.yaml names for a file: its room, or the file at the top of a package."""
+def named(file: str) -> str:
+    """Return what dvc.yaml names for a file: its package, or the file at the top of one."""
     above, _, name = file.rpartition("/")
     return (
         "workflow"
         if above.startswith("workflow/")
         else file
         if name == file or above == "sparcl"
-        else "/".join(above.split("/")[:2])  # a room with its folders
+        else "/".join(above.split("/")[:2])  # a package with its folders
     )
 
 
-def test_stages_name_the_rooms_that_their_jobs_use(one_order: Path) -> None:
-    """A new method, part or figure needs no line in dvc.yaml; a room that nothing uses has none."""
+def test_stages_name_the_packages_that_their_jobs_use(one_order: Path) -> None:
+    """A new method, part or figure needs no line in dvc.yaml; a package that nothing uses has none."""
     planned = planned_code(one_order, "all")
     planned_recorded = set().union(*planned_code(one_order, "recorded").values())
     for stage, used in (
@@ -227,7 +218,9 @@ def test_stages_name_the_rooms_that_their_jobs_use(one_order: Path) -> None:
         ("recorded", planned_recorded),
     ):
         deps = {d for d in STAGES[stage]["deps"] if d.startswith(("sparcl", "figures", "workflow"))}
-        assert deps == {room(file) for file in used}, f"stage {stage}: correct its deps in dvc.yaml"
+        assert deps == {named(file) for file in used}, (
+            f"stage {stage}: correct its deps in dvc.yaml"
+        )
 
 
 def test_stages_name_the_settings_that_their_jobs_read() -> None:

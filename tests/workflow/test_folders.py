@@ -79,18 +79,25 @@ def targets() -> list[str]:
     return sorted(set(every.group(1).split()) - {"clean", "lock", "paper"})
 
 
-def refused(folder: Path, target: str, *more: str) -> str:
-    """Let make refuse a target in a copy that has no environment yet; return what it says."""
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """Return a copy that has no environment yet."""
+    folder = tmp_path / "bare"
     for code in ("sparcl", "workflow/study"):
         shutil.copytree(ROOT / code, folder / code, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "requirements", folder / "requirements")
     for file in ("Makefile", "params.yaml", "pyproject.toml"):
         shutil.copy(ROOT / file, folder)
+    return folder
+
+
+def refused(folder: Path, target: str, *more: str) -> str:
+    """Let make refuse a target in a folder; return what it says."""
     before = set(folder.iterdir())
     # whatever make thinks of the folder, this test installs nothing
     run = made(folder, target, f"PYTHON={sys.executable}", "INSTALL=false", *more)
-    assert run.returncode != 0 and run.stdout == ""
-    assert set(folder.iterdir()) == before and "Nothing has run" in run.stderr
+    assert run.returncode != 0 and run.stdout == "", target
+    assert set(folder.iterdir()) == before and "Nothing has run" in run.stderr, target
     return run.stderr
 
 
@@ -106,21 +113,24 @@ def made(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("name", ODD)
-def test_make_is_refused_before_it_installs(tmp_path: Path, name: str) -> None:
-    said = refused(tmp_path / name, "results")
-    assert ("names to fill in" if "{" in name else "without quotes") in said
-    assert repr(name)[1:-1] in said and not list(tmp_path.rglob(TOUCHED))
+def test_make_is_refused_before_it_installs(bare: Path) -> None:
+    for name in ODD:
+        bare = bare.rename(bare.with_name(name))
+        said = refused(bare, "results")
+        assert ("names to fill in" if "{" in name else "without quotes") in said
+        assert repr(name)[1:-1] in said and not list(bare.parent.rglob(TOUCHED))
 
 
-@pytest.mark.parametrize("target", targets())
-def test_every_target_is_refused(tmp_path: Path, target: str) -> None:
-    assert "a b's ü" in refused(tmp_path / "a b's ü", target)
+def test_every_target_is_refused(bare: Path) -> None:
+    folder = bare.rename(bare.with_name("a b's ü"))
+    for target in targets():
+        assert folder.name in refused(folder, target), target
 
 
-def test_braces_are_refused_before_make_installs_elsewhere(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "environment"
-    said = refused(tmp_path / WORST, "results", "SUITE=toy", f"VENV={elsewhere}")
+def test_braces_are_refused_before_make_installs_elsewhere(bare: Path) -> None:
+    elsewhere = bare.with_name("environment")
+    folder = bare.rename(bare.with_name(WORST))
+    said = refused(folder, "results", "SUITE=toy", f"VENV={elsewhere}")
     assert "names to fill in" in said and not elsewhere.exists()
 
 

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import miniatures
 import numpy as np
 import pytest
+import warm
 from copies import ROOT, duplicate, edit_params
 from own_data import write_network
 from reference import closed, peers, ridge
@@ -40,7 +40,7 @@ def place(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = duplicate(pristine, tmp_path_factory.mktemp("newcomer") / "sparcl")
     python = folder / ".venv/bin/python"
     python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
+    python.write_text(f'#!/bin/sh\nexec "{warm.python()}" "$@"\n', encoding="utf-8")
     python.chmod(0o755)
     for stamp in ("core", "all"):
         (folder / ".venv" / stamp).touch()

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import warm
 from copies import environment
 from snakemake_interface_logger_plugins.common import LogEvent
 from snakemake_logger_plugin_oneline import LogHandler, Progress, duration
@@ -179,7 +180,7 @@ def test_snakemake_takes_the_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "Snakefile").write_text(SNAKEFILE, encoding="utf-8")
 
     def run() -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "snakemake", "--cores", "1", "--logger=oneline", "all"]
+        command = [warm.python(), "-m", "snakemake", "--cores", "1", "--logger=oneline", "all"]
         return subprocess.run(
             command, cwd=tmp_path, env=environment(root), capture_output=True, text=True
         )

@@ -94,7 +94,7 @@ def features(tmp_path: Path) -> Callable[[str], Path]:
     return paths.__getitem__
 
 
-def test_from_features_to_figures(
+def from_features_to_figures(
     tmp_path: Path, features: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train, test = features("train"), features("test")
@@ -314,7 +314,7 @@ def test_a_selection_of_another_method_is_not_taken(
         call("run_method", inputs, [tmp_path / "out"], spec=spec, wildcards={"method": "acil"})
 
 
-def test_streams_that_go_wrong(tmp_path: Path, features: Callable[[str], Path]) -> None:
+def streams_that_go_wrong(tmp_path: Path, features: Callable[[str], Path]) -> None:
     """Of the record of every rate to a row a stream."""
     order = tmp_path / "tiny/tiny-a/1993.json"
     sessions = np.arange(12).reshape(3, 4).tolist()
@@ -342,7 +342,7 @@ def test_streams_that_go_wrong(tmp_path: Path, features: Callable[[str], Path]) 
     assert {name: len(rows) for name, rows in lines.items()} == {"rates": 3, "ages": 7}
 
 
-def test_times(tmp_path: Path, features: Callable[[str], Path]) -> None:
+def times(tmp_path: Path, features: Callable[[str], Path]) -> None:
     variants = {"acil": {"learner": "acil", "hyper": {}}, "ncm": {"learner": "ncm", "hyper": {}}}
     spec = {
         "datasets": ["tiny-a"],
@@ -427,7 +427,7 @@ def test_a_run_refuses_files_that_do_not_belong_together(
     assert not record.exists()
 
 
-def test_shards_are_merged(tmp_path: Path, features: Callable[[str], Path]) -> None:
+def shards_are_merged(tmp_path: Path, features: Callable[[str], Path]) -> None:
     given = store.read(features("train"))
     ids = [i.decode() for i in given.ids]
     meta = {k: v for k, v in given.meta.items() if k in layout.REQUIRED_KEYS}
@@ -444,46 +444,6 @@ def test_shards_are_merged(tmp_path: Path, features: Callable[[str], Path]) -> N
     assert manifests[0] == manifests[1]
 
 
-def test_sums_of_shards_and_a_run_from_them(
-    tmp_path: Path, features: Callable[[str], Path]
-) -> None:
-    given = store.read(features("train"))
-    view = tmp_path / "cut" / "train.h5"
-    shards.cut(features("train"), view, 2)
-    sessions = stream.split_sessions(stream.class_order(1993, len(given.class_names)), 3)
-    order = tmp_path / "tiny/tiny-a/1993.json"
-    write_order(order, [session.tolist() for session in sessions])
-    saved = [tmp_path / f"{k}.npz" for k in (1, 2)]
-    for k, path in enumerate(saved, 1):
-        part = view.parent / f"train.shards/{k}-of-2.h5"
-        inputs = Files(features=part, manifest=part.with_suffix(".json"), order=order)
-        call("sum_shard", inputs, [path], wildcards={"scale": "unit"})
-    total, record = tmp_path / "total.npz", tmp_path / "record.json"
-    manifests = {split: [features(split).with_suffix(".json")] for split in ("train", "test")}
-    inputs = Files(sums=saved[::-1], train=view, manifests=manifests["train"])
-    call("merge_sums", inputs, [total])
-    assert SumsFile.load(total).sums.counts.sum() == len(given.ids)
-    inputs = Files(sums=saved[:1], train=view, manifests=manifests["train"])
-    with pytest.raises(InputError, match="are missing and 0 are others"):
-        call("merge_sums", inputs, [tmp_path / "part.npz"])
-    inputs = Files(
-        train_manifest=manifests["train"][0],
-        test=features("test"),
-        manifests=manifests["test"],
-        order=order,
-        selection=[],
-        sums=total,
-    )
-    spec = {"learner": "acil", "hyper": {"ridge": 0.1}, "normalize": True, "stress": {}}
-    names = {"method": "acil", "seed": 0}
-    call("run_from_sums", inputs, [record], spec=spec, wildcards=names)
-    got = json.loads(record.read_text(encoding="utf-8"))
-    sets = given, store.read(features("test"))
-    splits = [Split(unit(data.features), data.labels) for data in sets]
-    assert got["correct"] == run(*splits, sessions, "acil", {"ridge": 0.1})["correct"]
-    assert got["train_sha256"] == given.meta["features_sha256"]
-
-
 def test_every_script_is_called_here() -> None:
     """All but splits and extraction, which the tests of the features run on real images; and training's."""
     text = Path(__file__).read_text(encoding="utf-8")
@@ -493,7 +453,7 @@ def test_every_script_is_called_here() -> None:
     assert {name for name in scripts if f'call("{name}"' not in "".join(text.split())} == set()
 
 
-def test_from_shards_to_a_record(tmp_path: Path, features: Callable[[str], Path]) -> None:
+def from_shards_to_a_record(tmp_path: Path, features: Callable[[str], Path]) -> None:
     train, test = features("train"), features("test")
     view = tmp_path / "cut" / "train.h5"
     shards.cut(train, view, 2)
@@ -505,15 +465,17 @@ def test_from_shards_to_a_record(tmp_path: Path, features: Callable[[str], Path]
         shard = view.parent / f"train.shards/{k}-of-2.h5"
         inputs = Files(features=shard, manifest=shard.with_suffix(".json"), order=order)
         call("sum_shard", inputs, [part], wildcards=names)
-    total = tmp_path / "sums.npz"
-    manifests = [path.with_suffix(".json") for path in (train, test)]
-    call(
-        "merge_sums", Files(sums=parts, train=view, manifests=[view.with_suffix(".json")]), [total]
-    )
+    total, of_view = tmp_path / "sums.npz", [view.with_suffix(".json")]
+    call("merge_sums", Files(sums=parts[::-1], train=view, manifests=of_view), [total])
+    given = store.read(train)
+    assert SumsFile.load(total).sums.counts.sum() == len(given.ids)
+    inputs = Files(sums=parts[:1], train=view, manifests=of_view)
+    with pytest.raises(InputError, match="are missing and 0 are others"):
+        call("merge_sums", inputs, [tmp_path / "part.npz"])
     inputs = Files(
-        train_manifest=manifests[0],
+        train_manifest=train.with_suffix(".json"),
         test=test,
-        manifests=manifests[1:],
+        manifests=[test.with_suffix(".json")],
         order=order,
         selection=[],
         sums=total,
@@ -522,9 +484,10 @@ def test_from_shards_to_a_record(tmp_path: Path, features: Callable[[str], Path]
     spec = {"learner": "acil", "hyper": {"ridge": 1.0}} | UNTOUCHED
     call("run_from_sums", inputs, [record], wildcards=names, spec=spec)
     got = json.loads(record.read_text(encoding="utf-8"))
-    rows = [Split(unit(store.read(p).features), store.read(p).labels) for p in (train, test)]
-    ran = run(*rows, json.loads(order.read_text())["sessions"], "acil", {"ridge": 1.0})
+    splits = [Split(unit(data.features), data.labels) for data in (given, store.read(test))]
+    ran = run(*splits, json.loads(order.read_text())["sessions"], "acil", {"ridge": 1.0})
     assert got == got | json.loads(json.dumps(ran))
+    assert got["train_sha256"] == given.meta["features_sha256"]
 
 
 def measured_once(measure: Callable[..., Any]) -> Callable[..., Any]:
@@ -543,11 +506,11 @@ def measured_once(measure: Callable[..., Any]) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     "flow",
     [
-        test_from_features_to_figures,
-        test_from_shards_to_a_record,
-        test_shards_are_merged,
-        test_streams_that_go_wrong,
-        test_times,
+        from_features_to_figures,
+        from_shards_to_a_record,
+        shards_are_merged,
+        streams_that_go_wrong,
+        times,
     ],
 )
 def test_every_write_of_a_script_may_fail(
@@ -556,7 +519,7 @@ def test_every_write_of_a_script_may_fail(
     features: Callable[[str], Path],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whatever its outputs held stays or is replaced whole, and the same job then succeeds."""
+    """Each job's outputs are right; whatever they held stays or is replaced whole, and the same job then succeeds."""
 
     def fails_first(script: str, *given: Any, **more: Any) -> None:
         before = tree(tmp_path)
@@ -585,4 +548,4 @@ def test_every_write_of_a_script_may_fail(
     monkeypatch.setitem(globals(), "call", fails_first)
     for module, measure in ((timing, "relative"), (memory, "apart")):
         monkeypatch.setattr(module, measure, measured_once(getattr(module, measure)))
-    flow(tmp_path, features, *([monkeypatch] if flow is test_from_features_to_figures else []))
+    flow(tmp_path, features, *([monkeypatch] if flow is from_features_to_figures else []))
