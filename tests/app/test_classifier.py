@@ -1,4 +1,4 @@
-"""sparcl.Classifier follows scikit-learn's conventions, and counts what the other interfaces count."""
+"""sparcl.Classifier keeps scikit-learn's conventions, and counts what the other doors count."""
 
 import json
 import os
@@ -76,7 +76,7 @@ def test_none_of_scikit_learns_checks_is_left_out() -> None:
     assert int(number) > 50 and others == "[]\n"
 
 
-# --- three interfaces -----------------------------------------------------------------------------
+# --- three doors ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_none_of_scikit_learns_checks_is_left_out() -> None:
         ("sparcl-plus", {"k": 4}, 2),
     ],
 )
-def test_every_interface_counts_what_the_workflow_counts(
+def test_every_door_counts_what_the_workflow_counts(
     method: str, hyper: dict, sessions: int, tmp_path: Path
 ) -> None:
     """Features as they lie in the file, labels as numbers and as text."""
@@ -110,9 +110,9 @@ def test_every_interface_counts_what_the_workflow_counts(
         "build": learner.predict(X) == y,
         "Classifier": classifier.predict(X) == names[y],
     }
-    for interface, hit in hits.items():
+    for door, hit in hits.items():
         found = np.bincount(y[hit], minlength=50)
-        assert {label: found[label] for label in expected} == expected, interface
+        assert {label: found[label] for label in expected} == expected, door
     assert classifier.score(X, names[y]) == sum(expected.values()) / len(y)
 
     options = [o for key, value in hyper.items() for o in ("--set", f"{key}={value}")]

@@ -155,7 +155,7 @@ def test_none_of_something(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("method", ["sparcl", "sparcl-alg1"])
-def test_rank_or_energy_in_every_interface(method: str, write: Callable[..., str]) -> None:
+def test_rank_or_energy_in_every_door(method: str, write: Callable[..., str]) -> None:
     write("train.h5", 1)
     both = {"tau": 0.5, "k": 2}
     with pytest.raises(sparcl.base.errors.InputError, match=r"tau = 0\.5 and k = 2"):

@@ -1,4 +1,4 @@
-"""Every place where bytes come in is an entry point of the table in docs/security.md, or reads the project's own files."""
+"""Every place where bytes come in is a door of the table in docs/security.md, or reads what the project has."""
 
 import ast
 import re
@@ -27,7 +27,7 @@ OF = {
     "os": {"open", "getenv"},
 }
 NPZ = "npz: models, sums, classifiers, checkpoints of trained methods"
-ENTRY_POINTS = {
+DOORS = {
     "archive": {
         "workflow/study/images/archive.py:TarStorage.__init__",
         "sparcl/extraction/storage/download.py:md5_of",  # before it is opened as one
@@ -155,26 +155,26 @@ def places(tree: ast.AST, inside: str = "") -> Iterator[str]:
 
 
 def rows() -> dict[str, str]:
-    """Return the rows of the table of entry points by their first cell."""
+    """Return the rows of the table of doors by their first cell."""
     text = (ROOT / "docs/security.md").read_text(encoding="utf-8")
     lines = re.findall(r"^\| ([^|]+) \|(.*)\|$", text, flags=re.MULTILINE)
-    return {name: rest for name, rest in lines if name != "entry point"}
+    return {door: rest for door, rest in lines if door != "entry point"}
 
 
-def test_every_place_that_reads_is_an_entry_point() -> None:
+def test_every_place_that_reads_is_a_door() -> None:
     files = [f for top in ("sparcl", "figures", "workflow") for f in (ROOT / top).rglob("*.py")]
     found = {
         f"{file.relative_to(ROOT).as_posix()}:{place}"
         for file in files
         for place in places(ast.parse(file.read_text(encoding="utf-8")))
     }
-    assert found == OWN.union(*ENTRY_POINTS.values())
+    assert found == OWN.union(*DOORS.values())
 
 
-def test_every_entry_point_has_a_row_with_its_test() -> None:
+def test_every_door_has_a_row_with_its_test() -> None:
     table = rows()
-    assert table.keys() == ENTRY_POINTS.keys() | BEYOND
-    assert [name for name, rest in table.items() if "`tests/" not in rest] == []
+    assert table.keys() == DOORS.keys() | BEYOND
+    assert [door for door, rest in table.items() if "`tests/" not in rest] == []
 
 
 def test_the_search_finds_what_reads() -> None:
