@@ -1,6 +1,5 @@
 """Records in, the differences between all pairs of methods out."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparcl.base.errors import InputError
+from sparcl.base.files import read_json
 from sparcl.base.types import Ints
 from study.report.differences import ALL, OF_ANSWERS, Floats, Key, Parts, holm, interval, measures
 from study.report.stressed import named
@@ -73,7 +73,7 @@ def compare(
     samples = {
         array["sha256"]: str(path)
         for path in manifests
-        for array in json.loads(Path(path).read_text(encoding="utf-8"))["arrays"].values()
+        for array in read_json(path)["arrays"].values()
     }
     places: dict[tuple[str, ...], list[str | Path]] = {}
     for path in records:  # .../<suite>/<dataset>/<backbone>/<method>/<order>-<seed>.json
