@@ -3,34 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import ttest_rel
 
 from sparcl.base.errors import InputError
 from study.report import across
-
-
-def stepwise(p: list[float], level: float) -> set[int]:
-    """Return what Holm's procedure rejects, step by step as he states it."""
-    rejected: set[int] = set()
-    for step, index in enumerate(sorted(range(len(p)), key=p.__getitem__)):
-        if p[index] >= level / (len(p) - step):
-            break
-        rejected.add(index)
-    return rejected
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_rejects_what_the_steps_reject(p: list[float]) -> None:
-    for level in (0.013, 0.05, 0.31):
-        found = {i for i, value in enumerate(across.holm(p)) if value < level}
-        near = any(np.isclose(v * m, level) for v in p for m in range(1, len(p) + 1))
-        assert near or found == stepwise(p, level)
-
-
-def test_holm_by_hand() -> None:
-    np.testing.assert_allclose(across.holm([0.01, 0.04, 0.03]), [0.03, 0.06, 0.06])
 
 
 def runs(values: dict[str, np.ndarray]) -> pd.DataFrame:
