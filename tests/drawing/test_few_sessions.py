@@ -22,8 +22,6 @@ from figures import (
     curves as curves_grid,
 )
 
-LEADING = ["session", "mode", "eigenvalue"]
-
 
 @pytest.fixture
 def one(frames: dict) -> dict[str, pd.DataFrame]:

@@ -8,6 +8,7 @@ fork's exit, and limits and audit hooks are its own.
 
 import csv
 import faulthandler
+import functools
 import hashlib
 import importlib
 import io
@@ -514,17 +515,25 @@ def read_forged_sums(folder: Path) -> object:
     return read_sums(folder)
 
 
-def train(checkpoint: Path) -> object:
-    """Train a small network on images, or go on from what is finished."""
-    from trained.toys import PREPROCESSING, SESSIONS, convolutional, images
+@functools.cache
+def setup() -> Any:
+    """Return a small network with images, which training leaves as they are."""
+    from trained.toys import PREPROCESSING, convolutional, images
 
     from study.trained.images import View
-    from study.trained.run import run
     from study.trained.setup import Setup
 
-    setup = Setup(convolutional(), images(2, 1), View(PREPROCESSING))
+    return Setup(convolutional(), images(2, 1), View(PREPROCESSING))
+
+
+def train(checkpoint: Path) -> object:
+    """Train on the images, or go on from what is finished."""
+    from trained.toys import SESSIONS, images
+
+    from study.trained.run import run
+
     hyper = {"epochs": 1, "batch": 6, "memory": 6}
-    return run(setup, images(1, 2), SESSIONS[:2], "icarl", hyper, checkpoint)
+    return run(setup(), images(1, 2), SESSIONS[:2], "icarl", hyper, checkpoint)
 
 
 def write_checkpoint(folder: Path) -> list[str]:
