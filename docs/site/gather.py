@@ -96,7 +96,7 @@ def gallery(config: Settings) -> str:
     ]
     for suite, block in config["suites"].items():
         drawn = [name for name in block["figures"] if (ROOT / _drawn(suite, name)).is_file()]
-        lines += [f"## Suite {suite}", ""] if drawn else []
+        lines += [f"## {block['title']} {{ #{suite} }}", ""] if drawn else []
         for name in drawn:
             lines += _figure(name, _drawn(suite, name), caption(config, name, suite))
     text = str(config["figures"]["claims"]["caption"])
@@ -150,7 +150,7 @@ def tables(config: Settings) -> str:
         files = [file for file in files if (ROOT / file).is_file()]
         if files:
             links = ", ".join(f"[{Path(file).stem}](../{file})" for file in files)
-            lines.append(f"- `{suite}`: {links}")
+            lines.append(f"- {block['title']} (`{suite}`): {links}")
     return "\n".join([*lines, "- all suites: [claims](../paper/claims/claims.md)", ""])
 
 

@@ -327,7 +327,8 @@ def test_one_block_of_own_images_is_a_suite_with_labels() -> None:
     """docs/data.md: `mybirds: {reader: folder, root: ...}` and `--config suite=mybirds`."""
     own = {"datasets": {"mybirds": {"reader": "folder", "root": "birds"}}, "suite": "mybirds"}
     config = load(ROOT, own)
-    assert config["suites"]["mybirds"] == config["suites"]["digits"] | {"datasets": ["mybirds"]}
+    own = {"datasets": ["mybirds"], "title": "mybirds"}
+    assert config["suites"]["mybirds"] == config["suites"]["digits"] | own
     assert config["datasets"]["mybirds"]["short"] == "mybirds"
 
 

@@ -58,6 +58,7 @@ def test_every_figure_and_table_of_paper_is_there_with_its_caption(html: str) ->
     assert html.count("<figcaption>") == html.count('<img src="data:image/png;base64,') > 15
     assert "the previous sessions' R" in html.replace("&#39;", "'")
     assert "C75 holds." in html
+    assert f"<h2>{CONFIG['suites']['bundled']['title']} <small>bundled</small></h2>" in html
 
 
 def test_settings_are_read_as_a_list(html: str) -> None:

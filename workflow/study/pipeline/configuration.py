@@ -146,11 +146,12 @@ def _complete(settings: Settings, root: Path) -> Iterator[str]:
         if "path" in block:  # imported features name their network, which needs no weights
             settings["backbones"].setdefault(PurePath(block["path"]).name, {})
     if suite in datasets and suite not in suites and OWN in suites:
-        suites[suite] = suites[OWN] | {"datasets": [suite]}
+        suites[suite] = suites[OWN] | {"datasets": [suite], "title": suite}
         if "path" in datasets[suite]:
             suites[suite]["backbones"] = [PurePath(datasets[suite]["path"]).name]
     drawn = {name: settings["figures"].get(name, {}) for name in FIGURES}
-    for block in suites.values():
+    for name, block in suites.items():
+        block.setdefault("title", name)
         could = [n for n, figure in drawn.items() if displays.drawable(figure, block["methods"])]
         block.setdefault("figures", could)
     settings["suites"] = {name: OPTIONAL | block for name, block in suites.items()}

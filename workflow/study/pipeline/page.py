@@ -85,6 +85,7 @@ def section(config: Settings, suite: str, root: Path) -> dict[str, Any]:
     files = {name: folder / f"tables/{name}.md" for name in block["tables"]}
     return {
         "suite": suite,
+        "title": block["title"],
         "findings": [
             (says, name) for says, name, of in findings(config) if suite in of and name in drawn
         ],

@@ -528,6 +528,7 @@ class Family(Block):
 
 
 class Suite(Block):
+    title: Text = ABSENT
     group: Literal["ablations", "peers", "further"] = ABSENT
     datasets: Ids
     backbones: Ids
