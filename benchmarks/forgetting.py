@@ -45,8 +45,8 @@ def table() -> list[dict[str, object]]:
         learner = sparcl.build(name)
         cleared, differs = learner._past()
         how = "no" if learner.cannot_forget else "after a refit" if cleared or differs else "yes"
-        why = learner.cannot_forget or "; ".join(cleared)
-        left = "" if how == "no" else "; ".join(differs)
+        why = learner.cannot_forget or "; ".join(cleared) or "nothing"
+        left = "no refit" if how == "no" else "; ".join(differs) or "nothing"
         rows.append({"method": name, "how": how, "why": why, "differs": left})
     return rows
 
