@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sparcl.algebra.backend import Factor, product
 from sparcl.algebra.host import HOST
 from sparcl.algebra.spectra import descending_eigh
+from sparcl.base.errors import InputError
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
 
@@ -61,6 +62,44 @@ class Gaussians(Stateful):
         self.factors[j] = thin(np.vstack(parts))
         self.means[j] = mean
         self.counts[j] += n
+
+    def take_away(self, X: Array, columns: NDArray[np.integer]) -> None:
+        """Take away samples X (n, d) that are in these: O(m r d + r^3) flops for m samples of a class with r axes.
+
+        With F = diag(s) V and the scatter E^T E of the samples, their distance to the rest among it, the rest has
+        the scatter ``V^T (diag(s)^2 - V E^T E V^T) V``.  Its eigenvalues below 8 (r + m) eps s_1^2 are zeros.
+
+        Raises
+        ------
+        InputError
+            When a class would have a negative scatter, or samples have a part outside the span of F: they were not
+            learned.  The class is then changed.
+        """
+        for j in np.unique(columns):
+            rows, F = X[columns == j], self.factors[j]
+            n, m = int(self.counts[j]), len(rows)
+            mean, s = rows.mean(axis=0), np.linalg.norm(F, axis=1)
+            rest = self.means[j] + m / max(n - m, 1) * (self.means[j] - mean)
+            gap = np.sqrt(m * (n - m) / n) * (mean - rest)[None]
+            E = np.vstack([rows - mean, gap if n > m else mean - self.means[j]])
+            V = F / s[:, None]
+            A, top, apart = E @ V.T, float(s.max(initial=0)), 1e-12 * float(np.linalg.norm(mean))
+            values, U = np.linalg.eigh(np.diag(s**2) - A.T @ A)
+            outside = np.linalg.norm(E - A @ V, axis=1).max()
+            least = values.min(initial=0) if n > m else -np.abs(values).max(initial=0)
+            if least < -1e-9 * top**2 - apart**2 or outside > 1e-6 * top + apart:
+                raise InputError(
+                    "these rows were not learned as they are given: without them the scatter of a class would be that "
+                    "of no rows. Usual cause: features that were extracted again; give the rows that were learned."
+                )
+            values[values < 8 * (len(s) + m) * np.finfo(np.float64).eps * top**2] = 0
+            self.factors[j] = thin((np.sqrt(values) * U).T @ V) if values.any() else F[:0]
+            self.means[j], self.counts[j] = rest, n - m
+
+    def reorder(self, order: NDArray[np.integer]) -> None:
+        """Keep the classes ``order`` (c,), in this order."""
+        self.counts, self.means = self.counts[order], self.means[order]
+        self.factors = [self.factors[j] for j in order]
 
 
 def thin(B: Array) -> Array:

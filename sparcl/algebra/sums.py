@@ -14,6 +14,7 @@ from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import InPlace, Shape, Stateful
 from sparcl.base.types import Array
 
+ALLOWED = 0.01  # relative difference of weights that rounding may make where rows are taken away
 ROUNDING = 4  # a pivot below so many units in the last place of its diagonal entry is no number
 
 
@@ -27,6 +28,7 @@ class Gram(InPlace):
     ----------
     residual : largest relative residual of the solutions that were refined since rows or sums were added
         last; None where none was
+    ridge : of the last factor
     """
 
     def __init__(self, d: int, dtype: DTypeLike = np.float64, on: Backend = HOST) -> None:
@@ -35,6 +37,7 @@ class Gram(InPlace):
         self._array = on.zeros((d, d), dtype)
         self._whole = True
         self.residual: float | None = None
+        self.ridge = 0.0
 
     @classmethod
     def wrap(cls, R: Array, whole: bool = True) -> "Gram":
@@ -104,7 +107,7 @@ class Gram(InPlace):
         NumericalError
             When A is not positive definite to working precision.
         """
-        R = self.R
+        R, self.ridge = self.R, ridge
         diagonal = self.on.diagonal(R).copy()
         self._whole = False
         with self.on.factored(R, ridge, downdate) as (factor, info):
@@ -147,15 +150,22 @@ class Sums(Gram, Stateful):
     ----------
     R : (D, D); C : (D, c)
     counts : (c,) samples of each class column, fractions of them where rows count in part
+    peak : rows, and trace of R, before each time that rows were taken away, summed
     """
 
     D: int
     dtype: str = "float64"
     on: InitVar[Backend] = HOST
-    kept: ClassVar[dict[str, Shape | None]] = {"R": ("D", "D"), "C": ("D", "c"), "counts": ("c",)}
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "R": ("D", "D"),
+        "C": ("D", "c"),
+        "counts": ("c",),
+        "peak": list[float],
+    }
 
     def __post_init__(self, on: Backend) -> None:
         super().__init__(self.D, self.dtype, on)
+        self.peak = [0.0, 0.0]
         self.C: Array = on.zeros((self.D, 0), self.dtype)
         self.counts = np.zeros(0, dtype=np.int64)
 
@@ -247,8 +257,10 @@ class Sums(Gram, Stateful):
         present = self.counts > 0
         return host(self.C)[:, present] / self.counts[present]
 
-    def merge(self, other: "Sums", columns: Sequence[int] | NDArray[np.integer]) -> None:
-        """Add ``other``, whose class column j is this one's column ``columns[j]``: O(D^2).
+    def merge(
+        self, other: "Sums", columns: Sequence[int] | NDArray[np.integer], sign: int = 1
+    ) -> None:
+        """Add ``other``, whose class column j is this one's column ``columns[j]``, or take it away: O(D^2).
 
         Raises
         ------
@@ -271,10 +283,83 @@ class Sums(Gram, Stateful):
             )
         check_lengths(np.array([other.mean_square], dtype=self.dtype), self.mean_square)
         R = self.R
-        R += self.on.array(other.R, R.dtype)
+        added, C = self.on.array(other.R, R.dtype), self.on.array(other.C, self.C.dtype)
+        R += added if sign > 0 else -added
         self.residual = None
-        self.on.add_columns(self.C, columns, self.on.array(other.C, self.C.dtype))
-        self.counts[columns] += other.counts
+        self.on.add_columns(self.C, columns, C if sign > 0 else -C)
+        self.counts[columns] += sign * other.counts
+        self.peak = [a + b for a, b in zip(self.peak, other.peak, strict=True)]
+
+    def take_away(self, other: "Sums", balanced: bool = False) -> None:
+        """Take away the sums of rows that are in these: D^3 / 3 + 2 D^2 c flops, most of them for the check.
+
+        What is left must be sums of rows.  With S the scatter inside the classes, S is positive semidefinite, and
+        a class without rows has none in C.  That is necessary and not sufficient: where rows are many more than
+        coordinates, others of a similar kind pass.
+
+        Parameters
+        ----------
+        balanced : whether the rows of a class weigh 1 together, and not 1 each
+
+        Raises
+        ------
+        InputError
+            When what is left cannot be sums of rows; these sums are then changed.
+        """
+        self.peak[0] += self.n
+        self.peak[1] += self.n * self.mean_square
+        self.merge(other, range(len(self.counts)), sign=-1)
+        rounding = max(self.rounding)
+        live = self.counts > 0
+        weights = live[live].astype(np.float64) if balanced else self.counts[live]
+        Q = self.on.take_columns(self.C, np.flatnonzero(live)) / self.on.array(np.sqrt(weights))
+        lost = float(np.abs(host(self.C)[:, ~live]).max(initial=0))
+        if not live.any():
+            lost = max(lost, float(np.abs(host(self.diagonal)).max(initial=0)))
+        eps = float(np.finfo(self.precision).eps)
+        slack = 8 * (rounding + self.D * eps * float(host(self.diagonal).max(initial=0)))
+        try:
+            if lost > rounding:
+                raise NumericalError("a class without rows has a sum")
+            with self.factored(slack, downdate=(1.0, Q)):
+                pass
+        except NumericalError as error:
+            raise InputError(
+                "these rows were not learned as they are given: without them the sums would be those of no rows. "
+                "Usual cause: features that were extracted again, or other labels; give the rows that were learned."
+            ) from error
+
+    @property
+    def rounding(self) -> tuple[float, float]:
+        """Bounds on the norms of what rounding left in R and in C where rows were taken away."""
+        n, square = self.peak
+        unit = 2 * float(np.finfo(self.precision).eps)
+        return unit * square, unit * float(np.sqrt(n * square))
+
+    def error(self, W: Array, least: float, scatter: bool = False) -> float:
+        """Return what this rounding can make of weights W (D, c), relative to them in Frobenius norm.
+
+        With A the matrix that is solved and ``least`` below its eigenvalues, ``A dW = dC - dR W``: a bound for a
+        ridge.  A head on the ``scatter`` S = R - C diag(n)^-1 C^T has dS for dR; what scales its scores moves
+        besides, and the number is an estimate.
+
+        Raises
+        ------
+        NumericalError
+            When it is more than 1%.
+        """
+        of_R, of_C = self.rounding
+        if scatter:
+            of_R += 2 * of_C * float(np.sqrt(self.n * self.mean_square / self.counts.min()))
+        length = float(np.linalg.norm(host(W)))
+        error = (of_R + of_C / length) / least if length and least else np.inf
+        if not error <= ALLOWED:
+            raise NumericalError(
+                f"rounding of the sums, whose trace was {self.peak[1]:.3g}, could move the weights by more than "
+                f"{ALLOWED:.0%} at a ridge of {least:.3g}: learn the samples that stay with a new learner, or take a "
+                "larger ridge."
+            )
+        return error
 
 
 def check_lengths(squares: Array, before: float) -> None:

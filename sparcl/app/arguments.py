@@ -88,6 +88,14 @@ def positive(text: str) -> int:
     return number
 
 
+def lines(path: Path) -> list[str]:
+    """Return the lines of a text file; InputError where it is no UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: no UTF-8 (byte {error.start}). Save it as UTF-8.") from error
+
+
 def sessions(path: Path) -> list[NDArray[np.int64]]:
     """Return the classes of each session of an order file, as the workflow writes them.
 

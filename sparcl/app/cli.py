@@ -18,14 +18,15 @@ from sparcl.base.terminal import Formatter, printable
 COMMANDS = (
     import_arrays.import_arrays,
     *(models.fit, models.evaluate, models.predict, models.inspect, models.merge),
-    *(pictures.label, pictures.learn),
+    *(models.forget, pictures.label, pictures.learn),
     *(sums.cut, sums.sums, sums.merge_sums, sums.run_sweep),
 )
 SAYS = (
-    "Import arrays; fit, evaluate, inspect, merge and use learners on cached features and images; sweep class orders "
-    "and settings from sums. docs/command-line.md has examples."
+    "Import arrays; fit, evaluate, inspect, merge and use learners on cached features and images, and let them forget; "
+    "sweep class orders and settings from sums. docs/command-line.md has examples."
 )
-INPUTS = ("features", "model", "models", "since", "sums", "order_file", "logs", "images", "weights")
+INPUTS = ("features", "against", "ids", "model", "models", "since", "sums", "order_file", "logs")
+INPUTS += ("images", "weights")
 BAD_INPUT = 2  # exit code, as argparse's own
 SKIPPED = 1
 

@@ -41,6 +41,18 @@ class Counted:
             )
         self.names = joined
 
+    def remove(self, names: NDArray[np.bytes_]) -> None:
+        """Take samples out; InputError for one that was not counted, or comes twice."""
+        known, times = np.unique(names, return_counts=True)
+        wrong = known[(times > 1) | ~np.isin(known, self.names)]
+        if len(wrong):
+            dataset, split, identifier = wrong[0].decode(errors="replace").split("\n", 2)
+            raise InputError(
+                f"{len(wrong)} samples to be forgotten were not learned, are forgotten already or come twice (first: "
+                f"{identifier!r} of {dataset}, {split}). Name the samples that were learned, each once."
+            )
+        self.names = np.setdiff1d(self.names, known)
+
 
 def names_of(path: str | Path, header: layout.Header) -> NDArray[np.bytes_]:
     """Return how the samples of a feature file are known, in file order."""

@@ -75,10 +75,7 @@ class Model:
             if own["hyper"].keys() != defaults.keys():
                 raise ValueError("hyper-parameters of another method")
             learner = Learner.from_state(state)
-            # without defaults, of which some exclude each other
-            chosen = {k: v for k, v in own["hyper"].items() if v != defaults[k]}
-            normalize = own["normalisation"] == NORMALISATION[True]
-            check_built(build(own["method"], normalize=normalize, **chosen), learner)
+            check_built(_built(own), learner)
             labels = [
                 *learner.all_classes.tolist(),
                 *(label for part in fitted.values() for label in part),
@@ -94,6 +91,10 @@ class Model:
         card = {key: getattr(self, key) for key in ("terms", "class_names", "fitted")}
         beside = {} if self.extracted is None else {"extracted": json.dumps(self.extracted)}
         self.learner.save(path, card=json.dumps(card), samples=self.counted.names, **beside)
+
+    def again(self) -> Self:
+        """Return a model of the same terms and class names that has seen nothing."""
+        return type(self)(_built(self.terms), self.terms, self.class_names)
 
     @property
     def labels(self) -> NDArray[np.str_]:
@@ -223,6 +224,14 @@ def terms(method: str, hyper: Mapping[str, Any], normalize: bool) -> dict[str, A
     normalisation = NORMALISATION[normalize]
     chosen = {"method": method, "hyper": dict(hyper), "normalisation": normalisation}
     return json.loads(json.dumps(chosen))
+
+
+def _built(terms: Mapping[str, Any]) -> Learner:
+    """Return a new learner of these terms, built without defaults, of which some exclude each other."""
+    defaults = methods.hyperparameters(terms["method"])
+    chosen = {k: v for k, v in terms["hyper"].items() if v != defaults[k]}
+    normalize = terms["normalisation"] == NORMALISATION[True]
+    return build(terms["method"], normalize=normalize, **chosen)
 
 
 def _flat(terms: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ SessionPlan = Callable[[int], Sequence[NDArray[np.integer]]]
 COLUMNS = ("file", "id", "label")  # of a table of labels, before the scores
 
 
-def _opened(model: Model, paths: Sequence[str | Path]) -> Files:
+def opened(model: Model, paths: Sequence[str | Path]) -> Files:
     """Return the headers of feature files; InputError unless their features are of the model's kind."""
     check_once(paths)
     files = {Path(path): store.header(path) for path in paths}
@@ -73,7 +73,7 @@ def fit(
         For files that are damaged, of other features, or fitted before.  The model is then
         half-fitted: throw it away.
     """
-    files = _opened(model, paths)
+    files = opened(model, paths)
     for path, header in files.items():
         model.extracted = model.extracted or networks.of(header, str(path))
     names = dict.fromkeys(name for header in files.values() for name in header.class_names)
@@ -151,7 +151,7 @@ def evaluate(model: Model, paths: Sequence[str | Path]) -> dict[str, Any]:
     Mapping with ``accuracy`` over samples, ``class_accuracy`` (mean over classes), ``correct``,
     ``samples``, ``left_out``, and ``classes``, a list of name, samples and correct.
     """
-    files = _opened(model, paths)
+    files = opened(model, paths)
     correct, samples = np.zeros((2, len(model.class_names)), dtype=np.int64)
     for Phi, y in _rows(model, files, model.learner.classes, Counted()):
         samples += np.bincount(y, minlength=len(samples))

@@ -1,6 +1,7 @@
 """The learner that most methods are: transform, map, sums, head, core, and a rule that chooses."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sparcl.algebra.backend import Backend, host
 from sparcl.algebra.capacity import Session, check_fit
 from sparcl.algebra.host import HOST
+from sparcl.algebra.spectra import descending_eigh
 from sparcl.algebra.sums import Sums, check_lengths
 from sparcl.base.checks import check_dtype
 from sparcl.base.errors import InputError
@@ -25,6 +27,9 @@ from sparcl.parts.maps import Features, Map
 from sparcl.parts.row_weights import AllRows
 from sparcl.parts.rules import AllSessions, Given, Rule
 from sparcl.parts.transforms import Identity, Transform
+
+CLOSE = 1e-3  # rounding of sums over a ridge from which on the smallest eigenvalue of R is worth its O(D^3)
+HELD_OUT = "its rule keeps sums of rows that it held out, and nothing says which rows those were"
 
 
 def check_parts(head: Head, core: NoCore, rule: Rule, row_weights: AllRows) -> None:
@@ -312,10 +317,70 @@ class Composed(Mapped, Summed):
         if self.rule.relative:
             self.rule.fix(self.head.unit(self.total.mean_square))
         points, c = self.rule.points(), len(order)
+        if not isinstance(self.rule, Given):  # what it chose stays
+            points = [Point(int(i), int(j), ridge) for i, j, ridge in self.solutions.points]
         arrival = Arrival(np.zeros(0, dtype=np.int64), c, c, self.session)
         solved = self.core.solve(Request(self.head, self.total, points, [], arrival))
         self.solutions.take(points, [reordered(solution, order) for solution in solved])
         self.total.reorder(order)
+
+    # --- forgetting --------------------------------------------------------------------------
+
+    @property
+    def cannot_forget(self) -> str:  # type: ignore[override]
+        """Why no sample can be taken out of the state; empty where it can."""
+        if self.map.keeps_samples:
+            return "its map holds samples of the first session"
+        if isinstance(self.rule, AllSessions):
+            return f"{HELD_OUT} (a number as ridge holds none out)"
+        if 0.0 in self.rule.ridges:
+            return "a pseudo-inverse divides by what rounding leaves (a ridge above 0 does not)"
+        if any(isinstance(node, Core) and node.project for node in nodes(self.core)):
+            return "rows were projected by the sums of their time (project)"
+        return self.row_weights.whole_session or self.head.keeps_rows
+
+    def _past(self) -> tuple[list[str], list[str]]:
+        cleared = [self.core.whole_session] if self.core.whole_session else []
+        if isinstance(self.rule, Given) and self.rule.relative and self.head.takes_ridge:
+            cleared.append("its ridge is in units of the first session's rows (relative)")
+        parts = (self.rule, self.transform, self.map)
+        return cleared, [part.whole_session for part in parts if part.whole_session]
+
+    def _counts(self) -> NDArray[np.integer]:
+        return self.total.counts
+
+    def _take_away(self, Phi: Array, columns: NDArray[np.integer]) -> None:
+        total, counts = self.total, self.total.counts
+        gone = np.bincount(columns, minlength=len(counts))
+        balanced = isinstance(self.head, BalancedRidge)
+        if balanced and ((gone > 0) & (gone < counts)).any():
+            raise InputError(
+                "each row of a class weighs 1 / N in its sums, with N rows of the class: forget a class as a whole."
+            )
+        weights = self.head.row_weights(columns, 0, counts)
+        taken, X = total.empty(), self.transform(np.asarray(Phi, dtype=self.dtype))
+        Batch(columns, 0, len(counts), self.session, X, self._mapped, weights).add_to(taken)
+        total.take_away(taken, balanced)
+
+    def _refit(self, order: NDArray[np.intp], refit: bool) -> float | None:
+        total = self.total
+        total.reorder(order)
+        self.head.row_weights(np.zeros(0, dtype=np.int64), 0, total.counts)  # whether they suffice
+        if refit:
+            self.core = renewed(self.core)
+            self.core.begin(self.d if self.map.keeps_features else total.D, self.dtype, self.on)
+            if isinstance(self.rule, Given):
+                self.rule.unit = 0.0
+        total.ridge = total.n * total.mean_square  # where nothing is factored
+        self._solve_sums(np.arange(len(order)))
+        least, ridge = total.ridge, isinstance(self.head, Ridge)
+        if self.head.takes_ridge:
+            ridges = [value for _, _, value in self.solutions.points]
+            least = min(self.head.effective(value, total.counts) for value in ridges)
+        if ridge and max(total.rounding) > CLOSE * least:
+            smallest = float(host(descending_eigh(total.R)[0])[-1])
+            least += max(smallest - total.rounding[0], 0.0)
+        return total.error(self.weights, least, scatter=not ridge)
 
     def _begin_sums(self, d: int, rows: int = ROWS, classes: int = 0) -> None:
         """Begin sums for features d, of which so many rows are mapped at once."""
@@ -331,3 +396,14 @@ class Composed(Mapped, Summed):
             H = self._expanded(Phi[start : start + ROWS])
             parts.append(host(self.solutions.scores(self.on, H)))
         return np.concatenate(parts)
+
+
+def refit_members(members: Sequence[Composed], order: NDArray[np.intp], refit: bool) -> float:
+    """Refit learners that know classes by their columns; return the largest error (:class:`Forgotten`)."""
+    errors = []
+    for member in members:
+        member.session *= not refit
+        errors.append(member._refit(order, refit) or 0.0)
+        member.classes = np.arange(len(order))
+        member.session += refit
+    return max(errors)

@@ -2,7 +2,7 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -16,13 +16,32 @@ from sparcl.base.checks import check_flag
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.base.rows import unit
-from sparcl.base.state import Shape, Stateful, copied, nodes, pack, send, unpack
+from sparcl.base.state import Shape, Stateful, copied, nodes, pack, renewed, send, unpack
 from sparcl.base.types import Array
 
 logger = logging.getLogger(__name__)
 PROBED = 16  # rows of a session that are scored as soon as it is learned
 LONG = 10.0  # seconds; a session that is thought to take more is said before it starts
 SPEED = 2e10  # flops a second: an estimate, of dense float64 products on two cores
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What :meth:`Learner.forget` did.
+
+    Attributes
+    ----------
+    rows : samples that were taken out
+    classes : labels that have no sample any more, and that the learner no longer knows
+    differs : in what the state can differ from that of a learner that never saw them; empty where in nothing
+    error : what rounding of the sums can make of the weights, relative to them in Frobenius norm: a bound for a ridge,
+        an estimate for other heads (:meth:`sparcl.algebra.sums.Sums.error`); None where it is not known
+    """
+
+    rows: int
+    classes: list[int]
+    differs: list[str]
+    error: float | None
 
 
 @dataclass(eq=False)
@@ -49,6 +68,8 @@ class Learner(Stateful, ABC):
     posterior : whether scores are log-probabilities of the classes, up to a constant a row
     on : where it computes; its state does not know
     host_only : why it computes on this machine's CPUs alone; empty where it can elsewhere
+    cannot_forget : why no sample can be taken out of the state; empty where it can
+    classes_apart : whether each class has a state of its own, so that it can be forgotten without its samples
     keeps_samples : whether samples themselves are kept, by design of the method
     """
 
@@ -56,6 +77,8 @@ class Learner(Stateful, ABC):
     posterior: ClassVar[bool] = False
     host_only: ClassVar[str] = "its steps are written for NumPy"
     keeps_samples: ClassVar[bool] = False
+    cannot_forget: ClassVar[str] = "its state is no sum over samples"
+    classes_apart: ClassVar[bool] = False
     dtype = "float64"  # a setting of some learners
     kept: ClassVar[dict[str, Shape | None]] = {
         "classes": ("seen",),
@@ -208,6 +231,127 @@ class Learner(Stateful, ABC):
         except NumericalError as error:
             raise self.failed(error) from error
 
+    # --- forgetting --------------------------------------------------------------------------------
+
+    def forget(
+        self, Phi: Array, y: NDArray[np.integer], *, refit_from_sums: bool = False
+    ) -> Forgotten:
+        """Take samples Phi (n, d), y (n,) out: the state becomes that of a learner that never saw them.
+
+        Cost: that of learning them, and of a solution, whatever the number of samples that stay; a composed learner
+        checks what is left by one more factor, D^3 / 3.  A copy of the state is held meanwhile.
+        docs/forgetting.md says for each method what is exact.  Classes keep their order, and the sessions their
+        number.  Where all samples are forgotten, the learner is a new one.
+
+        Parameters
+        ----------
+        refit_from_sums : where the state rests on earlier sessions in another way than by sums, fit it again from the
+            sums that are left, as if the samples that stay had come in one session, but for what ``differs`` says
+
+        Raises
+        ------
+        InputError
+            Where nothing can be forgotten, or not without ``refit_from_sums``, the message says why; for a class that
+            was not learned, more samples than were, and samples that cannot have been; and as :meth:`fit_session`.
+        NumericalError
+            Where rounding of the sums could move the weights by more than 1%: the sums that were held are too large
+            beside the ridge.
+        """
+        after = self._begin_forgetting(refit_from_sums)
+        Phi, y = checked_session(Phi, y, self, "samples to be forgotten")
+        columns = self._known(y)
+        gone, counts = np.bincount(columns, minlength=len(self.classes)), after._counts().copy()
+        if (gone > counts).any():
+            j = int(np.argmax(gone - counts))
+            raise InputError(
+                f"{gone[j]} samples of class {self.classes[j]} are to be forgotten, and {counts[j]} were learned: some "
+                "are given twice, or were never learned."
+            )
+        after._take_away(Phi, columns)
+        return self._become(after, np.flatnonzero(gone < counts), len(y), refit_from_sums)
+
+    def forget_classes(
+        self, labels: Sequence[int] | NDArray[np.integer], *, refit_from_sums: bool = False
+    ) -> Forgotten:
+        """Take all samples of some classes out, without the samples, where each class has a state of its own.
+
+        Cost: that of a solution.  Errors: as :meth:`forget`, and InputError where classes share a sum such as R.
+        """
+        after = self._begin_forgetting(refit_from_sums)
+        if not self.classes_apart:
+            raise InputError(
+                f"{type(self).__name__} sums the samples of all classes together: to drop a class's column alone would "
+                "leave them there. Give its samples to forget()."
+            )
+        gone = np.unique(self._known(np.asarray(labels, dtype=np.int64)))
+        stay = np.setdiff1d(np.arange(len(self.classes)), gone)
+        return self._become(after, stay, int(after._counts()[gone].sum()), refit_from_sums)
+
+    def _begin_forgetting(self, refit: bool) -> Self:
+        """Return a copy to be changed; InputError where this learner cannot forget."""
+        self.begin_update()
+        if self.open is not None or not self.session:
+            raise InputError(
+                "Forgetting is for between sessions: fit one first, and end one in parts with solve()."
+            )
+        if self.cannot_forget:
+            raise InputError(
+                f"{type(self).__name__} cannot forget samples: {self.cannot_forget}. Learn those that stay with a new "
+                "learner."
+            )
+        past = [why for part in self._past() for why in part]
+        if past and not refit:
+            raise InputError(
+                f"{type(self).__name__} cannot forget samples as if it never saw them: {'; '.join(past)}. Fit it again "
+                "from the sums that are left (refit_from_sums), or learn the samples that stay with a new learner."
+            )
+        after = type(self).from_state(pack(self))
+        if self.on is not HOST:
+            after.move(self.on)
+        return after
+
+    def _known(self, y: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return the column of each label (n,); InputError for one that was not learned."""
+        unknown = np.setdiff1d(y, self.classes)
+        if len(unknown):
+            raise InputError(f"class {unknown[0]} was never learned, or is forgotten already.")
+        return self.columns_of(y)[1]
+
+    def _become(self, after: Self, stay: NDArray[np.intp], rows: int, refit: bool) -> Forgotten:
+        """Take the state of ``after``, of which these columns stay, once it is fitted again."""
+        if refit:
+            stay = stay[np.argsort(self.classes[stay])]
+            after.session = 0
+        kept, dropped = self.classes[stay], np.delete(self.classes, stay)
+        error, differs = None, list[str]()
+        if len(stay):
+            after.classes = kept
+            error, differs = after._refit(stay, refit), after._past()[1]
+            after.session = 1 if refit else self.session
+            after.try_scores()
+        else:
+            after = renewed(self)
+            after.move(self.on)
+        vars(self).clear()
+        vars(self).update(vars(after))
+        return Forgotten(rows, dropped.tolist(), differs, error)
+
+    def _past(self) -> tuple[list[str], list[str]]:
+        """Return how the state rests on earlier samples besides sums: what a refit clears, and what it leaves."""
+        return [], []
+
+    def _counts(self) -> NDArray[np.integer]:
+        """Return the samples (c,) of each class."""
+        raise TypeError(f"{type(self).__name__} counts nothing")
+
+    def _take_away(self, Phi: Array, columns: NDArray[np.integer]) -> None:
+        """Take checked samples out of the sums; InputError where they cannot have been learned."""
+        raise TypeError(f"{type(self).__name__} forgets nothing")
+
+    def _refit(self, order: NDArray[np.intp], refit: bool) -> float | None:
+        """Keep the class columns ``order``, fit weights to the sums, and return :attr:`Forgotten.error`."""
+        raise TypeError(f"{type(self).__name__} forgets nothing")
+
     # --- where it stands in its stream -----------------------------------------------------------
 
     @property
@@ -293,9 +437,11 @@ class Learner(Stateful, ABC):
 
 
 def checked_session(
-    Phi: Array, y: NDArray[np.integer], learner: Learner
+    Phi: Array, y: NDArray[np.integer], learner: Learner, where: str = ""
 ) -> tuple[Array, NDArray[np.int64]]:
     """Return the rows (n, d) that a learner sees of features Phi, and labels y (n,), of a session or a part of it.
+
+    ``where`` names them in messages; by default the session does.
 
     Raises
     ------
@@ -305,7 +451,7 @@ def checked_session(
     NumericalError
         When the features are too large or too small for the working precision ``dtype``.
     """
-    where, d = f"session {learner.session + 1}", learner.d
+    where, d = where or f"session {learner.session + 1}", learner.d
     Phi, y = np.asarray(Phi), np.asarray(y)
     if Phi.ndim != 2 or y.ndim != 1 or len(Phi) != len(y):
         raise InputError(

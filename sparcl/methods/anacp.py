@@ -37,7 +37,7 @@ from sparcl.base.randomness import generator
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners.composed import Composed
+from sparcl.learners.composed import Composed, refit_members
 from sparcl.learners.learner import Learner
 from sparcl.parts.batch import ROWS
 from sparcl.parts.maps import RandomMap
@@ -151,7 +151,11 @@ class AnaCp(Learner):
         self.sums.grow(classes)
         self.sums.accumulate(U, columns)
         means = self.sums.C / self.sums.counts
-        values, V = self._spectrum(U - means.T[columns])
+        self._aim(*self._spectrum(U - means.T[columns]))
+
+    def _aim(self, values: Array, V: Array) -> None:
+        """Fit targets and second stage, given eigenvalues (d,) and eigenvectors (d, d) of the covariance."""
+        means = self.sums.C / self.sums.counts
         self.targets = spread_means(means.T, values, V)
         if not self.nearest:
             self._fit_draws(means.T, (V * np.sqrt(values)) @ V.T)
@@ -185,6 +189,37 @@ class AnaCp(Learner):
         """Return the standard normal numbers (draws, d) of a class in this session."""
         d = self.targets.shape[1]
         return generator("anacp", self.seed, self.session, j).standard_normal((self.draws, d))
+
+    # --- forgetting --------------------------------------------------------------------------
+
+    @property
+    def cannot_forget(self) -> str:  # type: ignore[override]
+        """Why no sample can be taken out of the state; empty where it can."""
+        path = "its covariance depends on how many samples came before (official)"
+        return path if self.official else self.heads[0].cannot_forget
+
+    def _past(self) -> tuple[list[str], list[str]]:
+        cleared, stays = self.heads[0]._past()
+        return cleared + ["its draws depend on the number of the session"] * (
+            not self.nearest
+        ), stays
+
+    def _counts(self) -> NDArray[np.integer]:
+        return self.sums.counts
+
+    def _take_away(self, Phi: Array, columns: NDArray[np.integer]) -> None:
+        U, taken = unit(Phi), self.sums.empty()
+        for head in self.heads:
+            head._take_away(U, columns)
+        taken.grow(len(self.sums.counts))
+        taken.accumulate(U, columns)
+        self.sums.merge(taken, range(len(taken.counts)), sign=-1)
+
+    def _refit(self, order: NDArray[np.intp], refit: bool) -> float | None:
+        refit_members(self.heads, order, refit)
+        self.sums.reorder(order)
+        self._aim(*self._spectrum(self.sums.R[:0]))
+        return None
 
     # --- scores ------------------------------------------------------------------------------
 

@@ -67,6 +67,9 @@ class DualStream(Learner):
     width: int = 8192
     seed: int = 0
     dtype: str = "float64"
+    cannot_forget: ClassVar[str] = (
+        "its second stream learned what the first one left in each session"
+    )
     kept: ClassVar[dict[str, Shape | None]] = {
         "map": RandomMap,
         "sums": Sums,

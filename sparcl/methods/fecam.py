@@ -40,6 +40,8 @@ class FeCam(Learner):
     """
 
     alpha: float = 1.0
+    cannot_forget: ClassVar[str] = ""
+    classes_apart: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {"gaussians": Gaussians}
 
     def __post_init__(self) -> None:
@@ -60,6 +62,20 @@ class FeCam(Learner):
         if self.session == 0:
             self.gaussians = Gaussians(Phi.shape[1])
         self.gaussians.add(U, columns, classes)
+
+    def _counts(self) -> NDArray[np.integer]:
+        return self.gaussians.counts
+
+    def _take_away(self, Phi: Array, columns: NDArray[np.integer]) -> None:
+        self.gaussians.take_away(unit(Phi), columns)
+
+    def _refit(self, order: NDArray[np.intp], refit: bool) -> float | None:
+        self.gaussians.reorder(order)
+        if not all(map(len, self.gaussians.factors)):
+            raise InputError(
+                "FeCAM needs two different samples of a class for its covariance: forget the rest of the class too."
+            )
+        return None
 
     def _logits(self, Phi: Array) -> Array:
         U, kept = unit(Phi), self.gaussians

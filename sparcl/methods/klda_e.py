@@ -24,7 +24,7 @@ from scipy.special import logsumexp
 from sparcl.base.checks import check_int
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners.composed import Composed
+from sparcl.learners.composed import Composed, refit_members
 from sparcl.learners.learner import Learner
 from sparcl.parts.heads import RidgedScatter
 from sparcl.parts.maps import FourierMap
@@ -72,6 +72,24 @@ class KldaEnsemble(Learner):
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         for member in self.discriminants:
             member.fit_session(Phi, columns)
+
+    @property
+    def cannot_forget(self) -> str:  # type: ignore[override]
+        """Why no sample can be taken out of the members; empty where it can."""
+        return self.discriminants[0].cannot_forget
+
+    def _past(self) -> tuple[list[str], list[str]]:
+        return self.discriminants[0]._past()
+
+    def _counts(self) -> NDArray[np.integer]:
+        return self.discriminants[0]._counts()
+
+    def _take_away(self, Phi: Array, columns: NDArray[np.integer]) -> None:
+        for member in self.discriminants:
+            member._take_away(Phi, columns)
+
+    def _refit(self, order: NDArray[np.intp], refit: bool) -> float | None:
+        return refit_members(self.discriminants, order, refit)
 
     def _logits(self, Phi: Array) -> Array:
         scores = np.stack([member._logits(Phi) for member in self.discriminants])

@@ -38,6 +38,9 @@ class TruncatedLeastSquares(Learner):
     path: str
     seed: int
     dtype: str
+    cannot_forget: ClassVar[str] = (
+        "what its decomposition leaves out depends on the order of samples, and on the last bits of their sums"
+    )
     kept: ClassVar[dict[str, Shape | None]] = {
         "map": RandomMap,
         "n": int,

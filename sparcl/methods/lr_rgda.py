@@ -47,6 +47,8 @@ class LrRgda(Learner):
     alpha: float = 0.36
     a3: float | None = None
     rank: int = 64
+    cannot_forget: ClassVar[str] = ""
+    classes_apart: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {"gaussians": Gaussians}
 
     def __post_init__(self) -> None:
@@ -73,6 +75,17 @@ class LrRgda(Learner):
             self.gaussians = Gaussians(Phi.shape[1])
         self.gaussians.add(np.asarray(Phi, dtype=np.float64), columns, classes)
         self._solved = None
+
+    def _counts(self) -> NDArray[np.integer]:
+        return self.gaussians.counts
+
+    def _take_away(self, Phi: Array, columns: NDArray[np.integer]) -> None:
+        self.gaussians.take_away(np.asarray(Phi, dtype=np.float64), columns)
+
+    def _refit(self, order: NDArray[np.intp], refit: bool) -> float | None:
+        self.gaussians.reorder(order)
+        self._solved = self._solve()
+        return None
 
     def _solve(self) -> tuple[Array, Array, list[Excess]]:
         """Return W (d, c), b (c,) of the scores under B alone, and each class's excess."""

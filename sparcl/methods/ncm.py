@@ -11,6 +11,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
@@ -21,6 +22,8 @@ from sparcl.learners.summed import Summed
 class NearestClassMean(Summed):
     """Keeps one sum and one count a class: O(n d) a session."""
 
+    cannot_forget: ClassVar[str] = ""
+    classes_apart: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {"sums": ("d", "c"), "counts": ("c",)}
 
     def __post_init__(self) -> None:
@@ -54,6 +57,26 @@ class NearestClassMean(Summed):
 
     def _solve_sums(self, order: NDArray[np.integer]) -> None:
         self.sums, self.counts = self.sums[:, order], self.counts[order]
+
+    def _counts(self) -> NDArray[np.integer]:
+        return self.counts
+
+    def _take_away(self, Phi: Array, columns: NDArray[np.integer]) -> None:
+        taken, most = NearestClassMean(), NearestClassMean()
+        taken._add_samples(Phi, columns, len(self.counts))
+        most._add_samples(np.abs(Phi), columns, len(self.counts))
+        self.sums -= taken.sums
+        self.counts -= taken.counts
+        empty = self.counts == 0
+        if (np.abs(self.sums) > 1e-12 * most.sums)[:, empty].any():
+            raise InputError(
+                "these are as many samples of a class as were learned, and other ones: their sum differs. Usual cause: "
+                "features that were extracted again; give the samples that were learned."
+            )
+
+    def _refit(self, order: NDArray[np.intp], refit: bool) -> float | None:
+        self._solve_sums(order)
+        return None
 
     def _grow(self, d: int, classes: int) -> None:
         if not self.sums.size:

@@ -32,7 +32,7 @@ from sparcl.base.checks import check_positives
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners.composed import Mapped
+from sparcl.learners.composed import HELD_OUT, Mapped
 from sparcl.parts.batch import ROWS, Batch
 from sparcl.parts.catalogue import Asked, part
 from sparcl.parts.rules import HoldOut, need_two
@@ -74,6 +74,7 @@ class RidgeLda(Mapped):
     ridges: tuple[float, ...]
     mixtures: tuple[float, ...]
     holdout: HoldOut
+    cannot_forget: ClassVar[str] = HELD_OUT
     kept: ClassVar[dict[str, Shape | None]] = {
         "unit": float,
         "fitted": Sums,

@@ -427,6 +427,41 @@ class SparclPlus(Summed):
         P, log_dets = stacked_excess(F, G)
         return np.concatenate([P, -P @ T.T[:, :, None]], axis=2), log_dets
 
+    # --- forgetting --------------------------------------------------------------------------
+
+    @property
+    def cannot_forget(self) -> str:  # type: ignore[override]
+        """Why no sample can be taken out of the state; empty where it can."""
+        return self.row_weights.whole_session
+
+    def _past(self) -> tuple[list[str], list[str]]:
+        root = "its first session decides whether the root is taken"
+        if not self.k:
+            return [], [root]
+        core = "its core is that of earlier sessions (k = 0 has none)"
+        return [core], [
+            root,
+            "a refit leaves classes without a covariance of their own, as with k = 0",
+        ]
+
+    def _counts(self) -> NDArray[np.integer]:
+        return self._begun(self.d).sums.counts
+
+    def _take_away(self, Phi: Array, columns: NDArray[np.integer]) -> None:
+        sums, H = self._begun(self.d).sums, _rows(Phi, self.power)
+        taken = sums.empty()
+        taken.grow(len(sums.counts))
+        taken.accumulate(H, columns)
+        sums.take_away(taken)
+
+    def _refit(self, order: NDArray[np.intp], refit: bool) -> float | None:
+        sums = self._begun(self.d).sums
+        sums.reorder(order)
+        self.core = OwnCore(sums.D)
+        self.core.factors = [np.zeros((0, 0)) for _ in order]
+        self._solved = self._solution(sums, self.core)
+        return sums.error(self._solved.W, sums.ridge, scatter=True)
+
     # --- scores ------------------------------------------------------------------------------
 
     @property

@@ -75,6 +75,7 @@ ENTRY_POINTS = {
         "workflow/study/exchange/elsewhere.py:read",
         "workflow/study/exchange/mammoth.py:_value",
         "workflow/study/images/readers/published.py:read_grocery",
+        "sparcl/app/arguments.py:lines",
         "sparcl/extraction/splits.py:read",
         "sparcl/features/shards.py:_list_skipped",
         "sparcl/protocol/order_file.py:_columns",

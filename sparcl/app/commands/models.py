@@ -1,4 +1,4 @@
-"""The commands about models: fit, evaluate, predict, inspect, merge."""
+"""The commands about models: fit, evaluate, predict, inspect, merge, forget."""
 
 import argparse
 import logging
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from sparcl import methods
-from sparcl.app import arguments, chart, inspecting, model_files
+from sparcl.app import arguments, chart, forgetting, inspecting, model_files
 from sparcl.app.arguments import argument, command, out, saved
 from sparcl.app.counted import check_once
 from sparcl.app.model import Model, terms
@@ -181,3 +181,60 @@ def merge(chosen: argparse.Namespace) -> Iterator[str]:
     first.merge(others)
     first.save(chosen.out)
     yield first.described(chosen.out)
+
+
+@command(
+    *("forget", "take samples out of a model, as if it never saw them"),
+    saved("append", "MODEL.npz", help="of fit, learn or merge"),
+    arguments.FEATURES
+    | {"help": "feature files with the samples to be forgotten, which the model was fitted on"},
+    argument(
+        "--classes",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="of the files, these classes as a whole",
+    ),
+    saved("--ids", "FILE.txt", help="of the files, the samples with these ids, one a line"),
+    argument(
+        "--refit-from-sums",
+        action="store_true",
+        help="where the state rests on earlier sessions besides sums: fit it again, as if all came in one session",
+    ),
+    saved(
+        *("--against", "FILE.h5"),
+        nargs="+",
+        help="feature files with the samples that stay: compare with a model fitted on these",
+    ),
+    arguments.DEVICE,
+    out("MODEL.npz", "where the model is written, which may be the one that forgets"),
+)
+def forget(chosen: argparse.Namespace) -> Iterator[str]:
+    """Take all samples of feature files, or those of some classes or ids, out of a model, and their ids too.
+
+    Says how far the model can be from one that never saw them. Nothing is written where this cannot be done.
+    """
+    ids = arguments.lines(chosen.ids) if chosen.ids else []
+    with one_at_a_time(chosen.append, chosen.out):
+        model = Model.load(chosen.append)
+        model.move(chosen.device)
+        told = forgetting.forget(
+            model, chosen.features, chosen.classes, ids, chosen.refit_from_sums
+        )
+        found = forgetting.difference(model, chosen.against) if chosen.against else None
+        model.save(chosen.out)
+    yield f"forgotten: {told.rows} samples, {len(told.classes)} classes as a whole"
+    if chosen.refit_from_sums:
+        yield "fitted again from the sums that are left, as if all came in one session"
+    for why in told.differs:
+        yield f"can differ from a model that never saw them: {why}"
+    if told.error is not None:
+        yield f"rounding can move the weights by {told.error:.1e} of their norm"
+    elif found is None:
+        yield "how far rounding can move the scores is not known from the state: --against measures it"
+    if found is not None:
+        yield f"to a model fitted on the {found.samples} samples that stay, largest difference of"
+        if found.weights is not None:
+            yield f"  weights {found.weights:.1e} of their norm"
+        yield f"  scores  {found.scores:.1e} of the largest"
+    yield model.described(chosen.out)

@@ -78,6 +78,8 @@ class ShrunkCovariance(Discriminant):
     def __post_init__(self) -> None:
         check_choice("covariance", self.covariance, ("streamed", "frozen"))
         self.base: Sums | None = None
+        if self.covariance == "frozen":
+            self.keeps_rows = "its covariance is that of the first session"
 
     def _precision_times(self, sums: Sums, ridge: float, means: Array) -> Array:
         if self.covariance == "frozen" and self.base is None:
@@ -187,6 +189,7 @@ class LedoitWolf(Shrunk):
     """
 
     prior: bool = True
+    keeps_rows = "its fourth moments are about class means of their time"
     kept: ClassVar[dict[str, Shape | None]] = {"fourth": float}
 
     def __post_init__(self) -> None:

@@ -24,9 +24,11 @@ class Head(Stateful):
     takes_ridge : whether its one number is a ridge on the sums, and no shrinkage
     fits_targets : whether scores estimate one-hot targets, so that a squared error judges them
     posterior : whether scores are log-probabilities of the classes, up to a constant a row
+    keeps_rows : what it keeps of rows besides sums, so that none can be forgotten; empty where nothing
     """
 
     whole_session: ClassVar[str] = ""
+    keeps_rows: str = ""
     takes_ridge: ClassVar[bool] = True
     fits_targets: ClassVar[bool] = True
     posterior: ClassVar[bool] = False
