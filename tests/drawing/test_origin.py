@@ -404,7 +404,7 @@ def test_claims_are_judged_by_the_differences() -> None:
     for row in frame("paper/claims/claims.csv"):
         if row["low"]:
             cells[row["id"]].append(row)
-    assert len(cells) > 20
+    assert len(cells) >= 20
     for name, rows in cells.items():
         claim = ledger[name]
         (first, second), than = claim["terms"], claim["judge"]["than"]
