@@ -59,7 +59,7 @@ def interval(row: dict[str, str], method: str, low: str = "low", high: str = "hi
 def headline(cell: dict[str, str]) -> list[str]:
     (row,) = sources(cell)
     assert int(cell["tied"]) == (float(row["p_holm"]) >= 0.05)
-    return ["{:+.1f} [{:+.1f}, {:+.1f}]".format(*interval(row, OF_RANKS))]
+    return ["{:+.1f} [{:.1f}, {:.1f}]".format(*interval(row, OF_RANKS)).replace("-", "−")]
 
 
 def increments(cell: dict[str, str]) -> list[str]:
