@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from figures.frames import differences, label, select, shown
-from figures.increments_table import MEAN, interval
+from figures.increments_table import MEAN
 from figures.sheet import Sheet
 from study.report.differences import ALL
 
@@ -40,7 +40,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
             it = pairs.between(of, peer, dataset, VALUE)
             first, second = sorted((of, peer))
             keys = {"dataset": dataset, "measure": VALUE, "method": first, "against": second}
-            printed = interval(it.difference, it.low, it.high, digits=1)
+            printed = f"{it.difference:+.1f} [{it.low:.1f}, {it.high:.1f}]".replace("-", "−")
             name = label(options, "methods", peer, short=True)
             head = MEAN if dataset == ALL else label(options, "datasets", dataset)
             sheet.add(printed, "difference", keys, tied=it.verdict == "tie", label=name, head=head)

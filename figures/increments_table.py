@@ -76,10 +76,10 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
             found.append(row | {"printed": NOTHING, "tied": 0, "classes": ""})
             continue
         it = pairs.between(of, against, dataset, measure)
-        row |= {"printed": interval(it.difference, it.low, it.high)}
+        row |= {"printed": _interval(it.difference, it.low, it.high)}
         row["tied"] = int(it.verdict == "tie")
         row["classes"] = (
-            interval(it.difference, it.class_low, it.class_high) if measure == "A_last" else ""
+            _interval(it.difference, it.class_low, it.class_high) if measure == "A_last" else ""
         )
         first, second = sorted((of, against))
         where = {"backbone": row["backbone"], "dataset": dataset, "measure": measure}
@@ -96,7 +96,5 @@ def _line(group: pd.DataFrame) -> list[str]:
     return [*names, *shown[list(SHOWN)], by_measure["classes"]["A_last"]]
 
 
-def interval(mean: float, low: float, high: float, digits: int = 2) -> str:
-    """Return a difference with its limits."""
-    middle, below, above = (f"{value:+.{digits}f}" for value in (mean, low, high))
-    return f"{middle} [{below}, {above}]"
+def _interval(mean: float, low: float, high: float) -> str:
+    return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"

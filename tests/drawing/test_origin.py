@@ -59,7 +59,7 @@ def interval(row: dict[str, str], method: str, low: str = "low", high: str = "hi
 def headline(cell: dict[str, str]) -> list[str]:
     (row,) = sources(cell)
     assert int(cell["tied"]) == (float(row["p_holm"]) >= 0.05)
-    return ["{:+.1f} [{:+.1f}, {:+.1f}]".format(*interval(row, OF_RANKS))]
+    return ["{:+.1f} [{:.1f}, {:.1f}]".format(*interval(row, OF_RANKS)).replace("-", "−")]
 
 
 def increments(cell: dict[str, str]) -> list[str]:
@@ -404,7 +404,7 @@ def test_claims_are_judged_by_the_differences() -> None:
     for row in frame("paper/claims/claims.csv"):
         if row["low"]:
             cells[row["id"]].append(row)
-    assert len(cells) > 20
+    assert len(cells) >= 20
     for name, rows in cells.items():
         claim = ledger[name]
         (first, second), than = claim["terms"], claim["judge"]["than"]

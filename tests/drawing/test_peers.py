@@ -6,7 +6,7 @@ import pytest
 
 from drawing.conftest import compared
 from drawing.test_figures import curves, overlapping
-from figures import headline, peers, style
+from figures import headline, headline_table, peers, style
 from sparcl.base.errors import ConfigError, InputError
 from study.report.differences import ALL
 
@@ -101,5 +101,14 @@ def test_the_headline_has_the_mean_and_every_set_and_fills_what_is_told_apart(
     far = headline.draw({"differences": pd.concat([table, mean])}, told)
     assert [t.get_text() for t in far.axes[0].texts] == ["90.0 ▸ "]
     assert "ncm" not in curves(far.axes[0])
-    with pytest.raises(InputError, match="on all"):
-        headline.draw({"differences": table}, told)
+    caption = {"caption": "{method}: {orders} orders, {suite}"}
+    mean.loc[mean["method"] == "ncm", "difference"] = -2.0
+    texts = headline_table.texts({"differences": pd.concat([table, mean])}, told | caption)
+    head, _, *rows = texts[".md"].split("\n\n")[1].splitlines()
+    assert head == "|  | mean of all | Set One | Set Two |"
+    assert rows[1] == "| ACIL | +1.0 [0.5, 1.5]† | +1.0 [0.5, 1.5] | +1.0 [0.5, 1.5] |"
+    assert [row.split(" | ")[0] for row in rows] == ["| SPARCL-PAPER", "| ACIL", "| NCM"]
+    assert "−1.0 [−1.5, −0.5]" in rows[0] and texts[".md"].startswith("the sparcl: 5 orders, toy")
+    for make in (headline.draw, headline_table.texts):
+        with pytest.raises(InputError, match="on all"):
+            make({"differences": table}, told | caption)

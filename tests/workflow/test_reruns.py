@@ -11,6 +11,7 @@ from sparcl.features import store
 
 REPORT = {
     "summarise_runs": {""},
+    "compare_methods": {""},
     "write_table": {"main"},
     "draw_figure": {"dilution", "drift", "sessions"},
 }
@@ -72,7 +73,7 @@ CHANGES = {
     ),
     "the summary": (
         [("workflow/study/report/summary.py", "", "# changed\n")],
-        {"summarise_runs": {""}, "summarise_spectra": {""}, **DRAWN},
+        {"summarise_runs": {""}, "summarise_spectra": {""}, "compare_methods": {""}, **DRAWN},
     ),
     "a figure's code and settings, and a caption": (
         [

@@ -177,6 +177,11 @@ def from_features_to_figures(
         dictionary.check_record(kind, record_file, NAMES)
     assert len(summary["runs"].read_text(encoding="utf-8").splitlines()) == 3
 
+    compared = folder / "differences.csv"
+    given = Files(records=records, manifests=[verified])
+    call("compare_methods", given, [compared], spec={"steps": True})
+    assert "ncm,sparcl" in compared.read_text(encoding="utf-8")
+
     labels = {
         "methods": {m: {"label": m, "short": m} for m in ("ncm", "sparcl")},
         "datasets": {"tiny-a": {"label": "Tiny", "short": "Tiny"}},
@@ -187,7 +192,7 @@ def from_features_to_figures(
     table = [tmp_path / f"main{suffix}" for suffix in (".tex", ".md", ".csv")]
     call(
         "write_table",
-        Files(csv=[summary["runs"]]),
+        Files(csv=[summary["runs"], compared]),
         table,
         wildcards={"table": "main"},
         options={"id": "main", "blocks": [["A_bar", "A_last"]], "caption": "Suite {suite}"}
@@ -197,17 +202,12 @@ def from_features_to_figures(
     figure = [tmp_path / f"sessions{suffix}" for suffix in (".pdf", ".png")]
     call(
         "draw_figure",
-        Files(csv=[summary["sessions"]]),
+        Files(csv=[summary["sessions"], compared]),
         figure,
         wildcards={"figure": "sessions"},
         options=labels,
     )
     assert figure[0].read_bytes().startswith(b"%PDF")
-
-    compared = folder / "differences.csv"
-    given = Files(records=records, manifests=[verified])
-    call("compare_methods", given, [compared], spec={"steps": True})
-    assert "ncm,sparcl" in compared.read_text(encoding="utf-8")
 
     monkeypatch.chdir(tmp_path)
     claim = {

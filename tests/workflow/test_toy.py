@@ -29,7 +29,8 @@ def test_every_record_table_and_figure_is_there(toy: Path) -> None:
         for method in suite["methods"]
         for order, seed in suite["pairs"]
     }
-    summaries = ("arrivals", "diagnostics", "recommendations", "runs", "sessions", "spectrum")
+    summaries = ("arrivals", "diagnostics", "differences", "recommendations", "runs")
+    summaries += ("sessions", "spectrum")
     figures = ("dilution", "drift", "sessions")
     paper = {f"paper/toy/summary/{name}.csv" for name in summaries}
     paper |= {"paper/toy/summary/metrics.json"}

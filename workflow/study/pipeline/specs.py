@@ -133,8 +133,9 @@ def streams(config: Settings, suite: str) -> Spec:
 
 def comparison(config: Settings, suite: str) -> Spec:
     """Return whether a suite shows differences between its methods after each session."""
-    block = config["suites"][suite]
-    return {"steps": "sessions" in (*block["tables"], *block["figures"])}
+    block, kinds = config["suites"][suite], ("tables", "figures")
+    modules = [config[kind][name].get("module", name) for kind in kinds for name in block[kind]]
+    return {"steps": "sessions" in modules}
 
 
 def order(config: Settings, suite: str) -> Spec:
