@@ -1,6 +1,7 @@
 """Disk full, a folder that takes no files, too little memory: said clearly, and nothing is lost."""
 
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -67,7 +68,8 @@ def limited(folder: Path, what: int, limit: int) -> subprocess.CompletedProcess[
 
 
 def said(run: subprocess.CompletedProcess[str], error: str) -> list[str]:
-    return [line for line in run.stdout.splitlines() if line.startswith(f"{error}: ")]
+    """Return an error's lines; Snakemake may be in the middle of a line of its own when a job says one."""
+    return re.findall(rf"\b{error}: .*", run.stdout)
 
 
 def finishes(folder: Path, reference: Path) -> None:
