@@ -283,9 +283,10 @@ class Sums(Gram, Stateful):
             )
         check_lengths(np.array([other.mean_square], dtype=self.dtype), self.mean_square)
         R = self.R
-        R += sign * self.on.array(other.R, R.dtype)
+        added, C = self.on.array(other.R, R.dtype), self.on.array(other.C, self.C.dtype)
+        R += added if sign > 0 else -added
         self.residual = None
-        self.on.add_columns(self.C, columns, sign * self.on.array(other.C, self.C.dtype))
+        self.on.add_columns(self.C, columns, C if sign > 0 else -C)
         self.counts[columns] += sign * other.counts
         self.peak = [a + b for a, b in zip(self.peak, other.peak, strict=True)]
 

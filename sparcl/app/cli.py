@@ -17,27 +17,16 @@ from sparcl.base.terminal import Formatter, printable
 
 COMMANDS = (
     import_arrays.import_arrays,
-    *(models.fit, models.evaluate, models.predict, models.inspect, models.merge, models.forget),
-    *(pictures.label, pictures.learn),
+    *(models.fit, models.evaluate, models.predict, models.inspect, models.merge),
+    *(models.forget, pictures.label, pictures.learn),
     *(sums.cut, sums.sums, sums.merge_sums, sums.run_sweep),
 )
 SAYS = (
     "Import arrays; fit, evaluate, inspect, merge and use learners on cached features and images, and let them forget; "
     "sweep class orders and settings from sums. docs/command-line.md has examples."
 )
-INPUTS = (
-    "features",
-    "against",
-    "ids",
-    "model",
-    "models",
-    "since",
-    "sums",
-    "order_file",
-    "logs",
-    "images",
-    "weights",
-)
+INPUTS = ("features", "against", "ids", "model", "models", "since", "sums", "order_file", "logs")
+INPUTS += ("images", "weights")
 BAD_INPUT = 2  # exit code, as argparse's own
 SKIPPED = 1
 

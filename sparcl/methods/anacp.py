@@ -200,7 +200,9 @@ class AnaCp(Learner):
 
     def _past(self) -> tuple[list[str], list[str]]:
         cleared, stays = self.heads[0]._past()
-        return cleared + ["its draws have the number of a session"] * (not self.nearest), stays
+        return cleared + ["its draws depend on the number of the session"] * (
+            not self.nearest
+        ), stays
 
     def _counts(self) -> NDArray[np.integer]:
         return self.sums.counts

@@ -134,6 +134,15 @@ def test_parts_of_a_session_and_sums_of_another_learner() -> None:
     assert_alike(learner, expected)
 
 
+def test_samples_are_forgotten_as_on_the_cpu() -> None:
+    Phi, y = STREAM[0][0][:10], STREAM[0][1][:10]
+    for name, hyper in {"ranpac": {"width": 50, "ridge": 0.5}, "slda": {}, "sparcl": {}}.items():
+        pair = [fitted(name, hyper, STREAM, device) for device in ("torch-cpu", "cpu")]
+        told = [learner.forget(Phi, y, refit_from_sums=name == "sparcl") for learner in pair]
+        assert pair[0].on.name == "torch-cpu" and told[0].rows == told[1].rows
+        assert np.abs(pair[0].logits(PROBE) - pair[1].logits(PROBE)).max() < 1e-10
+
+
 def test_float32_reports_the_residual_of_its_refinement() -> None:
     hyper = {"width": 50, "ridge": 0.01}
     ours = fitted("ranpac", hyper | {"dtype": "float32"}, STREAM, "torch-cpu")

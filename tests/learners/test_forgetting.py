@@ -1,7 +1,10 @@
 """Exact forgetting: the state of a learner that never saw the samples, or a refusal that says why."""
 
 import copy
+import csv
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -170,6 +173,21 @@ def test_every_method_forgets_exactly_or_says_why_not() -> None:
         if kind == EXACT:  # and it goes on as the other does
             more = (Phi[CLASS], Y[CLASS] + 100)
             same(fit(learner, [more]), fit(expected, [more]))
+
+
+def test_the_page_says_what_the_code_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+    monkeypatch.delitem(sys.modules, "forgetting", raising=False)
+    import forgetting
+
+    with open(root / "docs/forgetting/methods.csv", encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    assert written == forgetting.table(), "python benchmarks/forgetting.py writes it again"
+    how = {EXACT: "yes", CLASSES: "yes", REFIT: "after a refit", NEVER: "no"}
+    assert {row["method"]: row["how"] for row in written} == {
+        name: how[kind] for name, (kind, _) in TABLE.items()
+    }
 
 
 @given(
