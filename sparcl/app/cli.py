@@ -25,8 +25,10 @@ SAYS = (
     "Import arrays; fit, evaluate, inspect, merge and use learners on cached features and images, and let them forget; "
     "sweep class orders and settings from sums. docs/command-line.md has examples."
 )
-INPUTS = ("features", "against", "ids", "model", "models", "since", "sums", "order_file", "logs")
-INPUTS += ("images", "weights")
+INPUTS = (
+    *("features", "against", "ids", "model", "models", "since"),
+    *("sums", "order_file", "logs", "images", "weights"),
+)
 BAD_INPUT = 2  # exit code, as argparse's own
 SKIPPED = 1
 

@@ -306,8 +306,7 @@ class Learner(Stateful, ABC):
                 "from the sums that are left (refit_from_sums), or learn the samples that stay with a new learner."
             )
         after = type(self).from_state(pack(self))
-        if self.on is not HOST:
-            after.move(self.on)
+        after.move(self.on)
         return after
 
     def _known(self, y: NDArray[np.int64]) -> NDArray[np.intp]:

@@ -118,7 +118,8 @@ class AnaCp(Learner):
 
     @R.setter
     def R(self, value: Array) -> None:
-        self.sums = Sums(len(value))
+        if len(value) != len(self.sums):  # a new one's; a learner that moves keeps C and counts
+            self.sums = Sums(len(value))
         self.sums.R = value
 
     @property
