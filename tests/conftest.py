@@ -1,4 +1,4 @@
-"""Settings and fixtures that tests of several rooms share."""
+"""Settings and fixtures that tests of several folders share."""
 
 import copy
 import os
@@ -49,7 +49,7 @@ settings.load_profile("ci")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the rooms with the longest files first: no worker is left alone with a long file at the end."""
+    """Put the folders with the longest files first: no worker is left alone with a long file at the end."""
     items.sort(key=lambda item: item.path.relative_to(ROOT / "tests").parts[0] not in LONG)
 
 

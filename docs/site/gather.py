@@ -1,8 +1,8 @@
 """Gather the pages of the documentation site: ``python docs/site/gather.py FOLDER``, which `make docs` calls.
 
 Pages and what they link to are copied under their own paths, so that one link serves GitHub and the site. Written here
-are the gallery and the list of tables, from the settings and what lies in paper/, and the reference, a page a room of
-the package.
+are the gallery and the list of tables, from the settings and the files in paper/, and the reference, one page per
+folder of the package.
 """
 
 import os
@@ -155,7 +155,7 @@ def tables(config: Settings) -> str:
 
 
 def reference() -> dict[Path, str]:
-    """Return the pages of the reference: one for what a user calls, one a room of the package."""
+    """Return the pages of the reference: one for users, one per folder of the package."""
     pages = {Path("api/index.md"): _described("What a user calls", USERS) + LEARNERS}
     for room in sorted(p for p in (ROOT / "sparcl").iterdir() if (p / "__init__.py").is_file()):
         modules = [_module(file) for file in sorted(room.rglob("*.py"))]
