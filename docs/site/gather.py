@@ -44,12 +44,21 @@ def gather(folder: Path) -> None:
             continue
         done.add(path)
         if path.suffix == ".md":
-            todo += _place(folder, path, (ROOT / path).read_text(encoding="utf-8"))
+            text = (ROOT / path).read_text(encoding="utf-8")
+            todo += _place(folder, path, _heading(config, path) + text)
         else:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, folder / path)
     for name in ("site.css", "iframe-worker.js"):
         shutil.copyfile(ROOT / "docs/site" / name, folder / name)
+
+
+def _heading(config: Settings, path: Path) -> str:
+    """Return the heading of a table's page, which has none of its own."""
+    if not path.match("paper/*/tables/*.md"):
+        return ""
+    suite = path.parts[1]
+    return f"# {config['suites'][suite]['title']}\n\nTable {path.stem} of suite {suite}.\n\n"
 
 
 def _place(folder: Path, path: Path, text: str) -> list[Path]:
