@@ -1,8 +1,8 @@
 """Gather the pages of the documentation site: ``python docs/site/gather.py FOLDER``, which `make docs` calls.
 
 Pages and what they link to are copied under their own paths, so that one link serves GitHub and the site. Written here
-are the gallery and the list of tables, from the settings and what lies in paper/, and the reference, a page a room of
-the package.
+are the gallery and the list of tables, from the settings and the files in paper/, and the reference, one page per
+folder of the package.
 """
 
 import os
@@ -44,12 +44,21 @@ def gather(folder: Path) -> None:
             continue
         done.add(path)
         if path.suffix == ".md":
-            todo += _place(folder, path, (ROOT / path).read_text(encoding="utf-8"))
+            text = (ROOT / path).read_text(encoding="utf-8")
+            todo += _place(folder, path, _heading(config, path) + text)
         else:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / path, folder / path)
     for name in ("site.css", "iframe-worker.js"):
         shutil.copyfile(ROOT / "docs/site" / name, folder / name)
+
+
+def _heading(config: Settings, path: Path) -> str:
+    """Return the heading of a table's page, which has none of its own."""
+    if not path.match("paper/*/tables/*.md"):
+        return ""
+    suite = path.parts[1]
+    return f"# {config['suites'][suite]['title']}\n\nTable {path.stem} of suite {suite}.\n\n"
 
 
 def _place(folder: Path, path: Path, text: str) -> list[Path]:
@@ -155,7 +164,7 @@ def tables(config: Settings) -> str:
 
 
 def reference() -> dict[Path, str]:
-    """Return the pages of the reference: one for what a user calls, one a room of the package."""
+    """Return the pages of the reference: one for users, one per folder of the package."""
     pages = {Path("api/index.md"): _described("What a user calls", USERS) + LEARNERS}
     for room in sorted(p for p in (ROOT / "sparcl").iterdir() if (p / "__init__.py").is_file()):
         modules = [_module(file) for file in sorted(room.rglob("*.py"))]

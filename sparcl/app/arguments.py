@@ -129,23 +129,23 @@ SET = argument(
     default=[],
     type=assignment,
     metavar="NAME=VALUE",
-    help="a hyper-parameter of the method, as often as needed: --set dtype=float32",
+    help="a hyper-parameter of the method, such as --set dtype=float32; may be repeated",
 )
 ORDER = argument(
-    "--order", type=natural, metavar="NUMBER", help="a class order; the field's is 1993"
+    "--order", type=natural, metavar="NUMBER", help="number of a class order; the field uses 1993"
 )
-SESSIONS = argument("--sessions", type=positive, metavar="T", help="how many it is cut into")
+SESSIONS = argument("--sessions", type=positive, metavar="T", help="number of sessions")
 RAW = argument(
     "--raw",
     action="store_true",
-    help="take features as they are; by default each is divided by its norm",
+    help="do not normalise; by default each feature vector is divided by its norm",
 )
 DEVICE = argument(
     "--device",
     choices=DEVICES,
     default="cpu",
-    help="where to compute: cpu (default), cuda, auto (cuda where there is a card), or torch-cpu, the code of cuda "
-    "without a card. Models are the same to rounding and go from one to the other.",
+    help="cpu (default), cuda, auto (cuda if present), or torch-cpu, the code of cuda on the CPU. Models agree to "
+    "rounding and can change device.",
 )
 
 

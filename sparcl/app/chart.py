@@ -1,4 +1,4 @@
-"""What was inspected, as text of a given width: facts, a chart of the spectrum, and the protocol's numbers."""
+"""An inspection as text of a given width: facts, a chart of the spectrum, and the protocol's numbers."""
 
 import textwrap
 
@@ -23,7 +23,7 @@ COLUMNS = {
     "own_drift": ("own", "{:.1%}"),
     "kappa": ("kappa", "{:.3g}"),
 }
-# What the protocol measured, by whether overlap and drift are large, and whether the cosine is; and what it calls for.
+# The advice of the protocol, by whether overlap and drift are large, and whether the cosine is.
 MOVED = {
     (True, True): "sessions take the core, and move old logits along it",
     (True, False): "sessions take the core, but leave old logits where they were",
@@ -101,7 +101,7 @@ def facts(found: Inspection) -> list[tuple[str, str]]:
 
 
 def _spectrum(found: Inspection, width: int, letters: str) -> list[str]:
-    """Return a line a mode: its eigenvalue, on a logarithmic scale where there is room, and the energy so far."""
+    """Return one line per mode: its eigenvalue, on a logarithmic scale where there is room, and the energy so far."""
     values, energy = found.values, found.energy
     room = width - 27
     two = room >= 34

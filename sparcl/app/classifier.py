@@ -47,8 +47,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
     """A class-incremental classifier on frozen features, as scikit-learn calls one.
 
     :meth:`fit` learns all samples as one session; every call of :meth:`partial_fit` is the next session, whose
-    classes may be new.  No sample is needed twice.  What is wrong with an argument is an
-    :class:`sparcl.base.errors.ArgumentError`, which is a ``ValueError`` too.
+    classes may be new.  No sample is needed twice.  An invalid argument raises
+    :class:`sparcl.base.errors.ArgumentError`, which is also a ``ValueError``.
 
     Parameters
     ----------

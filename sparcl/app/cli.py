@@ -22,8 +22,8 @@ COMMANDS = (
     *(sums.cut, sums.sums, sums.merge_sums, sums.run_sweep),
 )
 SAYS = (
-    "Import arrays; fit, evaluate, inspect, merge and use learners on cached features and images, and let them forget; "
-    "sweep class orders and settings from sums. docs/command-line.md has examples."
+    "Class-incremental learning on features of a frozen network: import arrays, fit and evaluate methods, label "
+    "images, sweep class orders and settings. docs/command-line.md has examples."
 )
 INPUTS = (
     *("features", "against", "ids", "model", "models", "since"),

@@ -1,4 +1,4 @@
-"""Import: arrays that somebody made with a network of their own become the feature files of a data set."""
+"""Import: convert arrays of features to the feature files of a data set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a saved file says about its learner: classes, sums, spectrum, core, and the paper's diagnostic protocol."""
+"""Inspection of a saved file: classes, sums, spectrum, core, and the paper's diagnostic protocol."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ Stage = tuple[Sums, Ints]
 
 @dataclass
 class Inspection:
-    """What a file holds, and what follows from its sums.
+    """Contents of a file, and quantities computed from its sums.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What an npz file of this project is, for code that opens one, and for messages about one of another kind."""
+"""Kinds of npz files of this project, for code that opens one and for messages about another kind."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

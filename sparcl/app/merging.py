@@ -53,7 +53,7 @@ def merge(shards: Iterable[tuple[str, SumsFile]]) -> SumsFile:
         total.ids, total.parts = ids, sorted(total.parts + shard.parts)
         del shard  # before the next one is loaded
     if total is None:
-        raise InputError("No sums to add up: give one file or more.")
+        raise InputError("No sums: give at least one file.")
     return total
 
 

@@ -184,7 +184,7 @@ def evaluate(model: Model, paths: Sequence[str | Path]) -> dict[str, Any]:
 
 
 def predict(model: Model, paths: Sequence[Path], out: Path) -> int:
-    """Write a CSV with a row a sample: file, id, label, and the score of each class; return the number of samples.
+    """Write a CSV with one row per sample: file, id, label, and the score of each class; return the number of samples.
 
     Memory holds a block of rows of a feature file or an npy file, and the features of another array file.
 

@@ -26,7 +26,7 @@ STORED = FolderStorage(Path())  # reads files by their whole paths
 
 @dataclass(frozen=True)
 class Labels:
-    """What a model says of n images, with one score for each of its c classes.
+    """Labels of n images, with one score for each of the c classes of a model.
 
     Attributes
     ----------

@@ -1,1 +1,1 @@
-"""From images to feature files; the only room that knows torch, timm and Pillow."""
+"""From images to feature files; the only folder that imports timm and Pillow."""

@@ -85,7 +85,7 @@ def read(path: Path, name: str, columns: Columns = {}) -> np.ndarray:  # noqa: B
         ) from error
     dimensions = 2 if name == "features" else 1
     if array.ndim != dimensions:
-        expected = "(n, d), a row a sample" if dimensions == 2 else "(n,), one a sample"
+        expected = "(n, d), one row per sample" if dimensions == 2 else "(n,), one value per sample"
         raise InputError(f"{path}: {name} have shape {array.shape}, expected {expected}. Reshape.")
     if array.dtype.kind not in "iufUS":
         raise InputError(

@@ -61,6 +61,12 @@ def test_every_page_is_there_and_reached(pages: Path) -> None:
     assert {f"api/{package}.md" for package in packages} < reached
 
 
+def test_a_table_page_is_titled_by_its_suite(pages: Path) -> None:
+    title = load(ROOT)["suites"]["matched"]["title"]
+    text = (pages / "paper/matched/tables/peers.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {title}\n\nTable peers of suite matched.\n\n")
+
+
 def test_every_link_of_a_page_leads_to_what_was_gathered(pages: Path) -> None:
     found = 0
     for page in sorted(pages.rglob("*.md")):

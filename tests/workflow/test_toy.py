@@ -103,7 +103,7 @@ def test_everything_around_it_may_differ_but_the_bytes(toy: Path, elsewhere) -> 
 
 def test_a_second_run_says_so_and_leaves_the_first_unharmed(elsewhere) -> None:
     assert elsewhere.intruder_code != 0
-    assert "Another run is at work in this folder" in elsewhere.intruder_said
+    assert "Another run is active in this folder" in elsewhere.intruder_said
     assert "Traceback" not in elsewhere.intruder_said
     assert elsewhere.code == 0, elsewhere.said
 

@@ -18,7 +18,7 @@ onstart:
         fcntl.flock(RUNNING, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise WorkflowError(
-            "Another run is at work in this folder; it goes on unharmed. Wait until it has ended, "
+            "Another run is active in this folder and is not affected. Wait until it has ended, "
             "or end it, then start again."
         ) from None
     SAID.write_text("", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""import: make a data set of arrays."""
+"""import: make a data set from arrays."""
 
 import argparse
 from collections.abc import Iterator
@@ -32,37 +32,37 @@ def _files(name: str, what: str, required: bool) -> Argument:
 
 
 @command(
-    *("import", "make a data set of arrays"),
+    *("import", "make a data set from arrays"),
     *(_files(name, what, name != "ids") for name, what in HELPS.items()),
     *(_files(f"test-{name}", f"{name} of test samples", False) for name in HELPS),
-    argument("--label-column", metavar="NAME", help="of --labels; default label"),
+    argument("--label-column", metavar="NAME", help="column of --labels; default label"),
     argument(
         "--split-column",
         metavar="NAME",
-        help="of --labels or --features: train or test; default split",
+        help="column of --labels or --features with train or test; default split",
     ),
     argument(
         "--test-share",
         type=share,
         metavar="SHARE",
-        help=f"of the samples, drawn for testing where no test samples are named; default {SHARE}",
+        help=f"fraction of the samples that is drawn for testing if no test samples are given; default {SHARE}",
     ),
     argument("--float32", action="store_true", help="round features of other types to float32"),
     out("FOLDER", "a new folder, data/features/<data set>/<network>", dest="folder"),
 )
 def import_arrays(chosen: argparse.Namespace) -> Iterator[str]:
-    """Make feature files of features and labels in npy, npz, pt, safetensors, csv or parquet files.
+    """Make feature files from features and labels in npy, npz, pt, safetensors, csv or parquet files.
 
-    An npy file is read in blocks, others are read into memory.
+    An npy file is read in blocks, other files are read into memory.
     """
     dataset, _ = importing.check_out(chosen.folder)
     tests = importing.Files(chosen.test_features, chosen.test_labels, chosen.test_ids)
     if any(tests) and not all(tests[:2]):
-        raise InputError("Test samples are named by both --test-features and --test-labels.")
+        raise InputError("Test samples need both --test-features and --test-labels.")
     ways = ("test_share", "test_features", "split_column")
     given = [f"--{name.replace('_', '-')}" for name in ways if getattr(chosen, name)]
     if len(given) > 1:
-        raise InputError(f"{' and '.join(given)} both say what is for testing. Leave out one.")
+        raise InputError(f"{' and '.join(given)} both choose the test samples. Leave out one.")
     stated = {"labels": chosen.label_column, "split": chosen.split_column}
     columns = {name: column for name, column in stated.items() if column}
     files = importing.Files(chosen.features, chosen.labels, chosen.ids)
@@ -74,5 +74,5 @@ def import_arrays(chosen: argparse.Namespace) -> Iterator[str]:
         test = importing.cut(samples, chosen.test_share or SHARE)
     names = importing.write(chosen.folder, samples, test)
     yield f"{chosen.folder}: {(~test).sum()} training and {test.sum()} test samples of {len(names)} classes"
-    yield "Its block among the data sets of a study:"
+    yield "Block for config/datasets.yaml:"
     yield f"{dataset}: {{features: file, path: {chosen.folder}}}"

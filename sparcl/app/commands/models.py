@@ -28,19 +28,21 @@ MODEL = saved("model", "MODEL.npz")
         help='the classes of each session: {"sessions": [[3, 1], [0, 2]]}',
     ),
     *(arguments.RAW, arguments.DEVICE),
-    saved("--append", "MODEL.npz", help="go on with a saved model; its method and settings hold"),
+    saved("--append", "MODEL.npz", help="continue a saved model with its method and settings"),
     out("MODEL.npz", "where the model is written"),
 )
 def fit(chosen: argparse.Namespace) -> Iterator[str]:
     """Fit a method on feature files and save it. Without an order all samples are one session.
 
-    Methods whose state is a sum over samples, such as acil and ncm, read the files block by block; the others hold a
-    session's rows in memory.
+    Methods whose state is a sum over samples, such as acil and ncm, read the files in blocks. The others hold the rows
+    of a session in memory.
     """
     if chosen.method is None and chosen.append is None:
-        raise InputError("Nothing says what to fit: give --method, or --append with a saved model.")
+        raise InputError(
+            "There is no method to fit: give --method, or --append with a saved model."
+        )
     if chosen.order_file is not None and chosen.order is not None:
-        raise InputError("--order-file states the sessions, --order draws them. Leave out one.")
+        raise InputError("--order-file and --order both state the sessions. Leave out one.")
     arguments.check_order(chosen)
     with one_at_a_time(chosen.append, chosen.out):
         model = _started(chosen)
@@ -75,14 +77,14 @@ def _plan(chosen: argparse.Namespace) -> model_files.SessionPlan | None:
 
 
 @command(
-    *("evaluate", "count what a saved model classifies correctly"),
+    *("evaluate", "count the correct predictions of a saved model"),
     *(MODEL, arguments.FEATURES, arguments.DEVICE),
-    out("FILE.json", "write the counts of every class too", required=False),
+    out("FILE.json", "also write the counts of every class", required=False),
 )
 def evaluate(chosen: argparse.Namespace) -> Iterator[str]:
-    """Print a model's accuracy on feature files, over samples and over classes.
+    """Print the accuracy of a model on feature files, over samples and over classes.
 
-    Samples of classes that it has not learned are left out.
+    Samples of classes that the model has not learned are left out.
     """
     model = Model.load(chosen.model)
     model.move(chosen.device)
@@ -110,9 +112,9 @@ def evaluate(chosen: argparse.Namespace) -> Iterator[str]:
     out("FILE.csv", "where labels and scores are written"),
 )
 def predict(chosen: argparse.Namespace) -> Iterator[str]:
-    """Write a CSV with a row a sample: file, id, label, and the score of each class that the model has learned.
+    """Write a CSV with one row per sample: file, id, label, and the score of each class that the model has learned.
 
-    Samples of a feature file have the ids of their images, rows of an array file their number from 0.
+    The id of a sample is that of the feature file, or the row number from 0 in an array file.
     """
     model = Model.load(chosen.model)
     model.move(chosen.device)
@@ -121,8 +123,8 @@ def predict(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 @command(
-    *("inspect", "look at a saved model or at sums"),
-    saved("model", "FILE.npz", help="of fit or sums"),
+    *("inspect", "show the spectrum and diagnostics of a model or of sums"),
+    saved("model", "FILE.npz", help="a model or sums"),
     saved(
         *("--since", "MODEL.npz"),
         nargs="+",
@@ -130,22 +132,24 @@ def predict(chosen: argparse.Namespace) -> Iterator[str]:
         help="the same model after earlier sessions",
     ),
     *(arguments.ORDER, arguments.SESSIONS),
-    argument("--ridge", type=float, default=inspecting.RIDGE, help="of the protocol"),
-    argument("--tau", type=float, default=inspecting.TAU, help="of the protocol"),
+    argument("--ridge", type=float, default=inspecting.RIDGE, help="ridge of the protocol"),
+    argument("--tau", type=float, default=inspecting.TAU, help="energy threshold of the protocol"),
     saved(
         *("--html", "FILE.html"),
         dest="out",
-        help="write one page with the plots too; needs the extra plots",
+        help="also write a page with plots; needs the extra plots",
     ),
 )
 def inspect(chosen: argparse.Namespace) -> Iterator[str]:
-    """Print classes, sums, spectrum and core of a model or of sums, and what the paper's diagnostic protocol says.
+    """Print classes, sums, spectrum and core of a model or of sums, and the paper's diagnostic protocol.
 
-    The protocol needs sessions that can be told apart: models with --since, sums with --order.
+    The protocol needs separate sessions: --since for models, --order for sums.
     """
     arguments.check_order(chosen)
     if chosen.out is not None:
-        logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of a home without room
+        logging.getLogger("matplotlib").setLevel(
+            logging.ERROR
+        )  # it warns if the home folder is full
         try:
             from sparcl.app import page
         except ImportError as error:
@@ -163,18 +167,18 @@ def inspect(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 @command(
-    *("merge", "add up models that were fitted on different samples"),
+    *("merge", "add models that were fitted on different samples"),
     saved("models", "MODEL.npz", nargs="+"),
     arguments.DEVICE,
     out("MODEL.npz", "where the model is written"),
 )
 def merge(chosen: argparse.Namespace) -> Iterator[str]:
-    """Add up models of one method and the same settings, fitted on different samples.
+    """Add models of one method and the same settings, fitted on different samples.
 
-    The result is that of one fit on all of them. Only methods whose state is a sum can be merged.
+    The result is that of one fit on all samples. Only methods whose state is a sum can be merged.
     """
     if len(chosen.models) < 2:
-        raise InputError("A sum needs two models or more.")
+        raise InputError("merge needs at least two models.")
     check_once(chosen.models)
     (_, first), *others = [(str(path), Model.load(path)) for path in chosen.models]
     first.move(chosen.device)

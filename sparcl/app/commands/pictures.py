@@ -17,28 +17,30 @@ logger = logging.getLogger(__name__)
 
 WEIGHTS = saved(
     *("--weights", "FILE"),
-    help="a copy of the network's weights; by default they are fetched as for the features",
+    help="a copy of the network's weights; default: they are fetched from the source of the extraction",
 )
 DEVICE = argument(
     "--device",
     choices=pictures.DEVICES,
     default="cpu",
-    help="where the network computes: cpu (default), cuda, or auto, cuda where there is a card",
+    help="device of the network: cpu (default), cuda, or auto (cuda if present)",
 )
 
 
 @command(
-    *("label", "say what is in images"),
-    saved("model", "MODEL.npz", help="of fit or learn"),
+    *("label", "predict the labels of images"),
+    saved("model", "MODEL.npz", help="a model of fit or learn"),
     argument("images", nargs="+", type=Path, metavar="IMAGE|FOLDER"),
-    argument("--top", type=arguments.positive, default=1, metavar="K", help="labels of each image"),
+    argument(
+        "--top", type=arguments.positive, default=1, metavar="K", help="number of labels per image"
+    ),
     *(WEIGHTS, DEVICE),
-    saved("--csv", "FILE.csv", dest="out", help="write labels and all scores here"),
+    saved("--csv", "FILE.csv", dest="out", help="write labels and all scores to this file"),
 )
 def label(chosen: argparse.Namespace) -> Iterator[str]:
-    """Put images through the network that a model's features came from, and print the labels with the highest scores.
+    """Print the labels with the highest scores for images, through the network of the model's features.
 
-    Scores are the method's own, no probabilities. Images that cannot be read are named, and the exit code is then 1.
+    Scores are not probabilities. Images that cannot be read are named, and the exit code is then 1.
     """
     found = Model.load(chosen.model).label(chosen.images, chosen.weights, chosen.device)
     if chosen.out is not None:
@@ -72,15 +74,21 @@ def _table(found: pictures.Labels, top: int) -> Iterator[str]:
 
 @command(
     *("learn", "learn one more session from images"),
-    saved("append", "MODEL.npz", help="of fit or learn; its method and settings hold"),
-    argument("images", nargs="+", type=Path, metavar="FOLDER", help="<class>/, or what holds some"),
+    saved("append", "MODEL.npz", help="a model of fit or learn"),
+    argument(
+        *("images",),
+        nargs="+",
+        type=Path,
+        metavar="FOLDER",
+        help="<class>/, or a folder of such folders",
+    ),
     *(WEIGHTS, DEVICE),
-    out("MODEL.npz", "where the model is written, which may be the one that goes on"),
+    out("MODEL.npz", "where the model is written; may be the input"),
 )
 def learn(chosen: argparse.Namespace) -> Iterator[str]:
-    """Go on with a saved model: images in folders, which have the names of their classes, are its next session.
+    """Continue a saved model with one session of images, in folders with the names of their classes.
 
-    Nothing is learned where one of them cannot be read, or was learned before.
+    Nothing is learned if an image cannot be read or was learned before.
     """
     with one_at_a_time(chosen.append, chosen.out):
         model = Model.load(chosen.append)

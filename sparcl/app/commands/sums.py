@@ -21,10 +21,10 @@ from sparcl.protocol import metrics, stream, sweep
     *("cut", "cut a feature file into shards"),
     saved("features", "FILE.h5"),
     argument("--shards", type=arguments.positive, required=True, metavar="N"),
-    out("VIEW.h5", "where the view is written; the shards get a folder beside it"),
+    out("VIEW.h5", "where the view is written; the shards are in a folder beside it"),
 )
 def cut(chosen: argparse.Namespace) -> Iterator[str]:
-    """Cut a feature file into shards of consecutive samples and write a view of them, which is read as the file is.
+    """Cut a feature file into shards of consecutive samples and write a view, which is read like the file.
 
     The manifest stays the same.
     """
@@ -35,19 +35,19 @@ def cut(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 @command(
-    *("sums", "sum feature files class by class"),
+    *("sums", "sum feature files by class"),
     *(arguments.FEATURES, arguments.RAW),
     saved(
         *("--order-file", "FILE.json"),
-        help="keep the second moments of each session of this class order in place of each class's: less memory, and "
-        "no other order follows",
+        help="keep second moments per session of this class order instead of per class: less memory, and no other "
+        "order can be computed",
     ),
     out("SUMS.npz", "where the sums are written"),
 )
 def sums(chosen: argparse.Namespace) -> Iterator[str]:
-    """Keep count, sum and second moments of each class of feature files, read block by block.
+    """Compute count, sum and second moments of each class of feature files, read in blocks.
 
-    They take at most 4 d (d + 1) bytes a class, 236 MB for 100 classes of 768 features. `sweep` needs nothing else.
+    They take at most 4 d (d + 1) bytes per class, 236 MB for 100 classes of 768 features. `sweep` needs nothing else.
     """
     sessions = None if chosen.order_file is None else arguments.sessions(chosen.order_file)
     total = merging.merge_files(chosen.features, not chosen.raw, sessions)
@@ -56,14 +56,14 @@ def sums(chosen: argparse.Namespace) -> Iterator[str]:
 
 
 @command(
-    *("merge-sums", "add up sums of shards"),
+    *("merge-sums", "add sums of shards"),
     saved("sums", "SUMS.npz", nargs="+"),
     out("SUMS.npz", "where the total is written"),
 )
 def merge_sums(chosen: argparse.Namespace) -> Iterator[str]:
-    """Add up sums of the shards of one data set, in one order whatever order they are given in.
+    """Add sums of the shards of one data set. The result does not depend on their order.
 
-    The total and one shard are held in memory.
+    The total and one shard are in memory.
     """
     check_once(chosen.sums)
     total = merging.merge_saved(chosen.sums)
@@ -80,19 +80,19 @@ def merge_sums(chosen: argparse.Namespace) -> Iterator[str]:
     argument("--tau", nargs="+", type=float, metavar="TAU"),
     arguments.ORDER | {"name": "--orders", "nargs": "+", "required": True},
     arguments.SESSIONS | {"required": True},
-    out("FILE.json", "write the counts of every session too", required=False),
+    out("FILE.json", "also write the counts of every session", required=False),
 )
 def run_sweep(chosen: argparse.Namespace) -> Iterator[str]:
     """Print the accuracy of every class order, ridge and tau, from sums of the training samples.
 
-    A_bar is the mean over sessions, A_last that after the last, in percent of the test samples.
+    A_bar is the mean over sessions and A_last the final accuracy, in percent of the test samples.
     """
     summed = SumsFile.load(chosen.sums)
     Phi, y = summed.rows(chosen.features)
     grid = dict(chosen.set)
     if grid.keys() & {"ridge", "tau"}:
         raise InputError(
-            "--set holds what all settings share: give ridges and taus by --ridge and --tau."
+            "--set is for hyper-parameters that all settings share: give ridges and taus by --ridge and --tau."
         )
     grid |= {"ridge": chosen.ridge}
     grid |= {} if chosen.tau is None else {"tau": chosen.tau}

@@ -46,7 +46,7 @@ def extract_split(
     """Extract one split, or a shard of it, and write its feature file and manifest.
 
     Finished batches are kept in a work file beside `path`: after an interruption (kill -9 included) the same call
-    goes on there, and the bytes of the feature file are those of an uninterrupted call. On a CPU they depend on the
+    resumes, and the bytes of the feature file are those of an uninterrupted call. On a CPU they depend on the
     kind of machine, the library versions and the parameters alone: every forward pass has exactly ``batch_size``
     images (the last batch is filled up by repeating its last image) and runs on one core.
 
@@ -72,8 +72,8 @@ def extract_split(
     Notes
     -----
     With ``on_bad_image: skip`` an image that cannot be read is left out. Images left out, and files that are no
-    images, are listed beside `path` in ``<split>.skipped.txt``, one a line with the reason. The batches are the same
-    with ``fail``, so that who changes this setting goes on where the first image that cannot be read stopped the call.
+    images, are listed beside `path` in ``<split>.skipped.txt``, each with the reason. The batches are those of
+    ``fail``: after a change of this setting the call resumes at the image that stopped it.
     """
     backbones.check_installed(dataset)
     import timm
@@ -194,17 +194,17 @@ def _bad_images(where: str, faults: dict[str, str]) -> DatasetError:
 
 
 def _fingerprint(images: ImageSplit, settings: list[Any]) -> str:
-    """Return a hash of all that decides the chunks: images, settings, library versions and the code of this room."""
+    """Return a hash of all that decides the chunks: images, settings, library versions and the code of this folder."""
     import PIL
 
-    room = Path(__file__).parent
+    folder = Path(__file__).parent
     parts = {
         "settings": settings,
         "pillow": PIL.__version__,
         "images": [images.class_names, images.ids, images.labels.tolist(), images.stamps()],
         "code": {
-            file.relative_to(room).as_posix(): file.read_text(encoding="utf-8")
-            for file in room.rglob("*.py")
+            file.relative_to(folder).as_posix(): file.read_text(encoding="utf-8")
+            for file in folder.rglob("*.py")
         },
     }
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -59,7 +59,7 @@ def _remedy(dataset: str, block: dict[str, Any]) -> str:
     folder, archive, url = (block.get(key, "") for key in ("folder", "archive", "url"))
     if not folder:
         return (
-            f"Correct `datasets.{dataset}.root`: the folder that holds one folder of images a class, "
+            f"Correct `datasets.{dataset}.root`: the folder that holds one folder of images per class, "
             "or train/ and test/ with one each."
         )
     ways = [f"{folder}/ (a folder)"]

@@ -1,1 +1,1 @@
-"""Methods that train the backbone, or parts added to it, on images; with `extraction` the only room with torch."""
+"""Methods that train the backbone, or parts added to it, on images; with `extraction` the only folder with torch."""
