@@ -24,6 +24,7 @@ CALLS = {
     "append": ["fit", "--append", "x.npz", "--features", "y.h5", "--out", "x.npz"],
     "evaluate": ["evaluate", "x.npz", "--features", "test.h5", "--out", "old.json"],
     "merge": ["merge", "x.npz", "y.npz", "--out", "old.npz"],
+    "forget": ["forget", "x.npz", "--features", "x.h5", "--classes", "a", "--out", "x.npz"],
     "sums": ["sums", "--features", "x.h5", "--out", "old.npz"],
     "merge-sums": ["merge-sums", "xs.npz", "ys.npz", "--out", "old.npz"],
     "cut": ["cut", "x.h5", "--shards", "2", "--out", "view.h5"],
