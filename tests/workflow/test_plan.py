@@ -118,7 +118,7 @@ def test_a_file_of_overrides_and_the_profile_are_taken(clone: Path) -> None:
     (clone / "my.yaml").write_text("suites: {toy: {methods: [ncm]}}\nsuite: toy\n")
     said = snakemake(clone, "--dry-run", "--cores", "1", "all", "--configfile", "my.yaml")
     assert said.returncode == 0, said.stdout
-    assert re.search(r"^run_method +2$", said.stdout, flags=re.MULTILINE)
+    assert re.search(r"^run_method +1$", said.stdout, flags=re.MULTILINE)
     assert "profiles/default" in said.stdout
 
 

@@ -5,9 +5,11 @@ own lock files outlive such a process and would stop the next run (profiles/defa
 """
 
 import fcntl
+import shutil
 
 from snakemake.logging import logger
 from snakemake.persistence.file import FilePersistence
+from study import finished
 from study.pipeline.adapter import SAID
 
 
@@ -22,6 +24,14 @@ onstart:
             "or end it, then start again."
         ) from None
     SAID.write_text("", encoding="utf-8")
+    for job in workflow.dag.needrun_jobs():
+        if workflow.dag.reason(job).forced:
+            for (
+                path
+            ) in (
+                job.output
+            ):  # else its records would be those that were finished before
+                shutil.rmtree(finished.place(path), ignore_errors=True)
 
 
 # Snakemake calls the `onstart` of a run's own Snakefile, not that of a module.
@@ -34,7 +44,7 @@ if workflow.is_main_process:
         logger.warning(
             f"{path} holds other features than those that runs were made from."
         )
-    for path in EDITED:
+    for path in (*EDITED, *outside.changed_records(config)):
         logger.warning(f"{path} {EDITED_SAYS} Where it is needed, it is made again.")
         # as if its job had been killed (profiles/default: rerun-incomplete)
         FilePersistence(nolock=True)._mark_incomplete(path, None)

@@ -2,10 +2,11 @@
 
 from study.pipeline import adapter
 from study.report import comparison, summary
+from study.sealed import listed
 
 
 def main(snakemake) -> None:
-    table = comparison.compare(snakemake.input.records)
+    table = comparison.compare(listed(snakemake.input.records))
     summary.write_csv(table, snakemake.output[0])
 
 
