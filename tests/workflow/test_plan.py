@@ -24,7 +24,7 @@ def everything(one_order: Path, short: dict[str, Any]) -> str:
     targets = [
         path
         for suite in short["suites"]
-        for path in (*plan.run_records(short, suite), *plan.paper_files(short, suite))
+        for path in (*plan.job_outputs(short, suite), *plan.paper_files(short, suite))
     ]
     said = snakemake(one_order, "--dry-run", "--cores", "1", *targets)
     assert said.returncode == 0, said.stdout[-3000:]
