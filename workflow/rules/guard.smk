@@ -13,6 +13,16 @@ from study import finished
 from study.pipeline.adapter import SAID
 
 
+def forget_forced():
+    """Forget the finished records of jobs that the command line forces: they would be taken as they are."""
+    dag, asked = workflow.dag, workflow.dag_settings
+    named = asked.forcerun | (asked.targets if asked.forcetargets else frozenset())
+    for job in dag.needrun_jobs():
+        if job.rule in dag.forcerules or not named.isdisjoint(job.output):
+            for path in job.output:
+                shutil.rmtree(finished.place(path), ignore_errors=True)
+
+
 onstart:
     global RUNNING  # an open file; closing it would drop the lock
     RUNNING = open(".snakemake/running", "a", encoding="utf-8")
@@ -24,14 +34,7 @@ onstart:
             "or end it, then start again."
         ) from None
     SAID.write_text("", encoding="utf-8")
-    for job in workflow.dag.needrun_jobs():
-        if workflow.dag.reason(job).forced:
-            for (
-                path
-            ) in (
-                job.output
-            ):  # else its records would be those that were finished before
-                shutil.rmtree(finished.place(path), ignore_errors=True)
+    forget_forced()
 
 
 # Snakemake calls the `onstart` of a run's own Snakefile, not that of a module.

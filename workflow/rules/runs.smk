@@ -85,6 +85,7 @@ rule trace_spectrum:
         directory("results/spectra/{suite}/{dataset}/{backbone}"),
     log:
         "results/logs/trace_spectrum/{suite}/{dataset}/{backbone}.log",
+    priority: 1  # the longest jobs: at the end of a run they would keep one core waiting
     conda:
         "../envs/core.yaml"
     threads: 1

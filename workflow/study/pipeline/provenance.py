@@ -121,11 +121,13 @@ def code_hash(script: str, *modules: str) -> str:
 
     For jobs whose outputs are not in git: those of a fresh clone go by the times of their inputs alone.
     """
-    digest = hashlib.sha256()
-    for file in script_code(script, *modules):
-        content = Path(file).read_bytes()
-        digest.update(f"{file} {len(content)}\n".encode() + content)
-    return digest.hexdigest()
+    lines = (f"{_content(file)} {file}\n" for file in script_code(script, *modules))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+@cache
+def _content(file: str) -> str:
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
 @cache
