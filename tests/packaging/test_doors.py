@@ -102,6 +102,8 @@ OWN = {
     "sparcl/base/files.py:_sync",
     "workflow/study/images/extract.py:_fingerprint",
     "workflow/snakemake_logger_plugin_oneline/__init__.py:explained",
+    "workflow/study/finished.py:key",
+    "workflow/study/finished.py:unchanged",
     "workflow/study/pipeline/adapter.py:_first",
     "workflow/study/pipeline/adapter.py:seal",
     "workflow/study/pipeline/crate.py:_facts",
@@ -118,6 +120,7 @@ OWN = {
     "workflow/study/pipeline/page.py:table",
     "workflow/study/pipeline/pages.py:Numbers._yaml",
     "workflow/study/pipeline/pages.py:main",
+    "workflow/study/pipeline/provenance.py:_content",
     "workflow/study/pipeline/provenance.py:_imports",
     "workflow/study/pipeline/provenance.py:_keywords",
 }
