@@ -34,8 +34,7 @@ include: "workflow/rules/claims.smk"
 rule all:
     default_target: True
     input:
-        plan.run_records(config, SUITE),
-        plan.stream_records(config, SUITE),
+        plan.job_outputs(config, SUITE),
         plan.paper_files(config, SUITE),
 
 
@@ -46,8 +45,7 @@ rule features:
 
 rule runs:
     input:
-        plan.run_records(config, SUITE),
-        plan.stream_records(config, SUITE),
+        plan.job_outputs(config, SUITE),
 
 
 rule summary:

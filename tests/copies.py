@@ -16,6 +16,7 @@ import warm
 import yaml
 
 ROOT = Path(__file__).resolve().parents[1]
+STAMP = ".snakemake_timestamp"  # Snakemake's, in folders that jobs make
 TOY = ("all", "--config", "suite=toy")
 
 
@@ -142,7 +143,8 @@ def tree(*folders: Path) -> dict[str, bytes]:
 def outputs(folder: Path) -> dict[str, bytes]:
     """Return everything that a run has written in ``folder``, its logs apart."""
     made = [f for f in sorted((folder / "results").iterdir()) if f.name != "logs"]
-    return tree(folder / "paper", *made)
+    found = tree(folder / "paper", *made)
+    return {name: content for name, content in found.items() if not name.endswith(STAMP)}
 
 
 def planned(folder: Path, *arguments: str, **changes: str) -> dict[str, set[str]]:
@@ -215,5 +217,5 @@ def leftovers(folder: Path) -> list[str]:
         os.fspath(path.relative_to(folder))
         for top in ("data", "paper", "results")
         for path in (folder / top).rglob(".*")
-        if path.name != ".gitignore"
+        if path.name not in (".gitignore", STAMP)
     ]

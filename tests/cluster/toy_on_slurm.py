@@ -130,7 +130,7 @@ def test_a_cancelled_job_is_retried(cluster: Run) -> None:
     job = jobs[cluster.cancelled][0]
     again = [slurm for slurm, (number, _) in jobs.items() if number == job]
     assert len(again) == 2 and again[0] == cluster.cancelled
-    assert len(jobs) == 6 + 1
+    assert len(jobs) == 3 + 1
 
 
 def test_a_job_that_outruns_its_memory_is_retried_with_more(cluster: Run) -> None:

@@ -38,7 +38,8 @@ def test_traces_are_of_the_first_orders_and_summarised_where_there_are_some(
 ) -> None:
     config["suites"]["toy"]["pairs"] = [[7, 0], [7, 1], [8, 0]]
     spectra = "results/spectra/toy/cub-50/efficientnet-lite0"
-    assert plan.spectrum_traces(config, "toy") == [f"{spectra}/7.json"]
+    assert plan.spectrum_traces(config, "toy") == [spectra]
+    assert plan.traced(config, "toy") == [{"order": "7"}]
     assert "paper/toy/summary/spectrum.csv" in plan.summary_files(config, "toy")
     config["suites"]["toy"]["traces"] = 0
     assert plan.spectrum_traces(config, "toy") == []
@@ -89,21 +90,23 @@ def test_shards_are_inputs_of_what_reads_a_view(config: Settings) -> None:
 
 
 def test_a_run_waits_for_a_selection_where_its_method_selects(config: Settings) -> None:
-    names = {"suite": "toy", "dataset": "cub-50", "backbone": "net", "order": "7", "seed": "0"}
-    assert paths.selection_file(config, method="ncm", **names) == []
-    selected = "results/selection/toy/cub-50/net/acil/7-0.json"
-    assert paths.selection_file(config, method="acil", **names) == selected
+    names = {"suite": "toy", "dataset": "cub-50", "backbone": "net"}
+    assert paths.selections(config, method="ncm", **names) == []
+    selected = "results/selection/toy/cub-50/net/acil"
+    assert paths.selections(config, method="acil", **names) == selected
 
 
 def test_sums_lie_by_scale_and_by_what_is_summed(config: Settings) -> None:
-    names = {"dataset": "cub-50", "backbone": "efficientnet-lite0", "method": "acil", "order": "7"}
+    names = {"dataset": "cub-50", "backbone": "efficientnet-lite0", "method": "acil"}
     config["methods"]["acil"]["sums"] = "classes"
     folder = "results/sums/cub-50/efficientnet-lite0"
-    assert paths.sums_file(config, suite="toy", **names) == f"{folder}/unit/classes.npz"
+    assert paths.sums_files(config, suite="toy", **names) == [f"{folder}/unit/classes.npz"]
     config["methods"]["acil"]["sums"] = "sessions"
-    assert paths.sums_file(config, suite="official", **names) == f"{folder}/raw/official-7.npz"
+    config["suites"]["official"]["pairs"] = [[7, 0], [7, 1], [8, 0]]
+    sums = [f"{folder}/raw/official-{order}.npz" for order in (7, 8)]
+    assert paths.sums_files(config, suite="official", **names) == sums
     with pytest.raises(ConfigError, match="Suite 'saturated', method 'acil': its key `sums` wants"):
-        paths.sums_file(config, suite="saturated", **names)
+        paths.sums_files(config, suite="saturated", **names)
     orders = "results/orders/long-tail/cub-50/1993.json"
     assert paths.summed_order("cub-50", "long-tail-1993") == {"order": orders}
     assert paths.summed_order("cub-50", "classes") == {}
@@ -127,6 +130,8 @@ def test_a_changed_method_is_the_code_of_its_own_jobs_alone() -> None:
             "workflow/study/pipeline/__init__.py",
             "workflow/study/pipeline/adapter.py",
         ]
+    hashes = {provenance.code_hash("run_method", f"sparcl.methods.{m}") for m in ("ncm", "compose")}
+    assert len(hashes) == 2
 
 
 def test_a_changed_row_is_a_setting_of_its_own_jobs_alone(
@@ -150,5 +155,6 @@ def test_a_suite_of_streams_that_go_wrong_has_records_and_summaries_of_its_own(
     assert records[0] == (
         "results/streams/noisy/cub-50/efficientnet-lite0/stream-ridge/1993-0.json"
     )
+    assert set(plan.job_outputs(config, "noisy")) == {path.rpartition("/")[0] for path in records}
     names = ["rates.csv", "ages.csv", "differences.csv"]
     assert plan.summary_files(config, "noisy") == [f"paper/noisy/summary/{n}" for n in names]

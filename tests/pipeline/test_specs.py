@@ -133,7 +133,7 @@ config = configuration.load(Path.cwd())
 for suite in config["suites"]:
     plan.run_records(config, suite), plan.paper_files(config, suite), specs.data(config, suite)
 for name, block in config["methods"].items():
-    specs.method(config, name), provenance.script_code("run_method", "sparcl.protocol.experiment")
+    specs.method(config, name), provenance.code_hash("run_method", "sparcl.protocol.experiment")
 print(json.dumps([*sys.modules]))
 """
     done = subprocess.run(

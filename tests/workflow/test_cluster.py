@@ -113,7 +113,7 @@ def jobs(plan: str) -> dict[str, int]:
 def local_jobs(pristine: Path) -> dict[str, int]:
     """Return what the suite `toy` takes on this machine."""
     plan = snakemake(pristine, "--dry-run", "--cores", "1", *TOY)
-    assert jobs(plan.stdout)["run_method"] == 6
+    assert jobs(plan.stdout)["run_method"] == 3
     return jobs(plan.stdout)
 
 

@@ -16,12 +16,15 @@ import yaml
 from copies import ROOT, dvc, edit_params, edited, environment, git, snakemake, tree
 
 from sparcl.base.files import read_json
+from study.pipeline import configuration
+from study.pipeline.provenance import learner_module, script_code
 from study.report.reading import read_csv
 from study.report.summary import headline
 
 METRICS = "paper/*/summary/metrics.json"
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 DRAWING = {"draw_figure", "write_table"}
+HASHED = {"select_hyper", "run_method", "run_from_sums", "run_stressed", "trace_spectrum"}
 
 
 def record_times(folder: Path) -> dict[str, int]:
@@ -188,10 +191,15 @@ def test_the_lock_pins_what_is_committed() -> None:
 def planned_code(folder: Path, target: str) -> dict[bool, set[str]]:
     """Return the Python files that a target's jobs rest on; True: the drawing ones."""
     plan = snakemake(folder, "--dry-run", "--cores", "1", "--forceall", target).stdout
+    methods = configuration.load(folder)["methods"]
     files: defaultdict[bool, set[str]] = defaultdict(set)
     for rule, text in re.findall(r"^(?:local)?rule (\w+):\n((?: .*\n)*)", plan, flags=re.MULTILINE):
         inputs = re.search(r"input: (.*)", text)
         names = inputs.group(1).split(", ") if inputs else []
+        if rule in HASHED:  # these are told the hash of their code
+            method = re.search(r"method=([\w-]+)", text)
+            modules = [learner_module(methods[method[1]])] if method else []
+            names = script_code(rule, *modules)
         files[rule in DRAWING] |= {name for name in names if name.endswith(".py")}
     return files
 

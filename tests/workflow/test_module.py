@@ -76,7 +76,7 @@ def test_a_module_of_a_clone_beside_it(one_order: Path, tmp_path: Path) -> None:
     place = os.path.relpath(one_order, tmp_path)
     for name in (
         "data/features/cub-50/vit-s14-focus/train.h5",
-        "sparcl/methods/ncm.py",
-        "workflow/study/jobs.py",
+        "sparcl/features/store.py",
+        "workflow/study/counts.py",
     ):
         assert f"{place}/{name}" in inputs, name

@@ -24,7 +24,7 @@ def everything(one_order: Path, short: dict[str, Any]) -> str:
     targets = [
         path
         for suite in short["suites"]
-        for path in (*plan.run_records(short, suite), *plan.paper_files(short, suite))
+        for path in (*plan.job_outputs(short, suite), *plan.paper_files(short, suite))
     ]
     said = snakemake(one_order, "--dry-run", "--cores", "1", *targets)
     assert said.returncode == 0, said.stdout[-3000:]
@@ -119,7 +119,7 @@ def test_a_file_of_overrides_and_the_profile_are_taken(clone: Path) -> None:
     (clone / "my.yaml").write_text("suites: {toy: {methods: [ncm]}}\nsuite: toy\n")
     said = snakemake(clone, "--dry-run", "--cores", "1", "all", "--configfile", "my.yaml")
     assert said.returncode == 0, said.stdout
-    assert re.search(r"^run_method +2$", said.stdout, flags=re.MULTILINE)
+    assert re.search(r"^run_method +1$", said.stdout, flags=re.MULTILINE)
     assert "profiles/default" in said.stdout
 
 

@@ -99,14 +99,29 @@ def test_a_change_reruns_what_rests_on_it(toy: Path, what: str) -> None:
         assert planned(toy) == expected
 
 
-def test_another_class_order_computes_that_order_alone(toy: Path) -> None:
-    """Its runs are new; those of the other orders stand."""
-    with edited(
-        toy / "config/suites/toy.yaml", ("[[1993, 0], [1994, 1]]", "[[1993, 0], [1994, 1], [7, 7]]")
-    ):
-        plan = snakemake(toy, "--dry-run", "--cores", "1", *TOY).stdout
-    assert "order=7, seed=7" in plan
-    assert "order=1993" not in plan and "order=1994" not in plan
+def test_another_class_order_computes_that_order_alone(toy: Path, tmp_path: Path) -> None:
+    """Its records are new; those of the other orders stand, until they are forced."""
+    folder = duplicate(toy, tmp_path / "more")
+
+    def times() -> dict[str, int]:
+        kept = (folder / "results/finished").rglob("*.json")
+        return {f"{path.parent.name}/{path.name}": path.stat().st_mtime_ns for path in kept}
+
+    def new(*forced: str) -> set[str]:
+        before = times()
+        run = snakemake(folder, "--cores", "2", "runs", *TOY[1:], *forced)
+        assert run.returncode == 0, run.stdout
+        return {
+            name.partition(".")[0] for name, time in times().items() if before.get(name) != time
+        }
+
+    pairs = ("[[1993, 0], [1994, 1]]", "[[1993, 0], [1994, 1], [7, 7]]")
+    with edited(folder / "config/suites/toy.yaml", pairs):
+        assert new() == {f"{method}/7-7" for method in EVERY}
+        made = {path.name for path in (folder / "results/runs").rglob("ncm/*.json")}
+        assert made == {"1993-0.json", "1994-1.json", "7-7.json"}
+        forced = new("--forcerun", "results/runs/toy/cub-50/vit-s14-focus/ncm")
+        assert forced == {"ncm/1993-0", "ncm/1994-1", "ncm/7-7"}
 
 
 def test_touch_alone_reruns_nothing(toy: Path) -> None:

@@ -66,14 +66,21 @@ def test_a_deleted_output_is_made_again_alone(toy: Path) -> None:
     assert "paper/toy/tables/main.md is not as its job has written it" in made_again(toy, before)
     (toy / "paper/toy/summary/recommendations.csv").unlink()
     (toy / FORGED).write_text(ten_points_more(before[FORGED].decode()), encoding="utf-8")
+    runs = toy / "results/runs/toy/cub-50/vit-s14-focus"
+    (runs / "ncm/1993-0.json").unlink()
+    (runs / "acil/1994-1.json").write_text("{}", encoding="utf-8")
+    finished = {path: path.stat().st_mtime_ns for path in toy.glob("results/finished/**/*.json")}
     jobs = planned(toy)
     assert {"summarise_runs", "summarise_spectra", "write_table"} <= set(jobs)
+    assert jobs.pop("run_method") == {"ncm", "acil"}
     assert set(jobs) <= {"summarise_runs", "summarise_spectra", "write_table", "draw_figure"}
     refused = snakemake(toy, "--cores", "1", *DRAW_ALONE)
     assert (
         refused.returncode != 0 and f"{FORGED} is not as its job has written it" in refused.stdout
     )
     assert f"{FORGED} is not as its job has written it" in made_again(toy, before)
+    assert len(finished) == 11  # runs, selections and a trace: none of it was computed again
+    assert finished == {path: path.stat().st_mtime_ns for path in finished}
     assert "Nothing to be done" in snakemake(toy, "--cores", "1", *DRAW_ALONE).stdout
 
 

@@ -134,17 +134,17 @@ def test_from_images_to_table_and_figure(
             "toy-images", block, "toy-net", spec["backbone"], split, extraction,
         )  # fmt: skip
     folder = places / "toy-images/toy-net"
-    closed = places / "trained/toy-images/toy-net/ncm/1993-0.json"
-    closed.parent.mkdir(parents=True)
+    closed = places / "results/runs/trained/toy-images/toy-net/ncm"
     inputs = Files(
         train=folder / "train.h5",
         test=folder / "test.h5",
         manifests=[folder / "train.json", folder / "test.json"],
-        order=places / "trained/toy-images/1993.json",
+        orders=[places / "trained/toy-images/1993.json"],
         selection=[],
     )
     spec = specs.method(settings, "ncm") | specs.data(settings, "trained")
-    call("run_method", settings, "ncm", input=inputs, output=[closed], params=SimpleNamespace(spec=spec))  # fmt: skip
+    params = SimpleNamespace(spec=spec, orders=[{"order": "1993", "seed": "0"}], code="")
+    call("run_method", settings, "ncm", input=inputs, output=[closed], params=params)
 
     names = ("runs", "sessions", "arrivals", "diagnostics", "training")
     csv = {name: tmp_path / f"{name}.csv" for name in names}

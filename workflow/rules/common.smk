@@ -15,7 +15,7 @@ from study.pipeline import (
     plan,
     specs,
 )
-from study.pipeline.provenance import here, learner_module, script_code
+from study.pipeline.provenance import code_hash, here, learner_module, script_code
 
 
 def ask(function, *arguments, **names):
@@ -76,8 +76,8 @@ FITTED = [m for m in config["methods"] if m not in (*SUMMED, *TRAINED)]
 
 
 def method_code(script, method):
-    """Return the code of one method's jobs: another method's file is not among it."""
-    return script_code(script, learner_module(config["methods"][method]))
+    """Return the hash of the code of one method's jobs: another method's file is not among it."""
+    return code_hash(script, learner_module(config["methods"][method]))
 
 
 def frames(kind, name, suite):
@@ -127,3 +127,10 @@ def megabytes(base, share=0):
 def minutes(first):
     """Return the time after which a cluster ends a job; a second attempt gets three times as much."""
     return lambda w, attempt: first * 3 ** (attempt - 1)
+
+
+def minutes_a_stream(first):
+    """Return the time of a job on all class orders of a suite, given that of one."""
+    return lambda w, attempt: minutes(first)(w, attempt) * len(
+        plan.streams(config, w.suite)
+    )

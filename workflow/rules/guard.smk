@@ -5,10 +5,22 @@ own lock files outlive such a process and would stop the next run (profiles/defa
 """
 
 import fcntl
+import shutil
 
 from snakemake.logging import logger
 from snakemake.persistence.file import FilePersistence
+from study import finished
 from study.pipeline.adapter import SAID
+
+
+def forget_forced():
+    """Forget the finished records of jobs that the command line forces: they would be taken as they are."""
+    dag, asked = workflow.dag, workflow.dag_settings
+    named = asked.forcerun | (asked.targets if asked.forcetargets else frozenset())
+    for job in dag.needrun_jobs():
+        if job.rule in dag.forcerules or not named.isdisjoint(job.output):
+            for path in job.output:
+                shutil.rmtree(finished.place(path), ignore_errors=True)
 
 
 onstart:
@@ -22,6 +34,7 @@ onstart:
             "or end it, then start again."
         ) from None
     SAID.write_text("", encoding="utf-8")
+    forget_forced()
 
 
 # Snakemake calls the `onstart` of a run's own Snakefile, not that of a module.
@@ -34,7 +47,7 @@ if workflow.is_main_process:
         logger.warning(
             f"{path} holds other features than those that runs were made from."
         )
-    for path in EDITED:
+    for path in (*EDITED, *outside.changed_records(config)):
         logger.warning(f"{path} {EDITED_SAYS} Where it is needed, it is made again.")
         # as if its job had been killed (profiles/default: rerun-incomplete)
         FilePersistence(nolock=True)._mark_incomplete(path, None)

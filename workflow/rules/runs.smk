@@ -23,23 +23,24 @@ rule make_order:
 rule select_hyper:
     input:
         unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "train")),
-        order="results/orders/{suite}/{dataset}/{order}.json",
-        code=lambda w: method_code("select_hyper", w.method),
+        orders=lambda w: plan.order_files(config, w.suite, w.dataset),
     output:
-        "results/selection/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
+        directory("results/selection/{suite}/{dataset}/{backbone}/{method}"),
     log:
-        "results/logs/select_hyper/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.log",
+        "results/logs/select_hyper/{suite}/{dataset}/{backbone}/{method}.log",
     conda:
         "../envs/core.yaml"
     threads: 1
     resources:
         mem_mb=megabytes(2000, 8),
-        runtime=minutes(60),
+        runtime=minutes_a_stream(60),
         gpu=lambda w: specs.gpus(config, w.method),
     params:
         spec=lambda w: specs.selection(config, w.method)
         | specs.data(config, w.suite)
         | specs.solver(config, w.method),
+        orders=lambda w: plan.streams(config, w.suite),
+        code=lambda w: method_code("select_hyper", w.method),
     script:
         "../scripts/select_hyper.py"
 
@@ -51,13 +52,12 @@ rule run_method:
                 config, w.dataset, w.backbone, "train", "test"
             )
         ),
-        order="results/orders/{suite}/{dataset}/{order}.json",
-        selection=lambda w: paths.selection_file(config, **w),
-        code=lambda w: method_code("run_method", w.method),
+        orders=lambda w: plan.order_files(config, w.suite, w.dataset),
+        selection=lambda w: paths.selections(config, **w),
     output:
-        "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
+        directory("results/runs/{suite}/{dataset}/{backbone}/{method}"),
     log:
-        "results/logs/run_method/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.log",
+        "results/logs/run_method/{suite}/{dataset}/{backbone}/{method}.log",
     wildcard_constraints:
         method=one_of(FITTED),
     conda:
@@ -65,12 +65,14 @@ rule run_method:
     threads: 1
     resources:
         mem_mb=megabytes(2000, 8),
-        runtime=minutes(60),
+        runtime=minutes_a_stream(60),
         gpu=lambda w: specs.gpus(config, w.method),
     params:
         spec=lambda w: specs.method(config, w.method)
         | specs.data(config, w.suite)
         | specs.solver(config, w.method),
+        orders=lambda w: plan.streams(config, w.suite),
+        code=lambda w: method_code("run_method", w.method),
     script:
         "../scripts/run_method.py"
 
@@ -78,19 +80,21 @@ rule run_method:
 rule trace_spectrum:
     input:
         unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "train")),
-        order="results/orders/{suite}/{dataset}/{order}.json",
-        code=script_code("trace_spectrum"),
+        orders=lambda w: plan.order_files(config, w.suite, w.dataset),
     output:
-        "results/spectra/{suite}/{dataset}/{backbone}/{order}.json",
+        directory("results/spectra/{suite}/{dataset}/{backbone}"),
     log:
-        "results/logs/trace_spectrum/{suite}/{dataset}/{backbone}/{order}.log",
+        "results/logs/trace_spectrum/{suite}/{dataset}/{backbone}.log",
+    priority: 1  # the longest jobs: at the end of a run they would keep one core waiting
     conda:
         "../envs/core.yaml"
     threads: 1
     resources:
         mem_mb=megabytes(1000, 8),
-        runtime=minutes(30),
+        runtime=minutes_a_stream(30),
     params:
         spec=lambda w: config["spectrum"] | specs.data(config, w.suite),
+        orders=lambda w: plan.traced(config, w.suite),
+        code=code_hash("trace_spectrum"),
     script:
         "../scripts/trace_spectrum.py"

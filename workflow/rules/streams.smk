@@ -8,12 +8,11 @@ rule run_stressed:
                 config, w.dataset, w.backbone, "train", "test"
             )
         ),
-        order="results/orders/{suite}/{dataset}/{order}.json",
-        code=lambda w: method_code("run_stressed", w.method),
+        orders=lambda w: plan.order_files(config, w.suite, w.dataset),
     output:
-        "results/streams/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
+        directory("results/streams/{suite}/{dataset}/{backbone}/{method}"),
     log:
-        "results/logs/run_stressed/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.log",
+        "results/logs/run_stressed/{suite}/{dataset}/{backbone}/{method}.log",
     wildcard_constraints:
         suite=one_of(plan.stressed_suites(config)),
         method=one_of(FITTED),
@@ -22,16 +21,18 @@ rule run_stressed:
     threads: 1
     resources:
         mem_mb=megabytes(2000, 8),
-        runtime=minutes(60),
+        runtime=minutes_a_stream(60),
     params:
         spec=lambda w: specs.method(config, w.method) | specs.streams(config, w.suite),
+        orders=lambda w: plan.streams(config, w.suite),
+        code=lambda w: method_code("run_stressed", w.method),
     script:
         "../scripts/run_stressed.py"
 
 
 rule summarise_stressed:
     input:
-        records=lambda w: plan.stream_records(config, w.suite),
+        records=lambda w: plan.job_outputs(config, w.suite),
         code=script_code("summarise_stressed"),
     output:
         **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.RATED},

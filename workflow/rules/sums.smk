@@ -55,16 +55,15 @@ rule run_from_sums:
     input:
         unpack(lambda w: paths.feature_inputs(config, w.dataset, w.backbone, "test")),
         train_manifest=lambda w: paths.manifest(config, w.dataset, w.backbone, "train"),
-        order="results/orders/{suite}/{dataset}/{order}.json",
-        selection=lambda w: paths.selection_file(config, **w),
-        sums=lambda w: paths.sums_file(
-            config, w.suite, w.dataset, w.backbone, w.method, w.order
+        orders=lambda w: plan.order_files(config, w.suite, w.dataset),
+        selection=lambda w: paths.selections(config, **w),
+        sums=lambda w: paths.sums_files(
+            config, w.suite, w.dataset, w.backbone, w.method
         ),
-        code=lambda w: method_code("run_from_sums", w.method),
     output:
-        "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
+        directory("results/runs/{suite}/{dataset}/{backbone}/{method}"),
     log:
-        "results/logs/run_from_sums/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.log",
+        "results/logs/run_from_sums/{suite}/{dataset}/{backbone}/{method}.log",
     wildcard_constraints:
         method=one_of(SUMMED),
     conda:
@@ -72,11 +71,13 @@ rule run_from_sums:
     threads: 1
     resources:
         mem_mb=megabytes(2000, 4),
-        runtime=minutes(60),
+        runtime=minutes_a_stream(60),
         gpu=lambda w: specs.gpus(config, w.method),
     params:
         spec=lambda w: specs.method(config, w.method)
         | specs.data(config, w.suite)
         | specs.solver(config, w.method),
+        orders=lambda w: plan.streams(config, w.suite),
+        code=lambda w: method_code("run_from_sums", w.method),
     script:
         "../scripts/run_from_sums.py"

@@ -3,7 +3,7 @@
 
 rule summarise_runs:
     input:
-        records=lambda w: plan.run_records(config, w.suite),
+        records=lambda w: plan.job_outputs(config, w.suite),
         traces=lambda w: plan.spectrum_traces(config, w.suite),
         code=script_code("summarise_runs"),
     output:
@@ -39,10 +39,7 @@ rule summarise_spectra:
 
 rule compare_methods:
     input:
-        records=lambda w: [
-            *plan.run_records(config, w.suite),
-            *plan.stream_records(config, w.suite),
-        ],
+        records=lambda w: plan.job_outputs(config, w.suite),
         manifests=lambda w: plan.feature_manifests(config, w.suite, ["test"]),
         code=script_code("compare_methods"),
     output:

@@ -8,7 +8,9 @@ rule train_method:
     input:
         split=lambda w: paths.split_list(config, w.dataset),
         order="results/orders/{suite}/{dataset}/{order}.json",
-        code=lambda w: method_code("train_method", w.method),
+        code=lambda w: script_code(
+            "train_method", learner_module(config["methods"][w.method])
+        ),
     output:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",
     log:

@@ -2,11 +2,12 @@
 
 from study.pipeline import adapter
 from study.report import comparison, summary
+from study.sealed import listed
 
 
 def main(snakemake) -> None:
     given = snakemake.input
-    table = comparison.compare(given.records, given.manifests, **snakemake.params.spec)
+    table = comparison.compare(listed(given.records), given.manifests, **snakemake.params.spec)
     summary.write_csv(table, snakemake.output[0])
 
 

@@ -8,7 +8,6 @@ from sparcl.features import matching, store
 from sparcl.protocol import order_file, stream
 from study.pipeline import adapter
 from study.sealed import write_sealed
-from study.streams import orders
 
 
 def main(snakemake) -> None:
@@ -32,6 +31,8 @@ def main(snakemake) -> None:
         order = np.sort(drawn) if spec["order_rule"] == "identity" else drawn
         parts = stream.split_sessions(order, **cut)
         if spec["order_rule"] in ("mild", "hard"):
+            from study.streams import orders  # and scipy, which takes half a second
+
             data = store.read(snakemake.input.train, snakemake.input.manifest)
             features = prepared(data.features, spec["normalize"])
             parts = orders.greedy(features, data.labels, parts, hard=spec["order_rule"] == "hard")

@@ -1,22 +1,36 @@
-"""Run one method over one class order from the sums of the training samples and write the record."""
+"""Run one method over every class order of a suite from the sums of the training samples and write the records."""
+
+from functools import lru_cache
 
 from sparcl.app.sums_file import SumsFile
 from sparcl.base.files import read_json
 from sparcl.features import matching
 from sparcl.protocol import sweep
-from study.jobs import Job
+from study.jobs import Job, Run
 from study.pipeline import adapter
 
 
 def main(snakemake) -> None:
-    job, train = Job.read(snakemake), read_json(snakemake.input.train_manifest)
-    matching.check_path(snakemake.input.train_manifest, train, job.names, "train")
-    summed = SumsFile.load(snakemake.input.sums)
-    summed.check_test(snakemake.input.test, snakemake.input.manifests[0])
-    (test,), device = job.splits(), job.spec.get("device", "cpu")
-    record = sweep.run(summed.sums, test, job.sessions, job.spec["learner"], job.hyper, device)
-    hashes = {"train_sha256": train["arrays"]["features"]["sha256"]}
-    job.write(snakemake.output[0], record, **hashes, weights_sha256=train["weights_sha256"])
+    job, given = Job(snakemake), snakemake.input
+    train = read_json(given.train_manifest)
+    matching.check_path(given.train_manifest, train, job.names, "train")
+    of_train = {
+        "train_sha256": train["arrays"]["features"]["sha256"],
+        "weights_sha256": train["weights_sha256"],
+    }
+
+    @lru_cache(1)
+    def summed(path: str) -> SumsFile:
+        sums = SumsFile.load(path)
+        sums.check_test(given.test, given.manifests[0])
+        return sums
+
+    def record(run: Run) -> dict:
+        (test,), sums = run.splits(), summed(run.sums).sums
+        learner = job.spec["learner"], run.hyper, job.device
+        return run.record(sweep.run(sums, test, run.sessions, *learner), **of_train)
+
+    job.write(record)
 
 
 if __name__ == "__main__":

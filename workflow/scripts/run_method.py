@@ -1,16 +1,18 @@
-"""Run one method over one class order and write the record."""
+"""Run one method over every class order of a suite and write the records."""
 
 from sparcl.protocol import experiment
-from study.jobs import Job
+from study.jobs import Job, Run
 from study.pipeline import adapter
 
 
 def main(snakemake) -> None:
-    job = Job.read(snakemake)
-    device = job.spec.get("device", "cpu")
-    learner = job.spec["learner"], job.hyper, device
-    record = experiment.run(*job.splits(), job.sessions, *learner, job.of_sample)
-    job.write(snakemake.output[0], record)
+    job = Job(snakemake)
+
+    def record(run: Run) -> dict:
+        learner = job.spec["learner"], run.hyper, job.device
+        return run.record(experiment.run(*run.splits(), run.sessions, *learner, run.of_sample))
+
+    job.write(record)
 
 
 if __name__ == "__main__":

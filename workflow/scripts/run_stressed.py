@@ -1,15 +1,19 @@
-"""Run one method over one class order on every stream of a suite that goes wrong, and write the record."""
+"""Run one method over every class order on every stream of a suite that goes wrong, and write the records."""
 
-from study.jobs import Job
+from study.jobs import Job, Run
 from study.pipeline import adapter
-from study.streams import run
+from study.streams import run as stressed
 
 
 def main(snakemake) -> None:
-    job = Job.read(snakemake)
-    streams = job.spec["streams"], job.spec["rated"], job.order["order"]
-    record = run.run(*job.splits(), job.sessions, *streams, job.spec["learner"], job.hyper)
-    job.write(snakemake.output[0], record)
+    job = Job(snakemake)
+
+    def record(run: Run) -> dict:
+        streams = job.spec["streams"], job.spec["rated"], run.order["order"]
+        learner = job.spec["learner"], run.hyper
+        return run.record(stressed.run(*run.splits(), run.sessions, *streams, *learner))
+
+    job.write(record)
 
 
 if __name__ == "__main__":

@@ -1,19 +1,22 @@
-"""Choose one method's hyper-parameters on the base session's training samples."""
+"""Choose one method's hyper-parameters on the base session's training samples, for every class order of a suite."""
 
 from sparcl.protocol import experiment
 from study import selection
-from study.jobs import Job
+from study.jobs import Job, Run
 from study.pipeline import adapter
-from study.sealed import write_sealed
 
 
 def main(snakemake) -> None:
-    job = Job.read(snakemake)
-    # a base class may have samples in later sessions too
-    train = experiment.arrivals(*job.splits(), job.sessions, job.of_sample)[0]
-    rule = job.spec["selection"] | {"seed": job.seed, "device": job.spec.get("device", "cpu")}
-    chosen = selection.select(train, job.sessions[0], job.spec["learner"], job.hyper, **rule)
-    write_sealed(snakemake.output[0], chosen | job.names)
+    job = Job(snakemake)
+
+    def chosen(run: Run) -> dict:
+        # a base class may have samples in later sessions too
+        train = experiment.arrivals(*run.splits(), run.sessions, run.of_sample)[0]
+        rule = job.spec["selection"] | {"seed": run.seed, "device": job.device}
+        learner = job.spec["learner"], run.hyper
+        return selection.select(train, run.sessions[0], *learner, **rule) | run.names
+
+    job.write(chosen)
 
 
 if __name__ == "__main__":

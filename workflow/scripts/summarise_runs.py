@@ -3,10 +3,11 @@
 from sparcl.base.files import write_json
 from study.pipeline import adapter
 from study.report import summary
+from study.sealed import listed
 
 
 def main(snakemake) -> None:
-    frames = summary.summarise(snakemake.input.records, snakemake.input.traces)
+    frames = summary.summarise(*map(listed, (snakemake.input.records, snakemake.input.traces)))
     for name, frame in frames.items():
         summary.write_csv(frame, snakemake.output[name])
     write_json(snakemake.output.metrics, summary.headline(frames["runs"]))

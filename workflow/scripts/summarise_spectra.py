@@ -2,10 +2,11 @@
 
 from study.pipeline import adapter
 from study.report import summary
+from study.sealed import listed
 
 
 def main(snakemake) -> None:
-    traces = snakemake.input.traces
+    traces = listed(snakemake.input.traces)
     summary.write_csv(summary.spectra(traces), snakemake.output.spectrum)
     summary.write_csv(summary.recommendations(traces), snakemake.output.recommendations)
 

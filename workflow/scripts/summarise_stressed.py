@@ -2,10 +2,11 @@
 
 from study.pipeline import adapter
 from study.report import stressed, summary
+from study.sealed import listed
 
 
 def main(snakemake) -> None:
-    for name, frame in stressed.summarise(snakemake.input.records).items():
+    for name, frame in stressed.summarise(listed(snakemake.input.records)).items():
         summary.write_csv(frame, snakemake.output[name])
 
 

@@ -1,19 +1,22 @@
-"""Measure, over one class order, what depends on the sums R and C only."""
+"""Measure, over the class orders of a suite that are traced, what depends on the sums R and C only."""
 
 from sparcl.protocol import diagnostics, experiment
-from study.jobs import Job
+from study.jobs import Job, Run
 from study.pipeline import adapter
-from study.sealed import write_sealed
 
 
 def main(snakemake) -> None:
-    job = Job.read(snakemake)
-    parts = experiment.arrivals(*job.splits(), job.sessions, job.of_sample)
-    sessions = [(part.features, part.labels) for part in parts]
-    traced = diagnostics.trace(sessions, *(job.spec[key] for key in ("ridge", "tau", "modes")))
-    advice = diagnostics.recommend(traced["sessions"], job.spec["recommend"])
-    names = job.names | {"order": int(job.names["order"])}
-    write_sealed(snakemake.output[0], traced | {"names": names, "recommended": advice})
+    job = Job(snakemake)
+
+    def trace(run: Run) -> dict:
+        parts = experiment.arrivals(*run.splits(), run.sessions, run.of_sample)
+        sessions = [(part.features, part.labels) for part in parts]
+        traced = diagnostics.trace(sessions, *(job.spec[key] for key in ("ridge", "tau", "modes")))
+        advice = diagnostics.recommend(traced["sessions"], job.spec["recommend"])
+        names = run.names | {"order": run.order["order"]}
+        return traced | {"names": names, "recommended": advice}
+
+    job.write(trace)
 
 
 if __name__ == "__main__":

@@ -1,64 +1,122 @@
-"""What a job on one method and class order reads, and the names and hashes of the record that it writes."""
+"""What a job on one method and data set reads, and the records that it writes: one for each class order of a suite."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 from sparcl.features import matching, store
 from sparcl.features.layout import FeatureSet
 from sparcl.protocol.experiment import Split
-from study import methods
-from study.sealed import ORDER, RUN, read_sealed, write_sealed
+from study import finished, methods
+from study.sealed import ORDER, RUN, read_sealed
 from study.streams import splits
 
 
-@dataclass(frozen=True)
 class Job:
-    """Inputs of a job, read and checked against its names and against each other.
+    """Inputs of a job.
 
     Attributes
     ----------
     spec : settings of the rule
     names : wildcards of the rule
-    order : content of the class order
-    data : features by split, those that the rule names as ``train`` and ``test``
-    chosen : settings that a selection chose, if the rule names one
     """
 
-    spec: Mapping[str, Any]
-    names: dict[str, str]
-    order: dict[str, Any]
-    data: dict[str, FeatureSet]
-    chosen: dict[str, Any]
+    def __init__(self, snakemake: Any) -> None:
+        self.spec: Mapping[str, Any] = snakemake.params.spec
+        self.names = dict(snakemake.wildcards)
+        self.input, self._params, self._output = snakemake.input, snakemake.params, snakemake.output
 
-    @classmethod
-    def read(cls, snakemake: Any) -> Self:
-        """Read what a rule names.
+    @cached_property
+    def data(self) -> dict[str, FeatureSet]:
+        """Features by split, those that the rule names as ``train`` and ``test``.
 
         Raises
         ------
         InputError
-            For a file of another place, splits that do not belong together, or a changed order.
+            For a file of another place, or splits that do not belong together.
         """
-        spec, names = snakemake.params.spec, dict(snakemake.wildcards)
-        paths = {split: snakemake.input.get(split) for split in ("train", "test")}
+        paths = {split: self.input.get(split) for split in ("train", "test")}
         paths = {split: path for split, path in paths.items() if path}
         data = {}
-        for (split, path), manifest in zip(paths.items(), snakemake.input.manifests, strict=True):
+        for (split, path), manifest in zip(paths.items(), self.input.manifests, strict=True):
             data[split] = store.read(path, manifest)
-            matching.check_path(path, data[split].meta, names, split)
+            matching.check_path(path, data[split].meta, self.names, split)
         if len(data) == 2:
             matching.check_pair(paths["train"], data["train"], paths["test"], data["test"])
-        data = {split: read.using(spec.get("features", "last")) for split, read in data.items()}
-        order = read_sealed(snakemake.input.order, ORDER)
-        selection = snakemake.input.get("selection")
-        chosen = read_sealed(selection, RUN)["chosen"] if selection else {}
-        return cls(spec, names, order, data, chosen)
+        return {
+            split: read.using(self.spec.get("features", "last")) for split, read in data.items()
+        }
+
+    @cached_property
+    def prepared(self) -> list[Split]:
+        """The splits as every class order has them, unless the suite stresses its streams."""
+        return splits(self.spec, [], *self.data.values())
+
+    @property
+    def device(self) -> str:
+        """Where the method computes."""
+        return self.spec.get("device", "cpu")
+
+    def write(self, record: Callable[["Run"], Mapping[str, Any]]) -> None:
+        """Write the record of each class order into the rule's folder; the finished ones are not computed again.
+
+        Parameters
+        ----------
+        record : computes the record of a class order
+
+        Raises
+        ------
+        Exception
+            From ``record``; the message names the class order.
+        """
+        runs = {"-".join(of.values()): Run(self, of) for of in self._params.orders}
+        told = [self._params.code, dict(self.spec), self.names]
+        keys = {name: finished.key([*told, run.of], run.files) for name, run in runs.items()}
+
+        def computed(name: str) -> Mapping[str, Any]:
+            _ = self.data  # what is wrong with it is no fault of the class order
+            with runs[name].named():
+                return record(runs[name])
+
+        finished.fill(self._output[0], keys, computed)
+
+
+class Run:
+    """One class order of a job.
+
+    Attributes
+    ----------
+    job : of which it is a part
+    of : number of the class order and, where there is one, of the seed, as text
+    files : inputs that determine its record; those that hold features stand for them with their manifests
+    """
+
+    def __init__(self, job: Job, of: Mapping[str, str]) -> None:
+        self.job, self.of, given = job, of, job.input
+        by_name = {Path(path).stem: path for path in (*given.orders, *(given.get("sums") or ()))}
+        self._order = by_name[of["order"]]
+        self.sums = by_name.get(f"{job.names['suite']}-{of['order']}", by_name.get("classes"))
+        selected = given.get("selection")
+        self._selection = f"{selected}/{of['order']}-{of['seed']}.json" if selected else None
+        own = (self._order, self._selection, self.sums, given.get("train_manifest"))
+        self.files = [*given.manifests, *filter(None, own)]
+
+    @cached_property
+    def order(self) -> dict[str, Any]:
+        """Content of the class order."""
+        return read_sealed(self._order, ORDER)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names that a record has in its path."""
+        return {**self.job.names, **self.of}
 
     @property
     def seed(self) -> int:
         """Of random projections and draws."""
-        return int(self.names["seed"])
+        return int(self.of["seed"])
 
     @property
     def sessions(self) -> list[list[int]]:
@@ -73,17 +131,35 @@ class Job:
     @property
     def hyper(self) -> dict[str, Any]:
         """Settings of the learner: given, chosen, and its seed."""
-        return methods.with_seed(self.spec["learner"], self.spec["hyper"] | self.chosen, self.seed)
+        spec = self.job.spec
+        chosen = read_sealed(self._selection, RUN)["chosen"] if self._selection else {}
+        return methods.with_seed(spec["learner"], spec["hyper"] | chosen, self.seed)
 
     def splits(self) -> list[Split]:
         """Return the splits as the suite's learners see them."""
-        return splits(self.spec, self.sessions, *self.data.values())
+        job = self.job
+        return (
+            splits(job.spec, self.sessions, *job.data.values())
+            if job.spec["stress"]
+            else job.prepared
+        )
 
-    def write(self, path: str, record: Mapping[str, Any], **hashes: str) -> None:
-        """Write a record with the job's names and the hashes of what it was computed from."""
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Name the class order in an error."""
+        try:
+            yield
+        except Exception as error:
+            said = ", ".join(f"{key} {number}" for key, number in self.of.items())
+            error.args = (f"class {said}: {error}",)
+            raise
+
+    def record(self, result: Mapping[str, Any], **hashes: str) -> dict[str, Any]:
+        """Return a run's result with its names and the hashes of what it was computed from."""
+        data = self.job.data
         names = self.names | {"order": self.order["order"], "seed": self.seed}
-        hashes |= {f"{split}_sha256": d.meta["features_sha256"] for split, d in self.data.items()}
+        hashes |= {f"{split}_sha256": read.meta["features_sha256"] for split, read in data.items()}
         hashes |= {"order_sha256": self.order["sha256"]}
-        if "train" in self.data:
-            hashes["weights_sha256"] = self.data["train"].meta["weights_sha256"]
-        write_sealed(path, {**record, **names, "learner": self.spec["learner"], **hashes})
+        if "train" in data:
+            hashes["weights_sha256"] = data["train"].meta["weights_sha256"]
+        return {**result, **names, "learner": self.job.spec["learner"], **hashes}

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,21 @@ def read_sealed(path: str | Path, place: str) -> dict[str, Any]:
             "Delete the file and run again; it will be made anew."
         )
     return content
+
+
+def is_sealed(path: str | Path) -> bool:
+    """Tell whether there is a file, and it is as :func:`write_sealed` wrote it."""
+    try:
+        content = read_json(path)
+    except (InputError, FileNotFoundError):
+        return False
+    return isinstance(content, dict) and content.pop("seal", None) == seal(content)
+
+
+def listed(outputs: Iterable[str | Path]) -> list[Path]:
+    """Return the records that jobs have made: files, and those in folders."""
+    paths = map(Path, outputs)
+    return [f for path in paths for f in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
 
 
 def seal(content: Mapping[str, Any]) -> str:

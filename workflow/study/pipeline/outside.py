@@ -9,11 +9,13 @@ from typing import Any
 
 from sparcl.base.errors import InputError
 from sparcl.base.files import read_json
+from study.finished import unchanged
 from study.pipeline.adapter import SEALS
 from study.pipeline.paths import feature_file
 from study.pipeline.plan import trained
 
 LOGS = Path("results/logs")
+FOLDERS = ("runs/*/*/*/*", "streams/*/*/*/*", "selection/*/*/*/*", "spectra/*/*/*")
 RECORDS = ("runs/*/*/*/*/*.json", "streams/*/*/*/*/*.json")
 # Records hold the hashes of the features that a run read; JSON with sorted keys and without spaces.
 HASH = re.compile(rb'"(train|test)_sha256":"([0-9a-f]{64})"')
@@ -37,6 +39,17 @@ def _seals(file: Path) -> Iterator[tuple[str, str]]:
     for line in file.read_text(encoding="utf-8").splitlines():
         digest, _, path = line.partition("  ")
         yield digest, path
+
+
+def changed_records(config: Mapping[str, Any]) -> list[str]:
+    """Return the folders of records that are not as their job has left them, or that no job here has left."""
+    images = set(trained(config))
+    return [
+        str(folder)
+        for kind in FOLDERS
+        for folder in sorted(Path("results").glob(kind))
+        if folder.is_dir() and folder.name not in images and not unchanged(folder)
+    ]
 
 
 def renew_features(config: Mapping[str, Any]) -> list[str]:

@@ -107,18 +107,15 @@ def order_file(suite: Settings, dataset: str, order: str | int) -> str:
     return str(suite["order_file"]).replace("{dataset}", dataset).replace("{order}", str(order))
 
 
-def selection_file(config: Settings, **names: str) -> str | list[str]:
-    """Return the selection that a run waits for, or nothing (names: those of the run's wildcards)."""
+def selections(config: Settings, **names: str) -> str | list[str]:
+    """Return the folder of selections that a job waits for, or nothing (names: the job's wildcards)."""
     if "select" not in config["methods"][names["method"]]:
         return []
-    path = "results/selection/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json"
-    return path.format(**names)
+    return "results/selection/{suite}/{dataset}/{backbone}/{method}".format(**names)
 
 
-def sums_file(
-    config: Settings, suite: str, dataset: str, backbone: str, method: str, order: str
-) -> str:
-    """Return the total that a method with the key ``sums`` starts from.
+def sums_files(config: Settings, suite: str, dataset: str, backbone: str, method: str) -> list[str]:
+    """Return the totals that a method with the key ``sums`` starts from: of the classes, or one for each class order.
 
     Raises
     ------
@@ -132,8 +129,9 @@ def sums_file(
             "but the suite's `stress` or the method's `features` changes them. Leave out one of the two."
         )
     scale = "unit" if protocol["normalize"] else "raw"
-    by = f"{suite}-{order}" if block["sums"] == "sessions" else "classes"
-    return f"results/sums/{dataset}/{backbone}/{scale}/{by}.npz"
+    orders = dict.fromkeys(order for order, _ in protocol["pairs"])
+    by = [f"{suite}-{order}" for order in orders] if block["sums"] == "sessions" else ["classes"]
+    return [f"results/sums/{dataset}/{backbone}/{scale}/{name}.npz" for name in by]
 
 
 def summed_order(dataset: str, by: str) -> Inputs:

@@ -51,8 +51,7 @@ def trained_suites(config: Settings) -> list[str]:
 
 def trained_records(config: Settings, suite: str) -> list[str]:
     """Return the run records of a suite's methods that train the network."""
-    methods = set(trained(config))
-    return [path for path in run_records(config, suite) if path.split("/")[5] in methods]
+    return [path for path in job_outputs(config, suite) if path.endswith(".json")]
 
 
 def session_count(suite: Settings) -> int:
@@ -86,6 +85,32 @@ def stream_records(config: Settings, suite: str) -> list[str]:
     return _records(config, suite, "streams") if config["suites"][suite]["streams"] else []
 
 
+def job_outputs(config: Settings, suite: str) -> list[str]:
+    """Return what jobs make of a suite: a folder of records for each method and data set, a file where it trains."""
+    methods = set(trained(config))
+    records = [*run_records(config, suite), *stream_records(config, suite)]
+    made = (path if path.split("/")[5] in methods else path.rpartition("/")[0] for path in records)
+    return list(dict.fromkeys(made))
+
+
+def streams(config: Settings, suite: str) -> list[dict[str, str]]:
+    """Return class order and seed of each run of a method of a suite, as text."""
+    pairs = config["suites"][suite]["pairs"]
+    return [{"order": str(order), "seed": str(seed)} for order, seed in pairs]
+
+
+def traced(config: Settings, suite: str) -> list[dict[str, str]]:
+    """Return the first class orders of a suite, as many as it traces."""
+    orders = list(dict.fromkeys(stream["order"] for stream in streams(config, suite)))
+    return [{"order": order} for order in orders[: config["suites"][suite]["traces"]]]
+
+
+def order_files(config: Settings, suite: str, dataset: str) -> list[str]:
+    """Return the class orders of a data set in a suite."""
+    orders = dict.fromkeys(stream["order"] for stream in streams(config, suite))
+    return [f"results/orders/{suite}/{dataset}/{order}.json" for order in orders]
+
+
 def _records(config: Settings, suite: str, folder: str) -> list[str]:
     block = config["suites"][suite]
     return [
@@ -98,14 +123,13 @@ def _records(config: Settings, suite: str, folder: str) -> list[str]:
 
 
 def spectrum_traces(config: Settings, suite: str) -> list[str]:
-    """Return the traces of a suite's first class orders, as many as it asks for."""
+    """Return a folder of traces for each data set and backbone of a suite that has some."""
     block = config["suites"][suite]
-    orders = list(dict.fromkeys(order for order, _ in block["pairs"]))[: block["traces"]]
     return [
-        f"results/spectra/{suite}/{dataset}/{backbone}/{order}.json"
+        f"results/spectra/{suite}/{dataset}/{backbone}"
         for dataset in block["datasets"]
         for backbone in block["backbones"]
-        for order in orders
+        if block["traces"]
     ]
 
 
