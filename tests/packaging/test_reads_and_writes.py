@@ -107,6 +107,7 @@ BEYOND = {"file in `results/`", "features as numbers", "path", "output", "page"}
 OWN = {
     "sparcl/base/files.py:_sync",
     "workflow/snakemake_logger_plugin_oneline/__init__.py",
+    "workflow/study/finished.py",
     "workflow/study/images/extract.py",
     "workflow/study/places.py",
     *(

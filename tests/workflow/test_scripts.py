@@ -528,7 +528,7 @@ def from_shards_to_a_record(tmp_path: Path, features: Callable[[str], Path]) -> 
         shard = view.parent / f"train.shards/{k}-of-2.h5"
         inputs = Files(features=shard, manifest=shard.with_suffix(".json"), order=order)
         call("sum_shard", inputs, [part], wildcards=names)
-    total, of_view = tmp_path / "sums.npz", [view.with_suffix(".json")]
+    total, of_view = tmp_path / "classes.npz", [view.with_suffix(".json")]
     call("merge_sums", Files(sums=parts[::-1], train=view, manifests=of_view), [total])
     given = store.read(train)
     assert SumsFile.load(total).sums.counts.sum() == len(given.ids)
