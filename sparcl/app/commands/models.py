@@ -199,7 +199,7 @@ def merge(chosen: argparse.Namespace) -> Iterator[str]:
         metavar="NAME",
         help="of the files, these classes as a whole",
     ),
-    saved("--ids", "FILE.txt", help="of the files, the samples with these ids, one a line"),
+    saved("--ids", "FILE.txt", help="of the files, the samples with these ids, one per line"),
     argument(
         "--refit-from-sums",
         action="store_true",
