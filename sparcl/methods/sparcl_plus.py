@@ -397,7 +397,7 @@ class SparclPlus(Summed):
         turned = product(V, on.array(HOST.block_solve(np.eye(c) - inner[:, :c], right)))
         W, AU, W_ridge = turned[:, :c], n * solved[:, c:] + turned[:, c:], V * on.array(root)
         total = on.xp.sum
-        noise = _root(np.mean(host(total(_centred(W) * _centred(M), axis=0))))
+        noise = _root(float(np.mean(host(total(_centred(W) * _centred(M), axis=0)))))
         # (S + ridge I) W = C - Q Q^T W for the ridge's W, S the scatter
         centred = _centred(W_ridge)
         square = float(total(centred * _centred(sums.C)) - total(product(Q.T, centred) ** 2))
