@@ -5,22 +5,11 @@ own lock files outlive such a process and would stop the next run (profiles/defa
 """
 
 import fcntl
-import shutil
 
 from snakemake.logging import logger
 from snakemake.persistence.file import FilePersistence
 from study import finished
 from study.pipeline.adapter import SAID
-
-
-def forget_forced():
-    """Forget the finished records of jobs that the command line forces: they would be taken as they are."""
-    dag, asked = workflow.dag, workflow.dag_settings
-    named = asked.forcerun | (asked.targets if asked.forcetargets else frozenset())
-    for job in dag.needrun_jobs():
-        if job.rule in dag.forcerules or not named.isdisjoint(job.output):
-            for path in job.output:
-                shutil.rmtree(finished.place(path), ignore_errors=True)
 
 
 onstart:
@@ -34,7 +23,7 @@ onstart:
             "or end it, then start again."
         ) from None
     SAID.write_text("", encoding="utf-8")
-    forget_forced()
+    finished.drop_forced(workflow.dag, workflow.dag_settings)
 
 
 # Snakemake calls the `onstart` of a run's own Snakefile, not that of a module.

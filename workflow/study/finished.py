@@ -59,3 +59,12 @@ def unchanged(folder: Path) -> bool:
     return found.keys() == kept.keys() and all(
         found[name].read_bytes() == kept[name].read_bytes() for name in found
     )
+
+
+def drop_forced(dag: Any, settings: Any) -> None:
+    """Forget the records of the jobs that Snakemake's command line forces: they would be taken as they are."""
+    named = settings.forcerun | (settings.targets if settings.forcetargets else frozenset())
+    for job in dag.needrun_jobs():
+        if job.rule in dag.forcerules or not named.isdisjoint(job.output):
+            for path in job.output:
+                shutil.rmtree(place(path), ignore_errors=True)
