@@ -58,7 +58,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     reference, pairs = first(options, "against"), differences(frames, options)
     if reference is None:
         raise InputError(
-            f"the suite has none of {options['against']} to hold the others against; name one of its methods in "
+            f"the suite has none of {options.get('against')} to hold the others against; name one of its methods in "
             f"{where('figures', options['id'], 'against')}"
         )
     for ax, dataset in zip(axes, options["datasets"], strict=True):

@@ -355,7 +355,8 @@ class Composed(Mapped, Summed):
         balanced = isinstance(self.head, BalancedRidge)
         if balanced and ((gone > 0) & (gone < counts)).any():
             raise InputError(
-                "each row of a class has the weight 1 / N in its sums, with N rows of the class: forget a class as a whole."
+                "each row of a class has the weight 1 / N in its sums, with N rows of the class: forget whole "
+                "classes."
             )
         weights = self.head.row_weights(columns, 0, counts)
         taken, X = total.empty(), self.transform(np.asarray(Phi, dtype=self.dtype))

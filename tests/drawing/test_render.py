@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import figures
+from drawing.conftest import compared
 from sparcl.base.errors import ConfigError, InputError
 
 SCRIPT = """
@@ -25,7 +26,7 @@ figures.render("table", "main", csv, options, [f"{folder}/main.{end}" for end in
 @pytest.fixture
 def csv(frames, tmp_path):
     paths = []
-    for name, frame in frames.items():
+    for name, frame in compared(frames).items():
         paths.append(str(tmp_path / f"{name}.csv"))
         frame.to_csv(paths[-1], index=False, float_format="%.6f")
     return paths
@@ -35,6 +36,7 @@ def csv(frames, tmp_path):
 def settings(options):
     return options | {
         "caption": "Suite {suite}",
+        "against": "acil",
         "blocks": [["A_bar"], ["A_last"], ["forgetting"], ["drift_scaled"]],
         "groups": {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "sparcl-paper"]},
     }

@@ -96,7 +96,8 @@ def test_planned_from_a_bare_clone(clone, suite, params):
 def test_protocol_of_the_paper(params):
     """T = 10 and 20 on the same sets and methods; ridge 1, tau 0.95, refresh 2; m = 128 and 512."""
     ten, twenty = params["suites"]["paper"], params["suites"]["paper-t20"]
-    assert ten | {"sessions": 20} == twenty and ten["sessions"] == 10
+    alike = {"sessions": 20, "title": twenty["title"]}
+    assert ten | alike == twenty and ten["sessions"] == 10
     methods = params["methods"]
     printed = {"ridge": 1.0, "tau": 0.95, "refresh": 2}
     assert methods["sparcl-paper"]["hyper"] == printed

@@ -12,7 +12,7 @@ from figures import frames, main_table
 from sparcl.base.errors import ConfigError, InputError
 from sparcl.protocol import experiment
 from study.pipeline import configuration
-from study.report import summary
+from study.report import comparison, summary
 from study.report.reading import read_csv
 from study.sealed import write_sealed
 
@@ -38,6 +38,7 @@ def runs(tmp_path: Path) -> Path:
             write_sealed(paths[-1], record | {"dataset": dataset, "method": method})
     for name, frame in summary.summarise(paths).items():
         summary.write_csv(frame, tmp_path / f"{name}.csv")
+    summary.write_csv(comparison.compare(paths, steps=True), tmp_path / "differences.csv")
     return tmp_path / "runs.csv"
 
 
@@ -66,7 +67,8 @@ def test_ids_reach_tables_and_figures(runs: Path, capsys: pytest.CaptureFixture[
     printed = capsys.readouterr().out.split()
     assert set(DATASETS) | set(METHODS) <= set(printed)
     drawn = [runs.with_name(f"sessions{suffix}") for suffix in (".pdf", ".png")]
-    figures.render("figure", "sessions", [runs.with_name("sessions.csv")], options, drawn)
+    of_sessions = [runs.with_name(f"{name}.csv") for name in ("sessions", "differences")]
+    figures.render("figure", "sessions", of_sessions, options, drawn)
     assert drawn[0].read_bytes().startswith(b"%PDF")
 
 

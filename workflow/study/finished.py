@@ -63,7 +63,7 @@ def unchanged(folder: Path) -> bool:
 
 def drop_forced(dag: Any, settings: Any) -> None:
     """Forget the records of the jobs that Snakemake's command line forces: they would be taken as they are."""
-    named = settings.forcerun | (settings.targets if settings.forcetargets else frozenset())
+    named = {*settings.forcerun, *(settings.targets if settings.forcetargets else ())}
     for job in dag.needrun_jobs():
         if job.rule in dag.forcerules or not named.isdisjoint(job.output):
             for path in job.output:

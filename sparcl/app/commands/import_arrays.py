@@ -74,5 +74,5 @@ def import_arrays(chosen: argparse.Namespace) -> Iterator[str]:
         test = importing.cut(samples, chosen.test_share or SHARE)
     names = importing.write(chosen.folder, samples, test)
     yield f"{chosen.folder}: {(~test).sum()} training and {test.sum()} test samples of {len(names)} classes"
-    yield "Block for config/datasets.yaml:"
+    yield "Block for the data sets of a study:"
     yield f"{dataset}: {{features: file, path: {chosen.folder}}}"
