@@ -284,7 +284,10 @@ class Sums(Gram, Stateful):
         check_lengths(np.array([other.mean_square], dtype=self.dtype), self.mean_square)
         R = self.R
         added, C = self.on.array(other.R, R.dtype), self.on.array(other.C, self.C.dtype)
-        R += added if sign > 0 else -added
+        if sign > 0:
+            R += added
+        else:
+            R -= added
         self.residual = None
         self.on.add_columns(self.C, columns, C if sign > 0 else -C)
         self.counts[columns] += sign * other.counts

@@ -45,11 +45,11 @@ def test_dots_and_intervals(frames: dict, told: dict) -> None:
 
 def test_a_mean_far_below_is_an_arrow(frames: dict, told: dict) -> None:
     runs = frames["runs"]
-    twin = runs.query("method == 'acil'").assign(method="twin")
+    equal = runs.query("method == 'acil'").assign(method="equal")
     runs.loc[runs["method"] == "ncm", "A_last"] = 10.0
-    told["methods"]["twin"] = {"label": "Twin", "short": "TWIN"}
+    told["methods"]["equal"] = {"label": "Equal", "short": "EQUAL"}
     told["groups"] = {"All": list(told["methods"])}
-    figure = peers.draw(compared({"runs": pd.concat([runs, twin])}), told)
+    figure = peers.draw(compared({"runs": pd.concat([runs, equal])}), told)
     assert "ncm" not in curves(figure.axes[0])
     assert " ◂ 10.0" in [t.get_text() for t in figure.axes[0].texts]
     assert figure.axes[0].get_xlim()[0] > 50
