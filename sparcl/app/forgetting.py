@@ -11,7 +11,7 @@ from sparcl.app import model_files
 from sparcl.app.counted import names_of
 from sparcl.app.model import Model
 from sparcl.base.errors import InputError
-from sparcl.base.types import Array
+from sparcl.base.types import Array, host
 from sparcl.features import store
 from sparcl.learners.learner import Forgotten
 
@@ -132,6 +132,7 @@ def difference(model: Model, paths: Sequence[Path]) -> Difference:
     W, V = (getattr(learner, "weights", None) for learner in (own, other))
     weights = None
     if W is not None and V is not None and W.shape == V.shape and W.shape[1] == len(order):
+        W, V = host(W), host(V)  # of which one may lie on a GPU
         weights = float(np.linalg.norm(W - V[:, order]) / np.linalg.norm(V))
     moved = largest = 0.0
     for Phi, _ in rows():

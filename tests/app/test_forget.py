@@ -49,11 +49,12 @@ def numbers(said: str) -> list[float]:
     return [float(found) for found in re.findall(r"\d\.\de[+-]\d\d", said)]
 
 
-def test_a_class_leaves_model_ids_and_files(say: Say) -> None:
+@pytest.mark.parametrize("device", ["cpu", "torch-cpu"])
+def test_a_class_leaves_model_ids_and_files(say: Say, device: str) -> None:
     say("fit", *ACIL, "--features", "1.h5", "2.h5", "--out", "m.npz")
-    said = say(
-        *FORGET, "--features", "1.h5", "2.h5", "--classes", "bee", "--against", "1.h5", "2.h5"
-    )
+    files = ["1.h5", "2.h5"]
+    asked = ["--features", *files, "--classes", "bee", "--against", *files, "--device", device]
+    said = say(*FORGET, *asked)
     assert "forgotten: 20 samples, 1 classes as a whole\n" in said
     assert "to a model fitted on the 60 samples that stay, largest difference of\n" in said
     bound, weights, scores = numbers(said)
