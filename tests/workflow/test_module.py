@@ -51,7 +51,7 @@ def test_snakedeploy(work: Path, tmp_path: Path) -> None:
         with open(study / ".snakemake/running", "a") as running:
             fcntl.flock(running, fcntl.LOCK_EX)
             second = snakemake(study, "--cores", "1", "runs", **there)
-        assert second.returncode != 0 and "Another run is at work" in second.stdout
+        assert second.returncode != 0 and "Another run is active" in second.stdout
     wrong = ("suite: bundled", "suite: bunled")
     with edited(study / "config/config.yaml", wrong):
         assert "bunled" in snakemake(study, "--cores", "1", "--dry-run", **there).stdout
