@@ -1,6 +1,7 @@
 """report.html: opens on the findings, takes every text as text, and works in a browser without a network."""
 
 import copy
+import itertools
 import re
 import shutil
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from browser import WIDTHS, chromium, requested, resize
 from copies import ROOT
+from markupsafe import escape
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
@@ -16,6 +18,7 @@ from figures.markup import markdown
 from sparcl.base.errors import InputError
 from study.pipeline import page
 from study.pipeline.configuration import load
+from study.pipeline.displays import PARTS
 
 CONFIG = load(ROOT)
 ATTACK = "<script>document.title = 'run'</script>"
@@ -38,14 +41,37 @@ def browser(html: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[web
         yield driver
 
 
-def test_it_opens_on_name_suite_and_findings(html: str) -> None:
+def test_it_opens_on_the_findings_of_the_readme(html: str) -> None:
     head = html[html.index("<header>") : html.index("</header>")]
     assert "<h1>SPARCL</h1>" in head and "<strong>bundled</strong>" in head
     assert "numbers recorded on 2026-01-02" in head
-    said = [block["finding"]["says"] for block in CONFIG["figures"].values() if "finding" in block]
-    found = re.findall(r"<li>(.*?) <a href=\"#(.*?)\">", head)
-    assert len(found) == 3 and {says for says, _ in found} <= {*said}
-    assert all(f'<figure id="{target}">' in html for _, target in found)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = html[html.index('<section id="findings">') : html.index('<section id="part-1">')]
+    said = readme[readme.index("## Three findings") : readme.index("## The method")]
+    numbers = r"[+−]\d\.\d \[.*?\]"
+    assert (
+        re.findall(numbers, section) == re.findall(numbers, said) and section.count("<table>") == 3
+    )
+    found = re.findall(r'href="#(.*?)"', section)
+    assert len(found) == 3 and all(f'id="{target}"' in html for target in found)
+
+
+def test_suites_stand_in_parts_under_their_questions(html: str) -> None:
+    parts = re.split(r"<h2>(.*?)</h2>", html)
+    suites = {
+        name: re.findall(r'<section id="([a-z0-9-]+)">\s*<h3>', text)
+        for name, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+    assert [*suites] == ["Findings", *PARTS, "Claims of the paper"]
+    assert suites["Main comparison"] == ["bundled"]
+    assert {"matched", "official-width"} < {*suites["Peers"]}
+    assert {"contaminated", "hard", "long", "long-tail"} < {*suites["Streams"]}
+    assert suites["Ablations"] == ["ablation", "increments", "sweep"]
+    assert suites["Trained networks"] == ["trained-cnn", "trained"]
+    for suite in itertools.chain(*suites.values()):
+        title = escape(CONFIG["suites"][suite]["title"])
+        assert f"<h3>{title} <small>{suite}</small></h3>" in html
+        assert f'<a href="#{suite}">{title}</a>' in html
 
 
 def test_every_figure_and_table_of_paper_is_there_with_its_caption(html: str) -> None:
@@ -56,9 +82,9 @@ def test_every_figure_and_table_of_paper_is_there_with_its_caption(html: str) ->
         }
         assert drawn == {*re.findall(rf'id="([a-z0-9-]+-{kind}-[a-z0-9-]+)"', html)}
     assert html.count("<figcaption>") == html.count('<img src="data:image/png;base64,') > 15
+    assert html.count("<img ") == html.count('loading="lazy" decoding="async" width="')
     assert "the previous sessions' R" in html.replace("&#39;", "'")
     assert "C75 holds." in html
-    assert f"<h2>{CONFIG['suites']['bundled']['title']} <small>bundled</small></h2>" in html
 
 
 def test_settings_are_read_as_a_list(html: str) -> None:
@@ -73,7 +99,8 @@ def test_it_asks_for_nothing_from_elsewhere(html: str) -> None:
 
 
 def test_a_suite_that_is_unknown_or_empty_is_refused(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "workflow/report", tmp_path / "workflow/report")
+    for folder in (page.TEMPLATES, page.pages.TEMPLATES):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     with pytest.raises(InputError, match="no suite nothing; there are"):
         page.page(CONFIG, "nothing", tmp_path)
     with pytest.raises(InputError, match="make results SUITE=toy"):
@@ -83,7 +110,8 @@ def test_a_suite_that_is_unknown_or_empty_is_refused(tmp_path: Path) -> None:
 @pytest.fixture
 def attacked(tmp_path: Path) -> str:
     """A page whose labels, captions and tables hold a script."""
-    shutil.copytree(ROOT / "workflow/report", tmp_path / "workflow/report")
+    for folder in (page.TEMPLATES, page.pages.TEMPLATES):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     tables = tmp_path / "paper/bundled/tables"
     tables.mkdir(parents=True)
     written = markdown(ATTACK)
@@ -120,40 +148,99 @@ def test_the_page_does_not_scroll_sideways(browser: webdriver.Chrome, width: int
     resize(browser, width)
     wide = browser.execute_script("return document.documentElement.scrollWidth")
     assert wide <= width
-    seen = "return [...document.images].every((image) => image.complete && image.naturalWidth > 0)"
+    seen = """const images = [...document.images];
+      for (const image of images) image.loading = "eager";
+      await Promise.all(images.map((image) => image.complete || new Promise((done) => { image.onload = done; })));
+      return images.every((image) => image.naturalWidth == image.getAttribute("width"))"""
     assert browser.execute_script(seen)
 
 
-def test_a_column_is_sorted_up_down_and_back(browser: webdriver.Chrome) -> None:
-    before = browser.execute_script(ROWS, 1)
-    values = [float(re.match(r"[\d.]+", cell)[0]) for cell in before]
-    assert values != sorted(values)
+def test_long_tables_are_closed_but_in_print(browser: webdriver.Chrome) -> None:
+    browser.refresh()
+    long = """return [...document.querySelectorAll(".item table")].map(
+      (table) => [table.tBodies[0].rows.length, Boolean(table.closest("details:not([open])"))])"""
+    closed = {rows > 16 for rows, closed in browser.execute_script(long) if closed}
+    opened = {rows > 16 for rows, closed in browser.execute_script(long) if not closed}
+    assert closed == {True} and opened == {False}
+    browser.execute_script("dispatchEvent(new Event('beforeprint'))")
+    assert not any(closed for _, closed in browser.execute_script(long))
 
-    def click() -> list[float]:
+
+def test_colours_follow_the_system_but_in_print(browser: webdriver.Chrome) -> None:
+    def background(media: str, scheme: str) -> str:
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        given = {"media": media, "features": [feature]}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", given)
+        return browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+
+    white = "rgb(255, 255, 255)"
+    assert background("screen", "dark") != white == background("screen", "light")
+    assert background("print", "dark") == white
+    hidden = "return document.querySelectorAll('.scroll[hidden]').length"
+    shown = """return [...document.querySelectorAll('#bundled-table-main .scroll')]
+      .every((frame) => frame.getClientRects().length > 0)"""
+    assert browser.execute_script(hidden) > 20 and browser.execute_script(shown)
+    assert background("", "light") == white and not browser.execute_script(shown)
+
+
+def test_a_tab_shows_its_measure(browser: webdriver.Chrome) -> None:
+    tabs = browser.find_elements(By.CSS_SELECTOR, "#bundled-table-main .tabs button")
+    names = ["average accuracy over sessions", "accuracy after the last session"]
+    assert [tab.text for tab in tabs] == [*names, "forgetting", "old-logit drift"]
+
+    def heads() -> list[str]:
+        tables = browser.find_elements(By.CSS_SELECTOR, "#bundled-table-main thead")
+        return [table.text.split(",")[0] for table in tables if table.text]
+
+    assert heads() == names[:1]
+    browser.execute_script("arguments[0].click()", tabs[2])
+    assert heads() == ["forgetting"] and tabs[2].get_attribute("aria-pressed") == "true"
+    # less is better, so that the first click has the least first
+    head = "#bundled-table-main .scroll:not([hidden]) th:nth-child(2) button"
+    browser.execute_script("document.querySelector(arguments[0]).click()", head)
+    assert "ascending" in browser.find_element(
+        By.CSS_SELECTOR, "#bundled-table-main"
+    ).get_attribute("innerHTML")
+    browser.execute_script("arguments[0].click()", tabs[0])
+
+
+def test_a_click_sorts_each_group_best_first_then_back(browser: webdriver.Chrome) -> None:
+    browser.refresh()
+    names = """return [...document.querySelector('#bundled-table-main tbody').rows].map(
+      (row) => row.className || parseFloat(row.cells[1].innerText))"""
+    groups = "|".join(map(str, browser.execute_script(names))).split("group")[1:]
+    values = [[float(value) for value in group.strip("|").split("|")] for group in groups]
+    assert [len(group) for group in values] == [5, 4, 1]
+
+    def click() -> list[list[float]]:
         head = browser.find_elements(By.CSS_SELECTOR, "#bundled-table-main th")[1]
-        head.find_element(By.TAG_NAME, "button").click()
-        return [float(re.match(r"[\d.]+", cell)[0]) for cell in browser.execute_script(ROWS, 1)]
+        browser.execute_script("arguments[0].click()", head.find_element(By.TAG_NAME, "button"))
+        groups = "|".join(map(str, browser.execute_script(names))).split("group")[1:]
+        return [[float(value) for value in group.strip("|").split("|")] for group in groups]
 
-    assert click() == sorted(values)
-    assert browser.find_elements(By.CSS_SELECTOR, "#bundled-table-main [aria-sort=ascending]")
-    assert click() == sorted(values, reverse=True)
+    assert click() == [sorted(group, reverse=True) for group in values] != values
+    assert browser.find_elements(By.CSS_SELECTOR, "#bundled-table-main [aria-sort=descending]")
+    assert click() == [sorted(group) for group in values]
     assert click() == values
-    assert browser.execute_script(ROWS, 1) == before
 
 
-def test_a_search_keeps_the_rows_that_have_all_words(browser: webdriver.Chrome) -> None:
-    field = browser.find_element(By.CSS_SELECTOR, "#bundled-table-main input")
+def test_the_search_keeps_rows_figures_and_claims_with_all_words(browser: webdriver.Chrome) -> None:
+    field = browser.find_element(By.CSS_SELECTOR, "input[type=search]")
     before = browser.execute_script(ROWS, 0)
     field.send_keys("paper algorithm")
     assert browser.execute_script(ROWS, 0) == ["SPARCL, Algorithm 1 as printed, paper"]
-    browser.execute_script("arguments[0].value = ''", field)
-    field.send_keys(" ")
-    assert browser.execute_script(ROWS, 0) == before
-    claims = browser.find_element(By.CSS_SELECTOR, "#claims input")
-    claims.send_keys("refresh holds")
+    assert browser.find_element(By.CSS_SELECTOR, "#sweep-table-sweep table").is_displayed()
+    assert not browser.find_element(By.ID, "trained").is_displayed()
+    assert re.fullmatch(r"\d+ rows, .*", browser.find_element(By.TAG_NAME, "output").text)
+    field.clear()
+    field.send_keys("refresh holds")
     seen = [item.text for item in browser.find_elements(By.CSS_SELECTOR, "#claims li") if item.text]
     assert 0 < len(seen) < 20
     assert all("refresh" in text.lower() and "holds" in text for text in seen)
+    field.clear()
+    field.send_keys(" ")
+    assert browser.execute_script(ROWS, 0) == before
+    assert not browser.find_element(By.CSS_SELECTOR, "#sweep-table-sweep table").is_displayed()
 
 
 def test_no_error_and_no_request(browser: webdriver.Chrome) -> None:

@@ -13,6 +13,8 @@ from study.report.numerals import one_order
 
 Settings = Mapping[str, Any]
 
+PARTS = ("Main comparison", "Peers", "Streams", "Ablations", "Trained networks")
+"""The parts of report.html and of the site's pages of figures and tables, in their order."""
 # Where the frames lie that are no suite's summaries.
 FOLDERS = {"data": "data", "timings": "timings", "claims": "paper/claims"}
 
@@ -118,6 +120,19 @@ def findings(config: Settings) -> Iterator[tuple[str, str, list[str]]]:
             ]
             if suites:
                 yield block["finding"]["says"], name, suites
+
+
+def part(suite: Settings) -> str:
+    """Return which of ``PARTS`` a suite (its block) stands in, by what it shows and how its streams differ."""
+    shown = {*suite["tables"], *suite["figures"]}
+    if "trained" in shown:
+        return "Trained networks"
+    stressed = suite["stress"] != "none" or suite["order_rule"] in ("mild", "hard")
+    if suite["streams"] or stressed or "streams" in shown:
+        return "Streams"
+    if "peers" in shown:
+        return "Peers"
+    return "Ablations" if "group" in suite else "Main comparison"
 
 
 def display(config: Settings, kind: str, name: str, suite: str) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """What lies in paper/ as one page that needs no network: ``python -m study.pipeline.page SUITE report.html``.
 
 Snakemake's own report shows no table, hides captions and covers its text with a menu on a narrow screen; this page
-opens on what was found, and takes the same texts as the PDF: captions of figures from the settings, tables from the
-Markdown in ``paper/<suite>/tables``. The suite that is named comes first, then all others that have something there.
+opens on the findings of the README and takes the same texts as the PDF: captions of figures from the settings, tables
+from the Markdown in ``paper/<suite>/tables``. Of all suites that have something there the named one comes first.
 """
 
 import argparse
 import hashlib
+import re
+import struct
 import sys
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -19,20 +21,23 @@ from markupsafe import Markup
 
 from sparcl.base.errors import InputError, SparclError
 from sparcl.base.files import write_text
+from study.pipeline import pages
 from study.pipeline.configuration import load
-from study.pipeline.displays import Settings, caption, findings
+from study.pipeline.displays import PARTS, Settings, caption, part
 from study.pipeline.plan import session_count
 
 TEMPLATES = Path("workflow/report")
 CLAIMS = Path("paper/claims")
+FINDINGS = "three-findings.jinja"
 
 
 class Shown(NamedTuple):
-    """A figure or table: its name, and what is shown of it."""
+    """A figure or table: its name, what is shown of it, and its lines or its width and height in pixels."""
 
     name: str
     caption: str
     body: Markup
+    size: tuple[int, ...]
 
 
 def page(config: Settings, suite: str, root: Path = Path(), day: str = "") -> str:
@@ -62,12 +67,16 @@ def page(config: Settings, suite: str, root: Path = Path(), day: str = "") -> st
         raise InputError(
             f"paper/{suite} has no table or figure; make them: make results SUITE={suite}"
         )
+    sections[0]["part"] = PARTS[0]
+    shown = [s for s in sections if s["figures"] or s["tables"]]
     environment = Environment(
         loader=FileSystemLoader(root / TEMPLATES), autoescape=True, undefined=StrictUndefined
     )
     script = (root / TEMPLATES / "page.js").read_text(encoding="utf-8")
     return environment.get_template("page.html").render(
-        sections=[s for s in sections if s["figures"] or s["tables"]],
+        first=sections[0],
+        parts={name: [s for s in shown if s["part"] == name] for name in PARTS},
+        findings=findings(root),
         claims=claims(config, root),
         flat=flat,
         day=day,
@@ -77,21 +86,35 @@ def page(config: Settings, suite: str, root: Path = Path(), day: str = "") -> st
     )
 
 
+def findings(root: Path) -> Markup:
+    """Return the findings of the README, computed again; empty where paper/ lacks a suite that they name."""
+    source = (root / pages.TEMPLATES / FINDINGS).read_text(encoding="utf-8")
+    suites = re.findall(r'(?:difference|verdicts)\("([a-z0-9-]+)/', source)
+    if not all((root / f"paper/{name}/summary/differences.csv").is_file() for name in suites):
+        return Markup()
+    text = pages.rendered(root, [FINDINGS])[FINDINGS]
+    text = re.sub(r"\]\(paper/([\w-]+)/(table|figure)s/([\w-]+)\.\w+\)", r"](#\1-\2-\3)", text)
+    text = re.sub(r"\[[^]]*\]\((docs/[^)]*)\)", r"\1", text)
+    return Markup(MarkdownIt("commonmark", {"html": False}).enable("table").render(text))
+
+
 def section(config: Settings, suite: str, root: Path) -> dict[str, Any]:
-    """Return what paper/ has of a suite, what was found in it, and its settings."""
+    """Return what paper/ has of a suite, and its settings."""
     block, folder = config["suites"][suite], root / "paper" / suite
     files = {name: folder / f"figures/{name}.png" for name in block["figures"]}
-    drawn = {name: file for name, file in files.items() if file.is_file()}
+    figures = [
+        Shown(name, caption(config, name, suite), *picture(file))
+        for name, file in files.items()
+        if file.is_file()
+    ]
     files = {name: folder / f"tables/{name}.md" for name in block["tables"]}
     return {
         "suite": suite,
         "title": block["title"],
-        "findings": [
-            (says, name) for says, name, of in findings(config) if suite in of and name in drawn
-        ],
+        "part": part(block),
         "facts": facts(config, block),
         "methods": [config["methods"][name] for name in block["methods"]],
-        "figures": [Shown(n, caption(config, n, suite), picture(f)) for n, f in drawn.items()],
+        "figures": figures,
         "tables": [Shown(name, *table(file)) for name, file in files.items() if file.is_file()],
     }
 
@@ -122,24 +145,27 @@ def flat(settings: Mapping[str, Any], above: str = "") -> Iterator[str]:
             yield f"{above}{key} = { {'True': 'yes', 'False': 'no'}.get(str(value), str(value)) }"
 
 
-def picture(path: Path) -> Markup:
-    """Return a figure as the source of an image."""
-    return Markup("data:image/png;base64," + b64encode(path.read_bytes()).decode())
+def picture(path: Path) -> tuple[Markup, tuple[int, int]]:
+    """Return a figure as the source of an image, and its width and height, which a PNG begins with."""
+    data = path.read_bytes()
+    width, height = struct.unpack(">II", data[16:24])
+    return Markup("data:image/png;base64," + b64encode(data).decode()), (width, height)
 
 
-def table(path: Path) -> tuple[str, Markup]:
-    """Return the caption of a table in Markdown, as plain text, and the rest as HTML.
+def table(path: Path) -> tuple[str, Markup, tuple[int]]:
+    """Return the caption of a table in Markdown, as plain text, the rest as HTML, and the rows of its longest part.
 
     What a person wrote is escaped in these files (`figures.markup.markdown`); their few tags are the writer's own.
     """
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = parser.parse(path.read_text(encoding="utf-8"))
     written = "".join(child.content for child in tokens[1].children or [])
-    return written, Markup(parser.renderer.render(tokens[3:], parser.options, {}))
+    body = Markup(parser.renderer.render(tokens[3:], parser.options, {}))
+    return written, body, (max(part.count("<tr") for part in body.split("</table>")) - 1,)
 
 
 def claims(config: Settings, root: Path) -> dict[str, Any] | None:
-    """Return the figure of the claims, its caption, and a sentence a claim, if they have been judged and drawn."""
+    """Return the figure of the claims, and a sentence a claim, if they have been judged and drawn."""
     written, drawn = root / CLAIMS / "claims.md", root / CLAIMS / "claims.png"
     if not (written.is_file() and drawn.is_file()):
         return None
@@ -147,10 +173,10 @@ def claims(config: Settings, root: Path) -> dict[str, Any] | None:
     tokens = parser.parse(written.read_text(encoding="utf-8"))
     for token in tokens:
         if token.type.startswith("heading"):
-            token.tag = "h4"
+            token.tag = "h3"
     sentences = Markup(parser.renderer.render(tokens, parser.options, {}))
-    shown = config["figures"]["claims"]["caption"]
-    return {"picture": picture(drawn), "caption": shown, "sentences": sentences}
+    figure = Shown("claims", config["figures"]["claims"]["caption"], *picture(drawn))
+    return {"figure": figure, "sentences": sentences}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -5,7 +5,7 @@ of :class:`Numbers`; ``csv("matched/runs")`` is a pandas table.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from math import isfinite
 from pathlib import Path
@@ -150,6 +150,13 @@ def pages(root: Path) -> dict[str, str]:
     InputError
         A template cannot be read, or names what is not there.
     """
+    names = sorted(file.name for file in (root / TEMPLATES).glob("*.md"))
+    texts = rendered(root, names)
+    return {name if name == "README.md" else f"docs/{name}": texts[name] for name in names}
+
+
+def rendered(root: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return templates as text, by name; errors as :func:`pages`."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
     environment = Environment(  # Markdown of this project, no HTML of others
@@ -158,15 +165,14 @@ def pages(root: Path) -> dict[str, str]:
     )  # fmt: skip
     environment.filters |= {"number": number, "listed": listed, "told": told}
     numbers = Numbers(root)
-    names = {name: getattr(numbers, name) for name in FUNCTIONS}
-    rendered = {}
-    for name in environment.list_templates(extensions=["md"]):
+    known = {name: getattr(numbers, name) for name in FUNCTIONS}
+    texts = {}
+    for name in names:
         try:
-            page = environment.get_template(name).render(**names, SETS=SETS)
+            texts[name] = environment.get_template(name).render(**known, SETS=SETS)
         except (TemplateError, InputError, LookupError, NameError, OSError) as error:
             raise InputError(f"{TEMPLATES}/{name}: {type(error).__name__}: {error}") from error
-        rendered["README.md" if name == "README.md" else f"docs/{name}"] = page
-    return rendered
+    return texts
 
 
 def main() -> int:
