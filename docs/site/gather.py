@@ -5,6 +5,7 @@ are the gallery and the list of tables, from the settings and the files in paper
 folder of the package.
 """
 
+import ast
 import os
 import re
 import shutil
@@ -173,10 +174,12 @@ def reference() -> dict[Path, str]:
 
 
 def _module(file: Path) -> str:
-    """Return a module's name; of a package that passes names on, they are described where they come from."""
+    """Return a module's name; names that it passes on from elsewhere are described there."""
     name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-    passes = "__all__" in file.read_text(encoding="utf-8")
-    return f"{name}\n    options: {{members: false}}" if passes else name
+    code = ast.parse(file.read_text(encoding="utf-8")).body
+    own = [part.name for part in code if isinstance(part, ast.FunctionDef | ast.ClassDef)]
+    passes = any(ast.unparse(part).startswith("__all__") for part in code)
+    return f"{name}\n    options: {{members: [{', '.join(own)}]}}" if passes else name
 
 
 def _described(title: str, names: Sequence[str]) -> str:

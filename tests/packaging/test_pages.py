@@ -26,7 +26,7 @@ def test_every_page_is_what_its_template_gives() -> None:
 
 def test_no_result_is_typed_into_a_template() -> None:
     """A number with a decimal point is computed."""
-    for file in sorted((ROOT / pages.TEMPLATES).rglob("*.md")):
+    for file in sorted((ROOT / pages.TEMPLATES).iterdir()):
         text = HIDDEN.sub(" ", file.read_text(encoding="utf-8"))
         assert re.findall(r"(?<![\w.])\d+\.\d+(?![\w.])", text) == [], file.name
 

@@ -121,7 +121,7 @@ def test_the_check_finds_what_is_wrong(made: tuple[ModuleType, ModuleType], tmp_
     (tmp_path / "a.html").write_text(
         '<a href="b.html#here">1</a><a href="b.html#away">2</a><a href="c.html">3</a><a href="#x">4</a>'
         '<p id="there"><script src="//elsewhere/x.js"></script><img src="no.png">'
-        '<a href="//elsewhere/">5</a>'
+        '<a href="//elsewhere/">5</a><p>[<code>of</code>][sparcl.of] <code>a[0][1]</code> :func:`f`</p>'
     )
     found = {fault.partition(" ")[2] for fault in made[1].faults(tmp_path)}
     assert found == {
@@ -130,6 +130,8 @@ def test_the_check_finds_what_is_wrong(made: tuple[ModuleType, ModuleType], tmp_
         "links to #x: no such place",
         "links to no.png: no such file",
         "loads //elsewhere/x.js",
+        "has a raw reference: ][sparcl.of]",
+        "has a raw reference: :func:",
     }
 
 
