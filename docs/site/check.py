@@ -1,7 +1,7 @@
 """Check the built site: ``python docs/site/check.py SITE``.
 
-Every link of a page leads to a file and a place in it, no cross-reference is left as it was written, and nothing is loaded
-from elsewhere.
+Every link of a page leads to a file and a place in it, no cross-reference is left as it was written, and nothing is
+loaded from elsewhere.
 """
 
 import re

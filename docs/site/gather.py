@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from study.pipeline.configuration import load
-from study.pipeline.displays import Settings, caption
+from study.pipeline.displays import PARTS, Settings, caption, part
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMENT = re.compile(r"<!--.*?-->[ \n]?", re.DOTALL)
@@ -23,6 +23,7 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]*)(#[^)\s]*)?\)")
 START = ["README.md", "CHANGELOG.md", "LICENSE"]
 """Files beside those of docs/ that the site begins with."""
 USERS = ("sparcl.build", "sparcl.load", "sparcl.Classifier")
+GRID = '<div class="gallery" markdown="1">'
 FEWER = "---\nsearch: {boost: 0.2}\n---\n"
 LEARNERS = "What `sparcl.build` returns is a [`Learner`][sparcl.learners.learner.Learner].\n"
 
@@ -62,6 +63,16 @@ def _heading(config: Settings, path: Path) -> str:
     return f"# {config['suites'][suite]['title']}\n\nTable {path.stem} of suite {suite}.\n\n"
 
 
+def shown(config: Settings, kind: str, suffix: str) -> dict[str, dict[str, list[Path]]]:
+    """Return the figures or tables (``kind``) that lie in paper/, by part and suite."""
+    found: dict[str, dict[str, list[Path]]] = {name: {} for name in PARTS}
+    for suite, block in config["suites"].items():
+        files = [Path(f"paper/{suite}/{kind}/{name}.{suffix}") for name in block[kind]]
+        if files := [file for file in files if (ROOT / file).is_file()]:
+            found[part(block)][suite] = files
+    return {name: suites for name, suites in found.items() if suites}
+
+
 def _place(folder: Path, path: Path, text: str) -> list[Path]:
     """Write one page and return the files that it links to."""
     text, linked = prepared(path, text)
@@ -97,71 +108,81 @@ def prepared(path: Path, text: str) -> tuple[str, list[Path]]:
 
 
 def gallery(config: Settings) -> str:
-    """Return the page of all figures: each with its caption, its file, what draws it and the command."""
+    """Return the page of all figures, a grid for each part: title, caption, file, what draws it and the command."""
     lines = [
         "# Gallery",
         "",
-        "Every figure, with its file and the command that draws it again.",
+        "Every figure, with its file and the command that draws it again. A click shows it in full size.",
         "",
     ]
-    for suite, block in config["suites"].items():
-        drawn = [name for name in block["figures"] if (ROOT / _drawn(suite, name)).is_file()]
-        lines += [f"## {block['title']} {{ #{suite} }}", ""] if drawn else []
-        for name in drawn:
-            lines += _figure(name, _drawn(suite, name), caption(config, name, suite))
-    text = str(config["figures"]["claims"]["caption"])
-    lines += ["## All suites", "", *_figure("claims", "paper/claims/claims.png", text)]
-    return "\n".join([*lines, *_scaling()])
-
-
-def _scaling() -> list[str]:
-    """Return the lines of the figures of docs/scaling.md, which no suite draws."""
-    lines = ["## Time and memory", ""]
+    for name, suites in shown(config, "figures", "png").items():
+        lines += [f"## {name}", "", GRID, ""]
+        for suite, files in suites.items():
+            for file in files:
+                title = config["suites"][suite]["title"]
+                found = config["figures"][file.stem].get("finding", {"suites": ()})
+                title = found["says"] if suite in found["suites"] else title
+                lines += _drawn(title, file, caption(config, file.stem, suite))
+        lines += ["</div>", ""]
+    lines += ["## All suites", "", GRID, ""]
+    claims = str(config["figures"]["claims"]["caption"])
+    lines += _drawn("Which claims of the paper hold?", Path("paper/claims/claims.png"), claims)
+    lines += ["</div>"]
+    lines += ["", "## Time and memory", "", GRID, ""]
     page = (ROOT / "docs/scaling.md").read_text(encoding="utf-8")
     for text, file in re.findall(r"!\[(.*?)\]\((scaling/.*?\.png)\)", page):
-        name = Path(file).stem
-        lines += [f"### {name} {{ #scaling-{name} }}", "", f"![{name}]({file})", ""]
-        lines += [f"{text} ([measured](scaling.md)).", ""]
-        lines += [f"`docs/{file}`, by `benchmarks/scaling.py`:", ""]
-        lines += ["```sh\npython benchmarks/scaling.py --draw --out docs/scaling\n```", ""]
-    return lines
+        told = f"[Measured](scaling.md). `docs/{file}`, by `benchmarks/scaling.py`"
+        draws = "python benchmarks/scaling.py --draw --out docs/scaling"
+        title, _, rest = text.partition(". ")
+        lines += _card(title, file, rest, told, draws)
+    return "\n".join([*lines, "</div>", ""])
 
 
-def _drawn(suite: str, name: str) -> str:
-    return f"paper/{suite}/figures/{name}.png"
+def _drawn(title: str, file: Path, text: str) -> list[str]:
+    told = f"`{file}`, by `figures/{file.stem.replace('-', '_')}.py`"
+    return _card(title, f"../{file}", text, told, f"snakemake --cores 2 {file}")
 
 
-def _figure(name: str, file: str, text: str) -> list[str]:
+def _card(title: str, file: str, text: str, told: str, draws: str) -> list[str]:
+    """Return the lines of a figure in a grid: its finding or question above it, all else folded below."""
     plain = text.replace("[", "(").replace("]", ")").replace("\n", " ")
     return [
-        f"### {name} {{ #{file.removeprefix('paper/').removesuffix('.png').replace('/', '-')} }}",
+        '<div markdown="1">',
         "",
-        f"![{name}](../{file})",
+        f"**{title}** <small>{Path(file).stem}</small>",
+        "",
+        f"![{Path(file).stem}]({file})",
+        "",
+        "<details><summary>Caption and command</summary>",
         "",
         plain,
         "",
-        f"`{file}`, by `figures/{name.replace('-', '_')}.py`:",
+        f"{told}:",
         "",
-        f"```sh\nsnakemake --cores 2 {file}\n```",
+        f"```sh\n{draws}\n```",
+        "",
+        "</details>",
+        "",
+        "</div>",
         "",
     ]
 
 
 def tables(config: Settings) -> str:
-    """Return the page that lists all tables by suite."""
+    """Return the page that lists all tables by part and suite."""
     lines = [
         "# Tables",
         "",
         "Every table that a suite writes; beside each lie a CSV and a LaTeX file of the same name.",
         "",
     ]
-    for suite, block in config["suites"].items():
-        files = [f"paper/{suite}/tables/{name}.md" for name in block["tables"]]
-        files = [file for file in files if (ROOT / file).is_file()]
-        if files:
-            links = ", ".join(f"[{Path(file).stem}](../{file})" for file in files)
-            lines.append(f"- {block['title']} (`{suite}`): {links}")
-    return "\n".join([*lines, "- all suites: [claims](../paper/claims/claims.md)", ""])
+    for name, suites in shown(config, "tables", "md").items():
+        lines += [f"## {name}", ""]
+        for suite, files in suites.items():
+            links = ", ".join(f"[{file.stem}](../{file})" for file in files)
+            lines.append(f"- {config['suites'][suite]['title']} (`{suite}`): {links}")
+        lines.append("")
+    return "\n".join([*lines, "## All suites", "", "- [Claims](../paper/claims/claims.md)", ""])
 
 
 def reference() -> dict[Path, str]:

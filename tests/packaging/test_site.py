@@ -1,5 +1,6 @@
 """What is gathered for the documentation site, and the check of what is built."""
 
+import copy
 import os
 import re
 import sys
@@ -67,6 +68,18 @@ def test_a_table_page_is_titled_by_its_suite(pages: Path) -> None:
     assert text.startswith(f"# {title}\n\nTable peers of suite matched.\n\n")
 
 
+def test_every_table_page_is_in_the_navigation(
+    made: tuple[ModuleType, ModuleType], pages: Path
+) -> None:
+    import navigation
+
+    assert SITE["hooks"] == ["docs/site/navigation.py"]
+    nav = navigation.on_config({"nav": copy.deepcopy(SITE["nav"])})["nav"]
+    reached = [page for page in entries(nav) if page.startswith("paper/")]
+    there = [page.relative_to(pages).as_posix() for page in pages.glob("paper/*/tables/*.md")]
+    assert sorted(reached) == sorted(there) and len(there) > 40
+
+
 def test_every_link_of_a_page_leads_to_what_was_gathered(pages: Path) -> None:
     found = 0
     for page in sorted(pages.rglob("*.md")):
@@ -86,6 +99,9 @@ def test_the_gallery_has_every_figure_with_its_caption_and_its_command(pages: Pa
         if re.search(r"/paper/(.*/figures|claims)/[\w-]+\.png$", path.as_posix())
     ]
     assert len(figures) > 15
+    for block in config["figures"].values():
+        if "finding" in block:
+            assert f"**{block['finding']['says']}** <small>" in text
     for file in figures:
         _, suite, *_, name = Path(file).with_suffix("").parts
         suite_caption = (
@@ -93,7 +109,7 @@ def test_the_gallery_has_every_figure_with_its_caption_and_its_command(pages: Pa
             if name == "claims"
             else caption(config, name, suite)
         )
-        assert f"![{name}](../{file})" in text
+        assert f"</small>\n\n[![{name}](../{file})](../{file})" in text
         assert f"snakemake --cores 2 {file}\n" in text
         assert suite_caption in text
         assert (pages / file).is_file() and (
@@ -138,7 +154,7 @@ def test_the_check_finds_what_is_wrong(made: tuple[ModuleType, ModuleType], tmp_
 def test_nothing_is_fetched() -> None:
     assert SITE["theme"]["font"] is False and SITE["strict"] is True
     own = [ROOT / "mkdocs.yml", *(ROOT / "docs/site").glob("*.*")]
-    assert len(own) == 6
+    assert len(own) == 7
     for file in own:
         assert not re.search(r"https?:", file.read_text(encoding="utf-8")), file
     assert os.path.basename(SITE["extra"]["polyfills"][0]) == "iframe-worker.js"
