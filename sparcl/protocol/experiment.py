@@ -178,6 +178,7 @@ def evaluate_stream(
     correct, answers, reports, measured = [], [], [], []
     drifts: list[tuple[float, float]] = []
     previous: _Evaluation | None = None
+    score: Callable[[int], Array] | None = None
     for t in range(len(sessions)):
         for observer in observers:
             observer.before(t)
@@ -188,8 +189,9 @@ def evaluate_stream(
         for observer in observers:
             observer.after(t)
         reports.append(_rounded(learner.report()))
-        current = _evaluate(learner, Split(test.features[: ends[t]], test.labels[: ends[t]]))
-        correct.append(_counts(test.labels[: ends[t]][current.hit], order))
+        score, labels = score or learner.scorer(test.features), test.labels[: ends[t]]
+        current = _evaluate(learner, score(ends[t]), labels)
+        correct.append(_counts(labels[current.hit], order))
         answers.append(current.hit[by_class[: ends[t]]])
         drift, of_old = _compare(learner, test, previous, current)
         drifts.append(drift)
@@ -210,10 +212,9 @@ def evaluate_stream(
     }
 
 
-def _evaluate(learner: Learner, seen: Split) -> _Evaluation:
-    """Score the test samples of the classes seen."""
-    scores = learner.logits(seen.features)
-    hit = learner.classes[np.argmax(scores, axis=1)] == seen.labels
+def _evaluate(learner: Learner, scores: Array, labels: Ints) -> _Evaluation:
+    """Compare scores (n, c) of the test samples of the classes seen with their labels."""
+    hit = learner.classes[np.argmax(scores, axis=1)] == labels
     return _Evaluation(scores, hit, getattr(learner, "weights", None))
 
 
