@@ -1,7 +1,7 @@
 """The learner that most methods are: transform, map, sums, head, core, and a rule that chooses."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -17,7 +17,7 @@ from sparcl.base.checks import check_dtype
 from sparcl.base.errors import InputError
 from sparcl.base.state import Shape, nodes, renewed
 from sparcl.base.types import Array
-from sparcl.learners.learner import Learner
+from sparcl.learners.learner import Learner, check_scores, checked_rows
 from sparcl.learners.summed import Summed
 from sparcl.parts.batch import ROWS, Arrival, Batch, Point, Solutions, reordered
 from sparcl.parts.blend import Blend
@@ -390,6 +390,11 @@ class Composed(Mapped, Summed):
         check_fit(self.on, Session(d, rows, classes, size, rule.matrices, rule.squares), D)
         self.core.begin(d if self.map.keeps_features else D, self.dtype, self.on)
         self.sums = Sums(D, self.dtype, self.on)
+
+    def scorer(self, Phi: Array) -> Callable[[int], Array]:
+        """Return what scores the first n rows of Phi after any later session, as every learner."""
+        H = self._expanded(checked_rows(Phi, self))
+        return lambda n: check_scores(host(self.solutions.scores(self.on, H[:n])))
 
     def _logits(self, Phi: Array) -> Array:
         parts = [np.zeros((0, self.solutions.weights[0].shape[1]), dtype=self.dtype)]

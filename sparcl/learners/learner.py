@@ -2,7 +2,7 @@
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -183,6 +183,14 @@ class Learner(Stateful, ABC):
                 f"session {self.session + 1} is in progress: end it with solve() before logits."
             )
         return check_scores(self._logits(checked_rows(Phi, self)))
+
+    def scorer(self, Phi: Array) -> Callable[[int], Array]:
+        """Return a function that gives :meth:`logits` of the first n rows of Phi, after any later session too.
+
+        What sessions leave as it is, is done once: the rows are checked, and mapped where their map is frozen.
+        """
+        rows = checked_rows(Phi, self)
+        return lambda n: check_scores(self._logits(rows[:n]))
 
     def predict(self, Phi: Array) -> NDArray[np.int64]:
         """Return the label (n,) with the highest score among the classes seen."""

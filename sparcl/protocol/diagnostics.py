@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import spectra
-from sparcl.algebra.partition import residual_condition
+from sparcl.algebra.eigenbasis import nonzero_eigh, outside
 from sparcl.algebra.spectra import canonical_angle, energy_rank
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
@@ -21,6 +21,7 @@ from sparcl.protocol.metrics import prototype_cosine
 
 # Share of the largest eigenvalue below which rounding decides another's digits, and all of its vector.
 NULL = 1e-10
+LOW = 0.75  # rows of R over its dimensions up to which a factor of R makes a smaller eigenproblem
 EFFECTIVE = 0.01  # fraction of ||C_old||^2 that a mode must carry to count for kappa_t (paper)
 
 
@@ -41,8 +42,8 @@ def dilution(
 
     Parameters
     ----------
-    new : eigenvalues (d,) and eigenvectors (d, d) of R_old + dR; dR : (d, d)
-    values : (m,) old eigenvalues lambda_i; vectors : (d, m) old eigenvectors u_i
+    new : eigenvalues (p,) and eigenvectors (d, p) of R_old + dR, all that are not zero; dR : (d, d)
+    values : (m,) old eigenvalues lambda_i > 0; vectors : (d, m) old eigenvectors u_i
 
     Returns
     -------
@@ -67,7 +68,7 @@ def kappa(values: Array, vectors: Array, C_old: Array, ridge: float) -> float:
 
     Parameters
     ----------
-    values : (d,) eigenvalues of R_t, descending; vectors : (d, d) its eigenvectors
+    values : (p,) eigenvalues of R_t, descending, all that are not zero; vectors : (d, p) its eigenvectors
     C_old : (d, c_old) cross-correlation of the old classes
     """
     carried = np.square(vectors.T @ C_old).sum(axis=1)
@@ -78,7 +79,10 @@ def kappa(values: Array, vectors: Array, C_old: Array, ridge: float) -> float:
 
 @dataclass(frozen=True)
 class _JointRidge:
-    """The sum R of all sessions so far in its eigenbasis, and the joint ridge solution W."""
+    """The sum R (d, d) of all sessions so far, its eigenpairs, and the joint ridge solution W (d, c).
+
+    There are p pairs: d, or where R has few rows those that are not zero.
+    """
 
     R: Array
     values: Array
@@ -87,11 +91,19 @@ class _JointRidge:
 
     @classmethod
     def of(cls, sums: Sums, ridge: float) -> Self:
-        """Decompose R (d, d) and solve for W (d, c): O(d^3)."""
+        """Decompose R and solve for W: O(d^3), or O(d p^2)."""
         R = sums.R.copy(order="F")
-        values, vectors = spectra.conquered_eigh(R)
+        few = sums.counts.sum() <= LOW * len(R)
+        values, vectors = nonzero_eigh(R, NULL) if few else spectra.conquered_eigh(R)
         W = vectors @ ((vectors.T @ sums.C) / (np.maximum(values, 0) + ridge)[:, None])
         return cls(R, values, vectors, W)
+
+    @property
+    def spectrum(self) -> Array:
+        """All d eigenvalues, those that are zero up to rounding as 0."""
+        values = np.zeros(len(self.R))
+        values[: len(self.values)] = self.values
+        return np.where(values > NULL * values[0], values, 0.0)
 
 
 def trace(
@@ -137,38 +149,39 @@ def trace_sums(
     ``modes`` : a row a session and mode: eigenvalue of R_t, and of the old mode its eigenvalue,
     inverse gain, overlap and shrink, the last two None where R is zero up to rounding.
     ``sessions`` : a row a session, see :func:`_spectrum_row` and
-    :func:`_change_row`.  Cost: one dense eigendecomposition a session, and as much again for the
-    core's measurements.
+    :func:`_change_row`.  Cost: one eigendecomposition of R a session, and half as much again for the core's
+    measurements.
     """
     old: _JointRidge | None = None
     before: Ints = np.zeros(0, dtype=np.int64)
     mode_rows: list[dict[str, Any]] = []
     session_rows: list[dict[str, Any]] = []
     for t, (sums, seen) in enumerate(stages, 1):
-        new = _JointRidge.of(sums, ridge)
-        by_mode = {"eigenvalue": _or_zero(new.values)}
+        new, modes = _JointRidge.of(sums, ridge), log_spaced_modes(sums.D, count) - 1
+        by_mode = {"eigenvalue": new.spectrum[modes]}
         row = _spectrum_row(new, sums, before if len(before) else seen, seen, ridge)
         if old is not None:
-            both = (new.values, new.vectors), old.values, old.vectors
-            diluted = dilution(*both, new.R - old.R, ridge)
-            values = _or_zero(old.values)
-            by_mode |= {"old_eigenvalue": values, "inverse_gain": 1 / (values + ridge)}
+            k = energy_rank(old.values, float(np.trace(old.R)), tau)
+            values = old.spectrum[modes]
             # where R is zero any basis is as good as another: nothing along one says anything
-            by_mode |= {name: np.where(values > 0, v, np.nan) for name, v in diluted.items()}
-            row |= _change_row(old, new, diluted, before, ridge, tau)
+            some = values > 0
+            looked = np.union1d(np.arange(k), modes[some])
+            pairs = old.values[looked], old.vectors[:, looked]
+            diluted = dilution((new.values, new.vectors), *pairs, new.R - old.R, ridge)
+            by_mode |= {"old_eigenvalue": values, "inverse_gain": 1 / (values + ridge)}
+            for name, found in diluted.items():
+                by_mode[name] = np.full(len(modes), np.nan)
+                by_mode[name][some] = found[np.searchsorted(looked, modes[some])]
+            core = {name: found[:k] for name, found in diluted.items()}
+            row |= _change_row(old, new, core, before, ridge)
         mode_rows += [
-            {"session": t, "mode": int(m)}
-            | {name: None if np.isnan(v[m - 1]) else float(v[m - 1]) for name, v in by_mode.items()}
-            for m in log_spaced_modes(sums.D, count)
+            {"session": t, "mode": int(m) + 1}
+            | {name: None if np.isnan(v[i]) else float(v[i]) for name, v in by_mode.items()}
+            for i, m in enumerate(modes)
         ]
         session_rows.append({"session": t} | row)
         old, before = new, seen
     return {"modes": mode_rows, "sessions": session_rows}
-
-
-def _or_zero(values: Array) -> Array:
-    """Return descending eigenvalues (d,), those that are zero up to rounding as 0."""
-    return np.where(values > NULL * values[0], values, 0.0)
 
 
 def _spectrum_row(
@@ -178,23 +191,26 @@ def _spectrum_row(
 
     ``old`` are the columns of C of the classes before the session, ``seen`` those of all classes.
     """
-    smallest = max(new.values[-1], 0.0)
     return {
         "kappa": kappa(new.values, new.vectors, sums.C[:, old], ridge),
-        "condition": float((new.values[0] + ridge) / (smallest + ridge)),
+        "condition": _condition(new.spectrum, ridge),
         "prototype_cosine": prototype_cosine(sums.C[:, seen] / sums.counts[seen]),
     }
+
+
+def _condition(values: Array, ridge: float) -> float:
+    """Return the condition number of a matrix + ridge I, given the eigenvalues, descending; 1 if there are none."""
+    return float((values[0] + ridge) / (values[-1] + ridge)) if len(values) else 1.0
 
 
 def _change_row(
     old: _JointRidge,
     new: _JointRidge,
-    diluted: dict[str, Array],
+    core: dict[str, Array],
     before: Ints,
     ridge: float,
-    tau: float,
 ) -> dict[str, Any]:
-    """Return what a session did to the core of the sessions before it.
+    """Return what a session did to the core of the sessions before it, given the dilution of its k modes.
 
     ``leading_mass`` is the fraction of R_t's energy in its k leading modes, ``overlap`` the sum of
     delta_i over the core's modes, and ``overlap_share`` that sum over the session's energy tr dR.
@@ -208,10 +224,10 @@ def _change_row(
     ``sqrt(sum_i lambda_i ||u_i^T dW||^2 / sum_i lambda_i ||u_i^T W||^2)``, with the upper sum over
     the modes of either.  The two do not mix because the u_i are R_old-orthogonal.
     """
-    k = energy_rank(old.values, float(np.trace(old.R)), tau)
+    k = len(core["overlap"])
     U, positive = old.vectors[:, :k], np.maximum(new.values, 0)
-    overlap = float(diluted["overlap"][:k].sum())
-    moved = np.square(old.vectors.T @ (new.W - old.W)[:, before]).sum(axis=1)
+    overlap, dW = float(core["overlap"].sum()), (new.W - old.W)[:, before]
+    moved, total = np.square(old.vectors.T @ dW).sum(axis=1), float(np.square(dW).sum())
     scale = np.square(old.vectors.T @ old.W[:, before]).sum(axis=1) @ np.maximum(old.values, 0)
     drift = np.maximum(old.values, 0) * moved / scale
     return {
@@ -220,11 +236,11 @@ def _change_row(
         "leading_mass": float(positive[:k].sum() / positive.sum()),
         "overlap": overlap,
         "overlap_share": overlap / float(np.trace(new.R - old.R)),
-        "core_shrink_exact": float(diluted["shrink_exact"][:k].mean()),
-        "core_shrink_bound": float(diluted["shrink_bound"][:k].mean()),
+        "core_shrink_exact": float(core["shrink_exact"].mean()),
+        "core_shrink_bound": float(core["shrink_bound"].mean()),
         "core_angle": canonical_angle(U, new.vectors[:, :k]),
-        "residual_condition": residual_condition(new.R, ridge, old.vectors[:, k:]),
-        "joint_residual_change": float(moved[k:].sum() / moved.sum()) if moved.any() else np.nan,
+        "residual_condition": _condition(outside(new.values, new.vectors, old.vectors, k), ridge),
+        "joint_residual_change": float(1 - moved[:k].sum() / total) if total else np.nan,
         "joint_drift_core": float(np.sqrt(drift[:k].sum())),
         "joint_drift_residual": float(np.sqrt(drift[k:].sum())),
     }

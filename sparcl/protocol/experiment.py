@@ -137,9 +137,8 @@ class Observer(Protocol):
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """A learner after a session, on the test samples of all classes seen, those of old classes first."""
+    """A learner after a session, on the n test samples of all classes seen, those of old classes first."""
 
-    rows: NDArray[np.intp]  # (n,) in the test split
     scores: Array  # (n, c)
     hit: NDArray[np.bool_]  # (n,) predicted correctly
     weights: Array | None  # (D, c), where the learner has any
@@ -171,10 +170,15 @@ def evaluate_stream(
         From ``fit``; the message names the method.
     """
     order = np.concatenate(sessions)
-    in_order = np.concatenate([np.flatnonzero(test.labels == label) for label in order])
+    # samples in the order of their sessions: those of the classes seen so far stand first
+    rows = [stream.rows_of(test.labels, classes) for classes in sessions]
+    ends, by_session = np.cumsum([len(part) for part in rows]), np.concatenate(rows)
+    test = Split(test.features[by_session], test.labels[by_session])
+    by_class = np.concatenate([np.flatnonzero(test.labels == label) for label in order])
     correct, answers, reports, measured = [], [], [], []
     drifts: list[tuple[float, float]] = []
     previous: _Evaluation | None = None
+    score: Callable[[int], Array] | None = None
     for t in range(len(sessions)):
         for observer in observers:
             observer.before(t)
@@ -185,11 +189,10 @@ def evaluate_stream(
         for observer in observers:
             observer.after(t)
         reports.append(_rounded(learner.report()))
-        current = _evaluate(learner, test, sessions[: t + 1])
-        correct.append(_counts(test.labels[current.rows[current.hit]], order))
-        answered = np.zeros(len(test.labels), dtype=bool)
-        answered[current.rows] = current.hit
-        answers.append(answered[in_order[: len(current.rows)]])
+        score, labels = score or learner.scorer(test.features), test.labels[: ends[t]]
+        current = _evaluate(learner, score(ends[t]), labels)
+        correct.append(_counts(labels[current.hit], order))
+        answers.append(current.hit[by_class[: ends[t]]])
         drift, of_old = _compare(learner, test, previous, current)
         drifts.append(drift)
         measured.append(_rounded(of_old))
@@ -209,12 +212,10 @@ def evaluate_stream(
     }
 
 
-def _evaluate(learner: Learner, test: Split, seen: list[Ints]) -> _Evaluation:
-    """Score the test samples of the sessions ``seen``, one session after the other."""
-    rows = np.concatenate([stream.rows_of(test.labels, classes) for classes in seen])
-    scores = learner.logits(test.features[rows])
-    hit = learner.classes[np.argmax(scores, axis=1)] == test.labels[rows]
-    return _Evaluation(rows, scores, hit, getattr(learner, "weights", None))
+def _evaluate(learner: Learner, scores: Array, labels: Ints) -> _Evaluation:
+    """Compare scores (n, c) of the test samples of the classes seen with their labels."""
+    hit = learner.classes[np.argmax(scores, axis=1)] == labels
+    return _Evaluation(scores, hit, getattr(learner, "weights", None))
 
 
 def _counts(labels: Ints, order: Ints) -> list[int]:
@@ -232,7 +233,7 @@ def _compare(
     before = previous.scores
     # old test samples come first in both, so that rows and columns line up
     after = current.scores[: len(before), : before.shape[1]]
-    old = test.features[current.rows[: len(before)]]
+    old = test.features[: len(before)]
     of_old = old_classes.measure(learner, previous.weights, old, after - before)
     return metrics.logit_drift(before, after), of_old
 

@@ -67,7 +67,7 @@ def _along_core(learner: _WithCore, before: Array, old: Array, change: Array) ->
     U, dW = learner.core.U_core, learner.weights[:, : before.shape[1]] - before
     rows = learner.core_rows(old)
     coordinates = U.T @ dW[: len(U)]
-    by_core = rows @ (U @ coordinates)
+    by_core = rows @ (U @ coordinates) if U.size else np.zeros_like(change)
     in_core, total = float(np.square(coordinates).sum()), float(np.square(dW).sum())
     rounding = ROUNDING * np.finfo(change.dtype).eps * max(np.abs(learner.weights).max(), 1)
     step = max(len(old) // PROBE, 1)

@@ -93,6 +93,9 @@ def test_protocol(name: str) -> None:
         assert logits.shape == (len(PROBE), len(classes))
         assert logits.dtype == np.float64
         assert np.isfinite(logits).all()
+        if t == 0:
+            score = learner.scorer(PROBE)
+        assert score(30) == pytest.approx(learner.logits(PROBE[:30]), rel=1e-12, abs=1e-12)
         predicted = learner.predict(PROBE)
         assert predicted.tolist() == [classes[j] for j in logits.argmax(axis=1)]
 

@@ -24,8 +24,11 @@ def sums(stream: list, sessions: int) -> tuple[np.ndarray, np.ndarray, list[int]
     return Phi.T @ Phi, Phi.T @ np.eye(classes)[y], sorted(set(y.tolist()))
 
 
-def test_trace_restated_with_projectors() -> None:
-    stream = synthetic_stream(seed=1, sessions=3, samples=9)
+@pytest.mark.parametrize(
+    "samples", [9, 2]
+)  # 2: R has fewer rows than dimensions until the last session
+def test_trace_restated_with_projectors(samples: int) -> None:
+    stream = synthetic_stream(seed=1, sessions=3, samples=samples)
     rows = traced(stream)
     assert "overlap" not in rows[0]
     d = stream[0][0].shape[1]

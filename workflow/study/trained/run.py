@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -164,9 +165,9 @@ class _Resumable:
             report["training_accuracy"], left,
         )  # fmt: skip
 
-    def logits(self, rows: NDArray[np.floating]) -> NDArray[np.float32]:
-        """Return the scores (n, c) of test images, all those of the classes seen, in that order."""
-        return self.scores[self.asked - 1]
+    def scorer(self, rows: NDArray[np.floating]) -> Callable[[int], NDArray[np.float32]]:
+        """Return what gives the scores (n, c) of the n test images of the classes seen, session by session."""
+        return lambda n: self.scores[self.asked - 1]
 
     def report(self) -> dict[str, Any]:
         """Return the report of the session last asked for."""
