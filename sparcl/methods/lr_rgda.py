@@ -143,7 +143,7 @@ class LrRgda(ShrunkGaussians):
 
     def _weights(self, counts: Array) -> tuple[Array, Array]:
         free = np.maximum(counts - 1, 1)
-        return self.own / free, self.shared / (free * np.count_nonzero(counts > 1))
+        return self.own / free, self.shared / (free * max(np.count_nonzero(counts > 1), 1))
 
     def _floor(self, trace: float) -> float:
         return self.alpha * (trace / self.shared / self.gaussians.d) if self.a3 is None else self.a3
