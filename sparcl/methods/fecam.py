@@ -49,10 +49,10 @@ class Correlation:
     sign: float = 1.0
 
     @classmethod
-    def of(cls, F: Array, n: int, alpha: float, off: float = 0.0) -> Self:
+    def of(cls, F: Array, n: int, alpha: float, alpha2: float = 0.0) -> Self:
         """Return P from the factor F (r, d) of the scatter of n samples.
 
-        ``alpha`` times the mean variance is added to the diagonal of the covariance, and ``off`` times the mean
+        ``alpha`` times the mean variance is added to the diagonal of the covariance, and ``alpha2`` times the mean
         covariance to all that is off it.
 
         Raises
@@ -64,9 +64,9 @@ class Correlation:
         variances = squares.sum(axis=0)
         added = alpha * variances.mean()
         e = 0.0
-        if off:
+        if alpha2:
             total = float(np.sum(F.sum(axis=1) ** 2)) / (n - 1)
-            e = off * (total - float(variances.sum())) / max(d * (d - 1), 1)
+            e = alpha2 * (total - float(variances.sum())) / max(d * (d - 1), 1)
         a = max(added - e, 0.0)
         # (F^T F / (n - 1) + a I)^-1 by its eigenvectors, the rows of F
         weights = 1 / ((n - 1) * (a + squares.sum(axis=1)))
@@ -77,7 +77,8 @@ class Correlation:
         rest = 1 + e * float(ones.sum()) if a else 0.0
         if not rest > 0:
             raise NumericalError(
-                f"off = {off:g}: the covariance of a class is not positive definite. Lower off, or raise alpha."
+                f"alpha2 = {alpha2:g}: the covariance of a class is not positive definite. Lower alpha2, or raise "
+                "alpha."
             )
         return cls(made.root, F, weights, a, ones * np.sqrt(abs(e) / rest), float(np.sign(e)))
 

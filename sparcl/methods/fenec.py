@@ -1,9 +1,9 @@
 """FeNeC: the nearest centroids vote, at FeCAM's distance, several to a class.
 
 Each class has ``centroids`` means of k-means on its rows of unit norm, and the inverse P_c of the correlation matrix
-of its covariance Sigma_c + alpha mean(diag) I + off mean(off-diagonal) (1 1^T - I).  The ``neighbours`` centroids mu
+of its covariance Sigma_c + alpha mean(diag) I + alpha2 mean(off-diagonal) (1 1^T - I).  The ``neighbours`` centroids mu
 with the smallest d = ((u - mu)^T P_c (u - mu))^(1/2) vote for their classes.  Source: FeNeC (2025),
-btrojan-official/FeNeC, commit 286babf.  Official, chosen there on test rows: alpha 6.12, off 7.80, 26 centroids, one
+btrojan-official/FeNeC, commit 286babf.  Official, chosen there on test rows: alpha 6.12, alpha2 7.80, 26 centroids, one
 neighbour (ViT, CIFAR-100).  One centroid and one neighbour are FeCAM.
 
 What differs.  The code takes covariances from rows as they are and distances from rows of unit norm; here both are of
@@ -39,14 +39,16 @@ class FeNec(FeCam):
 
     Parameters
     ----------
-    off : share of the mean covariance that is added off the diagonal (official 7.80, with alpha 6.12)
+    alpha : share of the mean variance that is added (official 6.12)
+    alpha2 : share of the mean covariance that is added off the diagonal (official 7.80)
     centroids : k of each class at most (official 26)
     neighbours : centroids that vote
     votes : ``uniform``, where a tie goes to the nearest, or by the inverse of the ``distance``
     seed : of k-means
     """
 
-    off: float = 0.0
+    alpha: float = 1.0
+    alpha2: float = 0.0
     centroids: int = 26
     neighbours: int = 1
     votes: str = "uniform"
@@ -56,8 +58,8 @@ class FeNec(FeCam):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.off != 0:
-            check_positive("off", self.off)
+        if self.alpha2 != 0:
+            check_positive("alpha2", self.alpha2)
         check_int("centroids", self.centroids, least=1)
         check_int("neighbours", self.neighbours, least=1)
         check_choice("votes", self.votes, ("uniform", "distance"))
@@ -92,7 +94,7 @@ class FeNec(FeCam):
     def _logits(self, Phi: Array) -> Array:
         kept = self.gaussians
         P = [
-            Correlation.of(F, int(n), self.alpha, self.off)
+            Correlation.of(F, int(n), self.alpha, self.alpha2)
             for n, F in zip(kept.counts, kept.factors, strict=True)
         ]
         U = unit(Phi)

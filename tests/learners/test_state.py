@@ -65,7 +65,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "truncated": ("loranpac", {"width": 70}),
     "truncated, gram": ("loranpac", {"width": 70, "path": "gram"}),
     "fecam": ("fecam", {}),
-    "fenec": ("fenec", {"centroids": 8, "neighbours": 3, "off": 0.5}),
+    "fenec": ("fenec", {"centroids": 8, "neighbours": 3, "alpha2": 0.5}),
     "columns": ("acil-rhl", {"width": 70, "columns": "unit"}),
     "folds of blocks": ("layup", {"blocks": 2}),
     "ridge and lda": ("ridge-lda", {"map": {"random": {"width": 70}}}),

@@ -217,7 +217,7 @@ OUTSIDE = {
     "anacp": {"ridge": 0.0, "second": 0.0, "members": 0, "draws": 0, "width": 0, "official": 1},
     "randumb": {"width": 2.5, "embedding": "tanh", "seed": -1},
     "fecam": {"alpha": 0.0},
-    "fenec": {"off": -1.0, "centroids": 0, "neighbours": 0, "votes": "both", "seed": -1},
+    "fenec": {"alpha2": -1.0, "centroids": 0, "neighbours": 0, "votes": "both", "seed": -1},
     "srda": {"own": 1.0, "epsilon": 0.0, "official": 1},
     "icarl-nme": {"memory": 0},
     "slca-frozen": {"rate": 0.0, "epochs": 0, "alignment": -1, "scale": -1.0, "seed": 0.5},

@@ -134,7 +134,7 @@ def test_fenec_is_a_vote_of_the_nearest_centroids() -> None:
         ):
             hyper = {
                 "alpha": 2.0,
-                "off": off,
+                "alpha2": off,
                 "centroids": k,
                 "neighbours": neighbours,
                 "votes": votes,
@@ -166,8 +166,10 @@ def test_centroids_by_hand_and_of_a_class_that_returns() -> None:
 def test_fenec_refuses_a_covariance_that_is_not_positive_definite() -> None:
     """All rows sum to zero: the mean covariance is -1 / (d - 1) of the mean variance."""
     stream = [(Phi - Phi.mean(axis=1, keepdims=True), y) for Phi, y in STREAM]
-    with pytest.raises(NumericalError, match=r"session 1: off = 7.8.*Lower off, or raise alpha"):
-        fit(build("fenec", alpha=1.0, off=7.8), stream)
+    with pytest.raises(
+        NumericalError, match=r"session 1: alpha2 = 7.8.*Lower alpha2, or raise alpha"
+    ):
+        fit(build("fenec", alpha=1.0, alpha2=7.8), stream)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
