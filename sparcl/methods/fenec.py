@@ -19,7 +19,6 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from sparcl.base.checks import check_choice, check_int, check_positive
 from sparcl.base.errors import InputError
@@ -132,18 +131,21 @@ def k_means(X: Array, sizes: Array, k: int, rng: np.random.Generator) -> tuple[A
     k-means++ and Lloyd's algorithm, rows counting as ``sizes`` says; fewer centroids where rows are copies.
     """
     centres = X[[rng.choice(len(X), p=sizes / sizes.sum())]]
-    squares = cdist(X, centres, "sqeuclidean")[:, 0]
-    while len(centres) < min(k, len(X)) and squares.any():
+    squares = np.full(len(X), np.inf)
+    while True:
+        squares = np.minimum(squares, np.sum((X - centres[-1]) ** 2, axis=1))
+        if len(centres) == min(k, len(X)) or not squares.any():
+            break
         weights = sizes * squares
         centres = np.vstack([centres, X[rng.choice(len(X), p=weights / weights.sum())]])
-        squares = np.minimum(squares, cdist(X, centres[-1:], "sqeuclidean")[:, 0])
     owners = np.zeros(0)
     for _ in range(ROUNDS):
-        before, owners = owners, cdist(X, centres, "sqeuclidean").argmin(axis=1)
+        before, owners = owners, np.argmin(np.sum(centres**2, axis=1) - 2 * X @ centres.T, axis=1)
         if np.array_equal(before, owners):
             break
         held = (owners[:, None] == np.unique(owners)) * sizes[:, None]
-        centres, counts = (held.T @ X) / held.sum(axis=0)[:, None], held.sum(axis=0)
+        counts = held.sum(axis=0)
+        centres = (held.T @ X) / counts[:, None]
     return centres, counts
 
 
