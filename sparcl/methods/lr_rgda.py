@@ -38,7 +38,6 @@ class ShrunkGaussians(Learner):
     A session costs c d^2 r + d^3 / 3, a row 2 c d r flops, with r the rows of F_c that count.
     """
 
-    rank: ClassVar[int | None] = None  # of a class's own covariance; a setting of some
     cannot_forget: ClassVar[str] = ""
     classes_apart: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {"gaussians": Gaussians}
@@ -47,6 +46,11 @@ class ShrunkGaussians(Learner):
         super().__post_init__()
         self.gaussians = Gaussians(0)
         self._solved: tuple[Array, Array, list[Excess]] | None = None
+
+    @property
+    def _most(self) -> int | None:
+        """Rows of F_c that count; None: all."""
+        return None
 
     @abstractmethod
     def _weights(self, counts: Array) -> tuple[Array, Array]:
@@ -89,7 +93,7 @@ class ShrunkGaussians(Learner):
             if len(F):
                 base.add(F * np.sqrt(weight))
         parts = zip(kept.factors, own, strict=True)
-        return base, [F[: self.rank].T * np.sqrt(weight) for F, weight in parts]
+        return base, [F[: self._most].T * np.sqrt(weight) for F, weight in parts]
 
     def _solve(self) -> tuple[Array, Array, list[Excess]]:
         """Return W (d, c), b (c,) of the scores under B alone, and each class's excess."""
@@ -129,7 +133,7 @@ class LrRgda(ShrunkGaussians):
     shared: float = 2.0
     alpha: float = 0.36
     a3: float | None = None
-    rank: int = 64  # type: ignore[misc]
+    rank: int = 64
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -140,6 +144,10 @@ class LrRgda(ShrunkGaussians):
         if self.a3 is not None:
             check_positive("a3", self.a3)
         check_int("rank", self.rank, least=1)
+
+    @property
+    def _most(self) -> int | None:
+        return self.rank
 
     def _weights(self, counts: Array) -> tuple[Array, Array]:
         free = np.maximum(counts - 1, 1)
