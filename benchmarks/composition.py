@@ -90,13 +90,18 @@ def development(
     )
 
 
+def photos(dataset: str, ids: np.ndarray) -> np.ndarray | None:
+    """Return the photo (n,) that each sketch was drawn from; None where no samples belong together."""
+    if dataset != "sketchy-125":
+        return None
+    return np.array([name.rsplit(b"-", 1)[0] for name in ids])  # n02691156_10151-1.png
+
+
 def measured(path: str) -> Iterator[dict[str, object]]:
     """Yield a row for each setting and class order of a set: A_bar, A_last and forgetting in percent."""
     data = store.read(f"data/features/{path}/train.h5")
     dataset, backbone = path.split("/")
-    groups = None
-    if dataset == "sketchy-125":  # a file is named after its photo: n02691156_10151-1.png
-        groups = np.array([name.rsplit(b"-", 1)[0] for name in data.ids])
+    groups = photos(dataset, data.ids)
     classes = len(data.class_names)
     for samples in (0, *SAMPLES):
         for title, (method, settings) in (FEW if samples else TRIED).items():

@@ -1,6 +1,6 @@
 """Closed-form peers against the official form of their computation: python benchmarks/methods.py.
 
-    methods.py [--small] [ranpac-cifar ranpac-cub flycl acil foal gacl air]
+    methods.py [--small] [ranpac-cifar ranpac-cub flycl acil foal gacl air srda]
 
 A row is one session of 10 new classes after 90 earlier ones (K = 100, d = 768), once through this
 project and once through ``official_forms.py``: same process, features, map, dtype and threads.
@@ -13,7 +13,8 @@ test rows agree to the row's tolerance and their predictions wholly.
              in this process and dtype on 4,096 x 4,096; and for a rule that chooses the ridge, its
              products at that rate and its factorisations and solves at their own rate, measured
              by calling LAPACK on matrices of their size: 17 Cholesky factors with their solves for
-             RanPAC, one reduction to tridiagonal form for Fly-CL
+             RanPAC, one reduction to tridiagonal form for Fly-CL; for SRDA the pooled covariance of the
+             session, its Cholesky factor, and both its triangles on each sample so far
 
 Published times of these methods are those of their official forms; the ratio says what of them the
 method needs.  F-OAL's grows with the rows, GACL's and AIR's with width and rows: they run at a
@@ -73,11 +74,12 @@ class Case:
     """One row: a method, its session, its official form, and what the form must take at least.
 
     form : fitted learner, K -> official form; selection : rows, M, K_new, dtype, rate -> seconds
+    flops : rows, rows of all sessions, d -> operations of a method without a map (width 0)
     old : rows of each earlier class; tolerance : of scores, relative to the largest
     """
 
     method: str
-    form: Callable[[Learner, int], official.Form]
+    form: Callable[[Learner, int], official.Form | official.SRDA]
     rows: int
     width: int
     dtype: str
@@ -87,6 +89,7 @@ class Case:
     uneven: bool = False
     hyper: dict[str, Any] = field(default_factory=dict)
     selection: Callable[[int, int, int, str, float], float] | None = None
+    flops: Callable[[int, int, int], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -168,6 +171,14 @@ def _air(ours: Learner, K: int) -> official.Form:
     return official.AIR(ours.map.weights, K, 0.1)
 
 
+def _srda(ours: Learner, K: int) -> official.SRDA:
+    return official.SRDA(ours.d, K, ours.own, ours.epsilon)
+
+
+def _srda_flops(n: int, total: int, d: int) -> float:
+    return n * d**2 + d**3 / 3 + 2 * total * d**2
+
+
 CASES = {
     "ranpac-cifar": Case(
         "ranpac", _ranpac, 5000, 10000, "float32", 8.0, 1e-3, selection=holdout_seconds
@@ -188,6 +199,9 @@ CASES = {
     ),
     "gacl": Case("gacl", _recursive(100.0, 64, passes=3), 640, 5000, "float64", None, 1e-6, old=1),
     "air": Case("air", _air, 5000, 2048, "float64", None, 1e-6, uneven=True),
+    "srda": Case(
+        "srda", _srda, 940, 0, "float64", None, 1e-6, hyper={"official": True}, flops=_srda_flops
+    ),
 }
 
 
@@ -209,23 +223,28 @@ def compare(name: str, sizes: Sizes = FULL, repeats: int = REPEATS) -> Result:
     case = CASES[name]
     M, K = sizes.width_of(case), sizes.classes
     (old, new), test = stream(case, sizes)
-    ours = build(case.method, width=M, dtype=case.dtype, **case.hyper)
+    ours = build(case.method, **({"width": M, "dtype": case.dtype} if M else {}), **case.hyper)
     ours.fit_session(*old)
     state, taken = ours.state(), []
     for _ in range(repeats):
         ours = type(ours).from_state(state)
-        ours.expand(test[:1])  # draws the map, which is kept from session to session
+        if M:
+            ours.expand(test[:1])  # draws the map, which is kept from session to session
         taken.append(timed(lambda: ours.fit_session(*new)))  # noqa: B023
     scores = ours.logits(test)
     form = case.form(ours, K)
     form.accumulate(*old)
     theirs = timed(lambda: form.session(*new))
-    chosen = ours.report()["ridge"]
-    if case.selection and chosen != form.ridge:
+    if case.selection and (chosen := ours.report()["ridge"]) != form.ridge:
         raise SystemExit(f"{name}: ridge {chosen:g} here, {form.ridge:g} in the official form")
-    harness.same_predictions(name, scores, form.logits(test), case.tolerance)
+    wanted = form.logits(test)
+    if not M:  # up to a term that all classes share
+        scores, wanted = (part - part[:, :1] for part in (scores, wanted))
+    harness.same_predictions(name, scores, wanted, case.tolerance)
     n, rate = len(new[1]), product_rate(sizes.product, case.dtype)
     floor = (2 * n * sizes.d * M + n * M**2 + M**3 / 3) / rate
+    if case.flops:
+        floor = case.flops(n, n + len(old[1]), sizes.d) / rate
     if case.selection:
         floor += case.selection(n, M, sizes.new, case.dtype, rate)
     shape = f"n {n:,}, M {M:,}, {case.dtype}, {rate / 1e9:.0f} GFLOP/s"

@@ -4,7 +4,7 @@ Each class keeps what the public code keeps and computes a session the way that 
 left to right, explicit inverses, dense Grams, a candidate after the other.  None of it is copied,
 and nothing is slowed down: where the public code leaves a choice (a product on a GPU, a sparse
 format), the faster one on a CPU stands here.  Sources: RanPAC (commit 012927f), Fly-CL (193b1b8),
-Analytic-continual-learning (0afd6bf: ACIL, AIR), GACL (fc21369), F-OAL (73e4ac1).
+Analytic-continual-learning (0afd6bf: ACIL, AIR), GACL (fc21369), F-OAL (73e4ac1), Deep SRDA (c97b826).
 
 :func:`ranpac` and :func:`flycl` take mapped rows and sums in NumPy or in torch, ``gpu.py`` among
 their callers.
@@ -244,3 +244,48 @@ class AIR(Form):
             A += weight * matrix
         A.flat[:: len(A) + 1] += self.ridge
         self.W = np.linalg.inv(A) @ (self.C * pi)
+
+
+class SRDA:
+    """A d x d covariance and an explicit inverse for each class; the pooled one has its exact value here.
+
+    A_k = (1 - epsilon) (own S_k + (1 - own) S) + epsilon I, whose inverse the public code renews only for classes
+    that got samples; here all are renewed, since S has moved.
+    """
+
+    def __init__(self, d: int, classes: int, own: float, epsilon: float) -> None:
+        self.own, self.epsilon = own, epsilon
+        self.scatters, self.inverses = (np.zeros((classes, d, d)) for _ in range(2))
+        self.means, self.counts, self.norms = (
+            np.zeros((classes, d)),
+            np.zeros(classes),
+            np.zeros(classes),
+        )
+
+    def accumulate(self, Phi: Array, y: Labels) -> None:
+        """Take in a session of new classes."""
+        for label in np.unique(y):
+            rows = Phi[y == label]
+            self.counts[label], self.means[label] = len(rows), rows.mean(axis=0)
+            self.scatters[label] = (rows - self.means[label]).T @ (rows - self.means[label])
+
+    def session(self, Phi: Array, y: Labels) -> None:
+        """Learn a session."""
+        self.accumulate(Phi, y)
+        pooled = self.scatters.sum(axis=0) / self.counts.sum()
+        for label, n in enumerate(self.counts):
+            mixed = self.own * self.scatters[label] / n + (1 - self.own) * pooled
+            self.norms[label] = np.linalg.norm(mixed)
+            self.inverses[label] = np.linalg.inv(
+                (1 - self.epsilon) * mixed + self.epsilon * np.eye(len(mixed))
+            )
+
+    def logits(self, Phi: Array) -> Array:
+        """Return scores (n, K)."""
+        scores = np.tile(
+            np.log(self.counts / self.counts.sum()) - np.log(self.norms) / 2, (len(Phi), 1)
+        )
+        for label, (mean, inverse) in enumerate(zip(self.means, self.inverses, strict=True)):
+            E = Phi - mean
+            scores[:, label] -= np.einsum("nd,nd->n", E @ inverse, E) / 2
+        return scores

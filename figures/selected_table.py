@@ -20,6 +20,9 @@ SETTINGS = {
     "level": ("level", "share kept"),
     "ratio": ("ratio", "c"),
     "alpha": ("alpha", "α"),
+    "centroids": ("centroids", "centroids"),
+    "epsilon": ("epsilon", "ε"),
+    "own": ("own", "own covariance"),
 }
 RIDGES = ("ridge", "ridge_relative")
 

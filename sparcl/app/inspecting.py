@@ -151,8 +151,8 @@ def _weights(learner: Learner) -> tuple[Array, Array] | None:
     if isinstance(learner, RidgeLda):
         return host(learner.weights), host(learner.bias)
     if isinstance(learner, Composed) and learner.solutions.weights:
-        W, biases = learner.weights, learner.solutions.biases
-        return W, host(biases[0]) if biases else np.zeros(W.shape[1])
+        W, b = next(learner.solutions.scored())
+        return host(W), np.zeros(W.shape[1]) if b is None else host(b)
     return None
 
 

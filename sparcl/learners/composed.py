@@ -13,7 +13,7 @@ from sparcl.algebra.capacity import Session, check_fit
 from sparcl.algebra.host import HOST
 from sparcl.algebra.spectra import descending_eigh
 from sparcl.algebra.sums import Sums, check_lengths
-from sparcl.base.checks import check_dtype
+from sparcl.base.checks import check_choice, check_dtype
 from sparcl.base.errors import InputError
 from sparcl.base.state import Shape, nodes, renewed
 from sparcl.base.types import Array
@@ -32,8 +32,17 @@ CLOSE = 1e-3  # rounding of sums over a ridge from which on the smallest eigenva
 HELD_OUT = "its rule keeps sums of rows that it held out, and nothing says which rows those were"
 
 
-def check_parts(head: Head, core: NoCore, rule: Rule, row_weights: AllRows) -> None:
+def check_parts(
+    head: Head, core: NoCore, rule: Rule, row_weights: AllRows, columns: str = "plain"
+) -> None:
     """Raise InputError where parts do not go together."""
+    if check_choice("columns", columns, ("plain", "unit")) == "unit" and (
+        not isinstance(head, Ridge) or isinstance(core, Blend)
+    ):
+        raise InputError(
+            "columns = 'unit' scales the weights of a ridge: it goes with the heads 'ridge' and 'balanced-ridge', and "
+            "with no other head beside them."
+        )
     if row_weights.whole_session and isinstance(head, BalancedRidge):
         raise InputError(
             "The head 'balanced-ridge' weights each row by its class's count: it goes with row_weights 'all' alone."
@@ -160,6 +169,8 @@ class Composed(Mapped, Summed):
     core : what holds old columns of a ridge; rule : which ridge, shrinkage or core is taken
     dtype : working precision
     row_weights : how much a session's rows count before they are summed
+    columns : ``plain``, or ``unit`` for a ridge: rows are scored by each class's weights over their norm, as in
+        DPCR's classifier (ICML 2025); the rules ``newest``, ``gcv``, ``folds`` and ``all`` judge scores without that
 
     Attributes
     ----------
@@ -172,14 +183,15 @@ class Composed(Mapped, Summed):
     rule: Rule = field(default_factory=Given)
     dtype: str = "float64"
     row_weights: AllRows = field(default_factory=AllRows)
+    columns: str = "plain"
     host_only: ClassVar[str] = ""  # but for parts that `move` refuses
     kept: ClassVar[dict[str, Shape | None]] = {"solutions": Solutions}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_dtype(self.dtype)
-        self.solutions = Solutions()
-        check_parts(self.head, self.core, self.rule, self.row_weights)
+        check_parts(self.head, self.core, self.rule, self.row_weights, self.columns)
+        self.solutions = Solutions(self.columns == "unit")
         self.rule.cores = self.core.candidates
 
     def move(self, on: Backend) -> None:
@@ -264,7 +276,7 @@ class Composed(Mapped, Summed):
 
     @property
     def weights(self) -> Array:
-        """W (D, c) of the first point, or of the chosen one, on the host."""
+        """W (D, c) of the first point, or of the chosen one, on the host; as solved, whatever ``columns`` is."""
         return host(self.solutions.weights[0])
 
     def core_rows(self, Phi: Array) -> Array:
@@ -381,7 +393,14 @@ class Composed(Mapped, Summed):
         if ridge and max(total.rounding) > CLOSE * least:
             smallest = float(host(descending_eigh(total.R)[0])[-1])
             least += max(smallest - total.rounding[0], 0.0)
-        return total.error(self.weights, least, scatter=not ridge)
+        W = self.weights
+        if (
+            self.columns == "unit"
+        ):  # each column moves by what it would alone: the shortest one most
+            lengths = np.linalg.norm(W, axis=0)
+            shortest = int(np.argmin(np.where(lengths > 0, lengths, np.inf)))
+            W = W[:, shortest : shortest + 1]
+        return total.error(W, least, scatter=not ridge)
 
     def _begin_sums(self, d: int, rows: int = ROWS, classes: int = 0) -> None:
         """Begin sums for features d, of which so many rows are mapped at once."""

@@ -32,6 +32,7 @@ def build(
     by_class: bool = True,
     seed: int = 0,
     dtype: str = "float64",
+    columns: str = "plain",
 ) -> Composed:
     """Build the learner.
 
@@ -45,12 +46,14 @@ def build(
     validation_share, by_class : which rows of a session a rule holds out
     seed : of maps, cores and hold-outs that are not told another
     dtype : float64 or float32
+    columns : ``unit`` scores rows by each class's weights over their norm, for a ridge
     """
     parts = {"transform": transform, "map": map, "head": head, "core": core}
     parts |= {"row_weights": row_weights}
     made = {kind: part(kind, asked, seed=seed) for kind, asked in parts.items()}
     holdout = HoldOut(validation_share, by_class, seed)
-    return Composed(**made, rule=named(ridge, ridges, holdout, relative), dtype=dtype)
+    rule = named(ridge, ridges, holdout, relative)
+    return Composed(**made, rule=rule, dtype=dtype, columns=columns)
 
 
 def from_row(name: str, row: Mapping[str, Any], given: Mapping[str, Any]) -> Composed:
@@ -72,7 +75,8 @@ def from_row(name: str, row: Mapping[str, Any], given: Mapping[str, Any]) -> Com
         settings.get("relative", False),
         settings.get("folds", 4),
     )
-    return Composed(**made, rule=rule, dtype=settings.get("dtype", "float64"))
+    working = {k: settings[k] for k in ("dtype", "columns") if k in settings}
+    return Composed(**made, rule=rule, **working)
 
 
 def _passes(parts: Parts, settings: Settings) -> None:

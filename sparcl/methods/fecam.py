@@ -9,23 +9,93 @@ d2479b7.  Official: alpha1 = 1 on the diagonal and alpha2 = 0 off it, for each o
 What differs.  The code keeps K matrices of d x d and a pseudo-inverse of each at every test.  Here
 the covariance is kept as a thin factor of rank below n_c (``sparcl/algebra/gaussians.py``): the same
 numbers, n_c d in place of d^2, and Woodbury's identity gives the distance.  Sigma_c is positive
-definite, so inverse and pseudo-inverse are one.  alpha2 is left out.  PILOT's port (raw covariance
+definite, so inverse and pseudo-inverse are one.  alpha2 is left out (``fenec`` has it).  PILOT's port (raw covariance
 + 100 I, both vectors normalised) is another method.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.checks import check_positive
-from sparcl.base.errors import InputError
+from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.learners.learner import Learner
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """The inverse P of the correlation matrix of one class's shrunk covariance.
+
+    ``D^(-1/2) P^-1 D^(-1/2) = F^T F / (n - 1) + a I + e 1 1^T``, with D the diagonal of the right side.
+
+    Attributes
+    ----------
+    root : (d,) of D^(1/2); F : (r, d) orthogonal rows; weights : (r,) of them in the inverse; a : of the identity
+    across : x (d,) with ``x x^T`` what e takes from ``(F^T F / (n - 1) + a I)^-1``; None for e = 0
+    sign : of e
+    """
+
+    root: Array
+    F: Array
+    weights: Array
+    a: float
+    across: Array | None = None
+    sign: float = 1.0
+
+    @classmethod
+    def of(cls, F: Array, n: int, alpha: float, alpha2: float = 0.0) -> Self:
+        """Return P from the factor F (r, d) of the scatter of n samples.
+
+        ``alpha`` times the mean variance is added to the diagonal of the covariance, and ``alpha2`` times the mean
+        covariance to all that is off it.
+
+        Raises
+        ------
+        NumericalError
+            When the sum is not positive definite.
+        """
+        squares, d = F**2 / (n - 1), F.shape[1]
+        variances = squares.sum(axis=0)
+        added = alpha * variances.mean()
+        e = 0.0
+        if alpha2:
+            total = float(np.sum(F.sum(axis=1) ** 2)) / (n - 1)
+            e = alpha2 * (total - float(variances.sum())) / max(d * (d - 1), 1)
+        a = max(added - e, 0.0)
+        # (F^T F / (n - 1) + a I)^-1 by its eigenvectors, the rows of F
+        weights = 1 / ((n - 1) * (a + squares.sum(axis=1)))
+        made = cls(np.sqrt(variances + added), F, weights, a)
+        if not e:
+            return made
+        ones = (1 - (F.sum(axis=1) * weights) @ F) / (a or 1.0)
+        rest = 1 + e * float(ones.sum()) if a else 0.0
+        if not rest > 0:
+            raise NumericalError(
+                f"alpha2 = {alpha2:g}: the covariance of a class is not positive definite. Lower alpha2, or raise "
+                "alpha."
+            )
+        return cls(made.root, F, weights, a, ones * np.sqrt(abs(e) / rest), float(np.sign(e)))
+
+    def squares(self, X: Array) -> Array:
+        """Return ``x^T P x`` (n,) of rows X (n, d): 2 n d r flops."""
+        v = X * self.root
+        inside = (v @ self.F.T) ** 2 @ self.weights
+        result: Array = (np.einsum("nd,nd->n", v, v) - inside) / self.a
+        return result if self.across is None else result - self.sign * (v @ self.across) ** 2
+
+    def times(self, X: Array) -> Array:
+        """Return ``X P`` (n, d) of rows X (n, d): 4 n d r flops."""
+        v = X * self.root
+        solved = (v - ((v @ self.F.T) * self.weights) @ self.F) / self.a
+        if self.across is not None:
+            solved -= self.sign * np.outer(v @ self.across, self.across)
+        return solved * self.root
 
 
 @dataclass(eq=False)
@@ -81,13 +151,7 @@ class FeCam(Learner):
         U, kept = unit(Phi), self.gaussians
         scores = np.empty((len(U), len(kept.counts)))
         for j, (n, mean, F) in enumerate(zip(kept.counts, kept.means, kept.factors, strict=True)):
-            squares = F**2 / (n - 1)
-            variances = squares.sum(axis=0)
-            added = self.alpha * variances.mean()
-            # (F^T F + a I)^-1 by its eigenvectors, the rows of F; v = D^(1/2) (u - mu)
-            v = (U - mean) * np.sqrt(variances + added)
-            inside = (v @ F.T) ** 2 @ (1 / ((n - 1) * (added + squares.sum(axis=1))))
-            scores[:, j] = (inside - np.einsum("nd,nd->n", v, v)) / added
+            scores[:, j] = -Correlation.of(F, int(n), self.alpha).squares(U - mean)
         return scores
 
 

@@ -14,6 +14,7 @@ the thin factor of its centred rows (:mod:`sparcl.algebra.gaussians`), which is 
 sample has no covariance: it counts for nothing in S and has no own part; the code gives it 1e-4 I.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -31,37 +32,33 @@ from sparcl.learners.learner import Learner
 
 
 @dataclass(eq=False)
-class LrRgda(Learner):
-    """Keeps a mean and a thin factor a class; a session costs c d^2 r + d^3 / 3, a row 2 c d r flops.
+class ShrunkGaussians(Learner):
+    """Keeps a mean and a thin factor F_c a class, of ``Sigma_c = own_c F_c^T F_c + B``, ``B`` the same for all.
 
-    Parameters
-    ----------
-    own, shared : a1 and a2, weights of a class's own and of the mean covariance; own = 0 is LDA
-    alpha : a3 in units of the mean variance tr S / d
-    a3 : a3 itself (official 0.5, for features as they are), in place of alpha
-    rank : r, eigenpairs of a class's own covariance
+    A session costs c d^2 r + d^3 / 3, a row 2 c d r flops, with r the rows of F_c that count.
     """
 
-    own: float = 0.2
-    shared: float = 2.0
-    alpha: float = 0.36
-    a3: float | None = None
-    rank: int = 64
     cannot_forget: ClassVar[str] = ""
     classes_apart: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {"gaussians": Gaussians}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.own != 0:
-            check_positive("own", self.own)
-        check_positive("shared", self.shared)
-        check_positive("alpha", self.alpha)
-        if self.a3 is not None:
-            check_positive("a3", self.a3)
-        check_int("rank", self.rank, least=1)
         self.gaussians = Gaussians(0)
         self._solved: tuple[Array, Array, list[Excess]] | None = None
+
+    @property
+    def _most(self) -> int | None:
+        """Rows of F_c that count; None: all."""
+        return None
+
+    @abstractmethod
+    def _weights(self, counts: Array) -> tuple[Array, Array]:
+        """Return the weights (c,) of the scatter of each class in its own covariance, and in the shared one."""
+
+    @abstractmethod
+    def _floor(self, trace: float) -> float:
+        """Return what is added to the diagonal of B, whose trace was that."""
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         known = np.zeros(classes, dtype=np.int64)
@@ -87,28 +84,30 @@ class LrRgda(Learner):
         self._solved = self._solve()
         return None
 
+    def _covariances(self) -> tuple[Gram, list[Array]]:
+        """Return B less its floor, and U (d, r) of each class with ``U U^T`` what is its own."""
+        kept = self.gaussians
+        own, shared = self._weights(kept.counts)
+        base = Gram(kept.d)
+        for F, weight in zip(kept.factors, shared, strict=True):
+            if len(F):
+                base.add(F * np.sqrt(weight))
+        parts = zip(kept.factors, own, strict=True)
+        return base, [F[: self._most].T * np.sqrt(weight) for F, weight in parts]
+
     def _solve(self) -> tuple[Array, Array, list[Excess]]:
         """Return W (d, c), b (c,) of the scores under B alone, and each class's excess."""
-        kept = self.gaussians
-        several = np.flatnonzero(kept.counts > 1)
-        base = Gram(kept.d)
-        for j in several:
-            weight = self.shared / ((int(kept.counts[j]) - 1) * len(several))
-            base.add(kept.factors[j] * np.sqrt(weight))
-        mean_variance = float(base.diagonal.sum()) / self.shared / kept.d
-        floor = self.alpha * mean_variance if self.a3 is None else self.a3
+        base, own = self._covariances()
+        floor, means = self._floor(float(base.diagonal.sum())), self.gaussians.means
         if not floor > 0:
             raise NumericalError(
                 "No class has any spread so far, so that the covariance is zero. Usual cause: copies of one "
                 "sample; join the session with another."
             )
         with base.factored(floor) as B:
-            W = B.solve(np.asfortranarray(kept.means.T))
-            excess = [
-                Excess.of(B, F[: self.rank].T * np.sqrt(self.own / max(int(n) - 1, 1)), mean)
-                for n, mean, F in zip(kept.counts, kept.means, kept.factors, strict=True)
-            ]
-        return W, -0.5 * np.sum(kept.means.T * W, axis=0), excess
+            W = B.solve(np.asfortranarray(means.T))
+            excess = [Excess.of(B, U, mean) for U, mean in zip(own, means, strict=True)]
+        return W, -0.5 * np.sum(means.T * W, axis=0), excess
 
     def _logits(self, Phi: Array) -> Array:
         if self._solved is None:
@@ -116,6 +115,46 @@ class LrRgda(Learner):
         W, b, excess = self._solved
         X = np.asarray(Phi, dtype=np.float64)
         return product(X, W) + b + np.stack([own(X) for own in excess], axis=1)
+
+
+@dataclass(eq=False)
+class LrRgda(ShrunkGaussians):
+    """Gaussians with r eigenpairs of each class's own covariance, and equal priors.
+
+    Parameters
+    ----------
+    own, shared : a1 and a2, weights of a class's own and of the mean covariance; own = 0 is LDA
+    alpha : a3 in units of the mean variance tr S / d
+    a3 : a3 itself (official 0.5, for features as they are), in place of alpha
+    rank : r, eigenpairs of a class's own covariance
+    """
+
+    own: float = 0.2
+    shared: float = 2.0
+    alpha: float = 0.36
+    a3: float | None = None
+    rank: int = 64
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.own != 0:
+            check_positive("own", self.own)
+        check_positive("shared", self.shared)
+        check_positive("alpha", self.alpha)
+        if self.a3 is not None:
+            check_positive("a3", self.a3)
+        check_int("rank", self.rank, least=1)
+
+    @property
+    def _most(self) -> int | None:
+        return self.rank
+
+    def _weights(self, counts: Array) -> tuple[Array, Array]:
+        free = np.maximum(counts - 1, 1)
+        return self.own / free, self.shared / (free * max(np.count_nonzero(counts > 1), 1))
+
+    def _floor(self, trace: float) -> float:
+        return self.alpha * (trace / self.shared / self.gaussians.d) if self.a3 is None else self.a3
 
 
 build = LrRgda

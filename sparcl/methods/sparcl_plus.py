@@ -34,13 +34,13 @@ from sparcl.algebra.host import HOST
 from sparcl.algebra.scatter import Scatter
 from sparcl.algebra.spectra import energy_rank, principal_span
 from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
-from sparcl.base.checks import check_fraction, check_int, check_positive
+from sparcl.base.checks import check_choice, check_fraction, check_int, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape, Stateful, nodes, send
 from sparcl.base.types import Array
 from sparcl.learners.summed import Summed
-from sparcl.parts.batch import Batch
+from sparcl.parts.batch import Batch, column_scales
 from sparcl.parts.heads.ridge import Head
 from sparcl.parts.row_weights import AllRows, ContaminationFilter
 
@@ -191,6 +191,7 @@ class SparclPlus(Summed):
     prior : samples at which it is half of that
     alpha : shrinkage of the pooled covariance in units of its mean variance, at most
     weight : of the ridge's scores beside the discriminant's; 0: none
+    columns : ``plain``, or ``unit``: each class's weights of the ridge are scaled to unit norm first
     filtered : leave out rows that look like those of old classes, where sums say that there are some
         (:class:`sparcl.parts.row_weights.ContaminationFilter`); a session must then come whole
 
@@ -211,6 +212,7 @@ class SparclPlus(Summed):
     prior: float = 20.0
     alpha: float = 1.0
     weight: float = 0.5
+    columns: str = "plain"
     filtered: bool = False
     host_only: ClassVar[str] = ""  # but where rows are filtered
     kept: ClassVar[dict[str, Shape | None]] = {
@@ -231,6 +233,7 @@ class SparclPlus(Summed):
         for name in ("own", "prior", "weight"):
             if getattr(self, name) != 0:
                 check_positive(name, getattr(self, name))
+        check_choice("columns", self.columns, ("plain", "unit"))
         self.power = 0.0
         self.seen: SeenRows | None = None
         self.plain: SeenRows | None = None
@@ -395,12 +398,20 @@ class SparclPlus(Summed):
         V, inner = solved[:, :c], host(product(Q.T, solved))
         right = np.hstack([np.diag(n / root), n * inner[:, c:]])
         turned = product(V, on.array(HOST.block_solve(np.eye(c) - inner[:, :c], right)))
-        W, AU, W_ridge = turned[:, :c], n * solved[:, c:] + turned[:, c:], V * on.array(root)
+        W, AU, W_ridge, C = (
+            turned[:, :c],
+            n * solved[:, c:] + turned[:, c:],
+            V * on.array(root),
+            sums.C,
+        )
+        if self.columns == "unit":
+            scales = column_scales(W_ridge)
+            W_ridge, C = W_ridge * scales, C * scales
         total = on.xp.sum
         noise = _root(float(np.mean(host(total(_centred(W) * _centred(M), axis=0)))))
-        # (S + ridge I) W = C - Q Q^T W for the ridge's W, S the scatter
+        # (S + ridge I) W = C - Q Q^T W for the ridge's W, S the scatter; columns may be scaled
         centred = _centred(W_ridge)
-        square = float(total(centred * _centred(sums.C)) - total(product(Q.T, centred) ** 2))
+        square = float(total(centred * _centred(C)) - total(product(Q.T, centred) ** 2))
         G, T = host(product(U.T, AU)), host(product(AU.T, M))
         P, log_dets = self._excess(core, counts, G, T)
         return Solved(

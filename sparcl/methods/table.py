@@ -11,6 +11,7 @@ validation_share : of a session's rows, or with ``by_class`` of each class's, th
 width : M, outputs of the map
 seed : of the map, of random directions and of hold-outs
 dtype : float64 or float32
+columns : plain, or unit: each class's weights are scaled to unit norm before they score
 
 Others are described with the part that has them.  A row is plain values: the workflow takes it for a setting of
 its method's jobs, so that a new row, or another one's change, lets them rest.
@@ -30,7 +31,7 @@ Row = dict[str, Any]
 def _ridge(ridge: float | str, ridges: tuple[float, ...] = WIDE, **others: Any) -> Row:
     """Return the settings of a ridge behind a map, with those that a method has besides."""
     rule = {"ridge": ridge, "ridges": ridges, "relative": False, "validation_share": 0.2}
-    return {**rule, **others, "seed": 0, "dtype": "float64"}
+    return {**rule, **others, "seed": 0, "dtype": "float64", "columns": "plain"}
 
 
 UNIFORM = {"random": {"draw": "uniform", "activation": "relu"}}
@@ -43,7 +44,7 @@ METHODS: dict[str, Row] = {
     # 1 is the paper's.
     "acil": {
         "parts": {"core": {"spectral": {"k": 0}}},
-        "settings": {"ridge": 1.0, "relative": False, "dtype": "float64"},
+        "settings": {"ridge": 1.0, "relative": False, "dtype": "float64", "columns": "plain"},
     },
     # ACIL with its hidden layer h = relu(f W), W uniform on (-1/sqrt d, 1/sqrt d).  Its recursion R <- R - R
     # X^T (I + X R X^T)^-1 X R, W <- W + R X^T (Y - X W) from R = I / ridge ends, after any batches, at W = (G +
@@ -149,6 +150,7 @@ METHODS: dict[str, Row] = {
             "validation_share": 0.2,
             "seed": 0,
             "dtype": "float64",
+            "columns": "plain",
         },
     },
     # [f ; relu(unit(f) W) / sqrt(M)] and the joint ridge in these d + M coordinates: ``sparcl-plus-1`` with
@@ -244,6 +246,7 @@ METHODS: dict[str, Row] = {
             "update": "auto",
             "seed": 0,
             "dtype": "float64",
+            "columns": "plain",
         },
     },
     # Algorithm 1 of the paper as printed: W = U_core [G, 0] + U_res (U_res^T A U_res)^-1 U_res^T C.  It drops

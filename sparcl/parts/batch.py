@@ -124,12 +124,17 @@ class Point(NamedTuple):
 class Solutions(Stateful):
     """W (D, c) and b (c,) of every point that is kept, one where the rule chooses.
 
+    Parameters
+    ----------
+    unit : rows are scored by each class's weights over their Euclidean norm
+
     Attributes
     ----------
     weights : W of each; biases : b of each where the head has one, else none
     points : what was solved, as [number of the value, number of the core, value]
     """
 
+    unit: bool = False
     kept: ClassVar[dict[str, Shape | None]] = {
         "weights": ("D", None),
         "biases": (None,),
@@ -151,6 +156,11 @@ class Solutions(Stateful):
         """Yield W and b of each point; None for b where the head has none."""
         return zip(self.weights, self.biases or repeat(None, len(self.weights)), strict=True)
 
+    def scored(self) -> Iterator[Solution]:
+        """Yield the W and b of each point by which rows are scored."""
+        for W, b in self:
+            yield (W * column_scales(W) if self.unit else W), b
+
     def take(self, points: list[Point], solved: list[Solution]) -> None:
         """Keep what was solved at some points, in place of what was kept before."""
         weights, biases = map(list, zip(*solved, strict=True))
@@ -161,7 +171,9 @@ class Solutions(Stateful):
 
     def scores(self, on: Backend, H: Array, p: int = 0) -> Array:
         """Return the scores (n, c) of mapped rows H (n, D) at one point, where they lie."""
-        scores = on.product(H, self.weights[p])
+        W = self.weights[p]
+        scores = on.product(H, W)
+        scores = scores * column_scales(W) if self.unit else scores
         return scores + self.biases[p] if self.biases else scores
 
     def all_scores(self, on: Backend, H: Array) -> dict[tuple[int, int], Array]:
@@ -169,6 +181,15 @@ class Solutions(Stateful):
         return {
             (int(i), int(j)): host(self.scores(on, H, p)) for p, (i, j, _) in enumerate(self.points)
         }
+
+
+def column_scales(W: Array) -> Array:
+    """Return ``1 / |w_c|`` (c,) of each column of W (D, c), where W lies; 1 for a column of zeros."""
+    xp = of(W).xp
+    largest = xp.max(xp.abs(W), axis=0)  # squares of small weights would vanish
+    largest = xp.where(largest > 0, largest, 1 + 0 * largest)
+    norms = xp.sqrt(xp.sum((W / largest) ** 2, axis=0))
+    return 1 / (largest * xp.where(norms > 0, norms, 1 + 0 * norms))
 
 
 def _bias(W: Array, b: Array | None) -> Array:

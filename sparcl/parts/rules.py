@@ -350,7 +350,9 @@ class AllSessions(Judging):
             self.validation = before.empty()
         self.fitted.learn(batch.take(slice(cut)), cut)
         batch.take(slice(cut, None)).add_to(self.validation)
-        losses = [self._loss(self.validation, W, b) for W, b in self.fitted.solutions]
+        solved = self.fitted.solutions
+        judged = iter(solved) if self.needs_targets else solved.scored()
+        losses = [self._loss(self.validation, W, b) for W, b in judged]
         return self.best(points, losses, "loss on the rows held out")
 
     def _loss(self, sums: Sums, W: Array, b: Array | None) -> float:

@@ -34,6 +34,7 @@ TABLE = {
     "derpp-head": (NEVER, "no sum"),
     "dsal": (NEVER, "second stream"),
     "fecam": (EXACT, ""),
+    "fenec": (CLASSES, ""),
     "flycl": (REFIT, "'gcv'"),
     "foal": (EXACT, ""),
     "ft-head": (NEVER, "no sum"),
@@ -53,6 +54,7 @@ TABLE = {
     "ridge-lda": (NEVER, "held out"),
     "slca-frozen": (NEVER, "no sum"),
     "slda": (EXACT, ""),
+    "srda": (EXACT, ""),
     "sparcl": (REFIT, ""),
     "sparcl-alg1": (REFIT, ""),
     "sparcl-plus": (REFIT, "root is taken"),
@@ -63,6 +65,8 @@ TABLE = {
 OTHERWISE: list[tuple[str, dict[str, Any], str, str]] = [
     ("acil", {"relative": True}, REFIT, ""),
     ("acil", {"ridge": [0.1, 1.0]}, EXACT, ""),
+    ("acil", {"columns": "unit"}, EXACT, ""),
+    ("air", {"columns": "unit"}, CLASSES, ""),
     ("anacp", {"nearest": True}, EXACT, ""),
     ("anacp", {"official": True}, NEVER, "covariance"),
     ("compose", {"core": "frozen"}, REFIT, ""),
@@ -254,7 +258,7 @@ def test_bit_for_bit_where_sums_are_exact() -> None:
 
 def test_classes_of_their_own_need_no_samples() -> None:
     gone = np.unique(Y[CLASS])
-    for name in ("ncm", "fecam", "lr-rgda"):
+    for name in ("ncm", "fecam", "fenec", "lr-rgda", "srda"):
         learner = fit(made(name), STREAM)
         order = [label for label in learner.classes.tolist() if label in gone]
         told = learner.forget_classes(gone)

@@ -65,10 +65,13 @@ CASES: dict[str, tuple[str, dict]] = {
     "truncated": ("loranpac", {"width": 70}),
     "truncated, gram": ("loranpac", {"width": 70, "path": "gram"}),
     "fecam": ("fecam", {}),
+    "fenec": ("fenec", {"centroids": 8, "neighbours": 3, "alpha2": 0.5}),
+    "columns": ("acil-rhl", {"width": 70, "columns": "unit"}),
     "folds of blocks": ("layup", {"blocks": 2}),
     "ridge and lda": ("ridge-lda", {"map": {"random": {"width": 70}}}),
     "chosen exponent": ("ridge-lda", {"exponents": [1.0, 0.5]}),
     "lr-rgda": ("lr-rgda", {"rank": 5}),
+    "srda": ("srda", {"official": True}),
     "klda-e": ("klda-e", {"width": 70, "members": 2}),
     "anacp": ("anacp", {"width": 70, "members": 2, "draws": 5, "ridge": "gaussian"}),
     "anacp, official": ("anacp", {"width": 70, "members": 1, "draws": 5, "official": True}),
@@ -77,7 +80,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "ft": ("ft-head", {"epochs": 2, "scale": "root-d"}),
     "der++": ("derpp-head", {"epochs": 2, "buffer": 30}),
 }
-KEEPERS = ["icarl", "der++", "kernels"]  # samples in the state are what these methods are
+KEEPERS = ["icarl", "der++", "kernels", "fenec"]  # samples in the state are what these methods are
 
 
 def made(case: str) -> object:

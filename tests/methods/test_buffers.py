@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from reference import buffers, peers, ridge
-from reference.streams import PROBE, STREAM, Session, fit, split_again, synthetic_stream
+from reference.streams import PROBE, STREAM, fit, split_again, synthetic_stream, uneven
 
+from sparcl.algebra.ridge import predicted_accuracy
 from sparcl.base.errors import InputError
 from sparcl.learners import composed
 from sparcl.learners.learner import Learner
@@ -13,20 +14,6 @@ from sparcl.methods.table import FLYCL as SCRIPTS
 from sparcl.parts import batch
 from sparcl.parts.maps import RandomMap
 from sparcl.parts.rules import WIDE
-
-
-def uneven(stream: list[Session]) -> list[Session]:
-    """Drop rows, so that classes have 12, 11, ... samples."""
-    result = []
-    for Phi, y in stream:
-        drop = [
-            i
-            for rank, label in enumerate(np.unique(y))
-            for i in np.flatnonzero(y == label)[: 4 * rank]
-        ]
-        keep = np.setdiff1d(np.arange(len(y)), drop)
-        result.append((Phi[keep], y[keep]))
-    return result
 
 
 def relu_map(learner: Learner):
@@ -199,6 +186,64 @@ def test_loranpac_by_gram_is_one_truncation() -> None:
     assert learner.weights == pytest.approx(expected[:, columns], rel=1e-6, abs=1e-8)
     by_svd = fit(build("loranpac", width=40, path="svd", seed=2), STREAM)
     assert np.abs(by_svd.weights - learner.weights).max() > 1e-6  # the path matters
+
+
+# --- columns of unit norm -------------------------------------------------------------------------
+
+RIDGES = {
+    "acil": {"ridge": 0.3},
+    "acil-rhl": {"width": 40},
+    "air": {"width": 40},
+    "ranpac": {"width": 40},
+    "sparcl": {"tau": 0.6},
+}
+
+
+def test_columns_of_unit_norm() -> None:
+    """The scores of the same ridge, class by class over the length of its weights; a column of zeros stays."""
+    sessions = uneven(STREAM)
+    sessions[1][0][sessions[1][1] == sessions[1][1][0]] = 0.0
+    for name, hyper in RIDGES.items():
+        plain, unit = (fit(build(name, columns=c, **hyper), sessions) for c in ("plain", "unit"))
+        assert np.array_equal(unit.weights, plain.weights)
+        expected = plain.logits(PROBE)
+        for j, w in enumerate(plain.weights.T):
+            if w.any():
+                expected[:, j] /= np.linalg.norm(w)
+        assert unit.logits(PROBE) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        assert not plain.weights.any(axis=0).all()
+        again = type(unit).from_state(unit.state())
+        assert np.array_equal(again.logits(PROBE), unit.logits(PROBE))
+
+
+def test_columns_of_unit_norm_do_not_see_sessions_nor_scales() -> None:
+    stream = uneven(STREAM)
+    for name in ("acil", "acil-rhl", "air"):
+        unit = fit(build(name, columns="unit", **RIDGES[name]), stream)
+        other = fit(build(name, columns="unit", **RIDGES[name]), split_again(stream, 3)[::-1])
+        columns = [list(other.classes).index(c) for c in unit.classes]
+        assert other.logits(PROBE)[:, columns] == pytest.approx(unit.logits(PROBE), abs=1e-8)
+        before = unit.logits(PROBE)
+        unit.total.C *= np.geomspace(1e-3, 1e3, 12)
+        unit._solve_sums(np.arange(12))
+        assert unit.logits(PROBE) == pytest.approx(before, abs=1e-8)
+
+
+def test_columns_of_unit_norm_and_the_other_parts() -> None:
+    tiny = build("acil", ridge=1e300, columns="unit")  # squares of its weights are no numbers
+    assert fit(tiny, STREAM).logits(PROBE).std() > 0.1
+    chosen = fit(build("acil-rhl", width=40, columns="unit", ridge="gaussian"), STREAM).rule
+    held = chosen.validation
+    losses = []
+    for W, _ in chosen.fitted.solutions:
+        W = W / np.linalg.norm(W, axis=0)
+        losses.append(-predicted_accuracy(W, held.R, held.C, held.counts))
+    assert chosen.losses == pytest.approx(losses)
+    for parts in ({"head": "ridged-scatter"}, {"core": {"beside-scatter": {"tau": 0.6}}}):
+        with pytest.raises(InputError, match="columns = 'unit' scales the weights of a ridge"):
+            build("compose", columns="unit", **parts)
+    with pytest.raises(InputError, match="plain, unit"):
+        build("sparcl-plus", columns="long")
 
 
 # --- rules for the ridge --------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-"""LR-RGDA, KLDA-E and AnaCP against restatements, and what must not move them."""
+"""LR-RGDA, SRDA, KLDA-E and AnaCP against restatements, and what must not move them."""
 
 import numpy as np
 import pytest
 from reference import closed, heads
-from reference.streams import PROBE, STREAM, fit, split_again, synthetic_stream
+from reference.streams import PROBE, STREAM, fit, split_again, synthetic_stream, uneven
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
@@ -42,6 +42,35 @@ def test_lr_rgda_takes_a_class_of_one_sample() -> None:
     assert against_first(scores) == close(against_first(expected))
     with pytest.raises(InputError, match=r"session 1: no class has two samples"):
         build("lr-rgda").fit_session(Phi[:1], y[:1])
+
+
+# --- SRDA -----------------------------------------------------------------------------------------
+
+
+def test_srda_is_a_gaussian_for_each_class_with_its_prior() -> None:
+    for own, epsilon, official in ((0.5, 0.1, False), (0.9, 1e-3, False), (0.5, 1e-4, True)):
+        learner = build("srda", own=own, epsilon=epsilon, official=official)
+        sessions = uneven(STREAM)
+        for t, session in enumerate(sessions):
+            learner.fit_session(*session)
+            expected = closed.srda(sessions[: t + 1], PROBE, own, epsilon, official)
+            assert against_first(learner.logits(PROBE)) == close(against_first(expected))
+    classes = heads.class_rows(sessions)
+    n = [len(rows) for rows in classes]
+    S = heads.within(classes) / sum(n)
+    inverse = np.linalg.inv(0.9 * S + 0.1 * np.trace(S) / 16 * np.eye(16))
+    lda = heads.lda_scores(classes, inverse, PROBE) + np.log(n)
+    without = fit(build("srda", own=0, epsilon=0.1), sessions).logits(PROBE)
+    assert against_first(without) == close(against_first(lda))
+
+
+def test_srda_by_hand() -> None:
+    """Samples 0, 2 have the covariance 2^2 / 4 about their mean; 6, 8, 8, 10 have 2, and all together 10 / 6."""
+    Phi = np.array([[0.0], [2], [6], [8], [8], [10]])
+    scores = fit(build("srda", own=0.5, epsilon=0.1), [(Phi, np.repeat([0, 1], [2, 4]))])
+    one, two = (0.9 * (0.5 * own + 5 / 6) + 1 / 6 for own in (1.0, 2.0))
+    expected = np.log(4 / 2) - 0.5 * np.log(two / one) - 16 / (2 * two) + 9 / (2 * one)
+    assert np.diff(scores.logits(np.array([[4.0]])))[0, 0] == pytest.approx(expected)
 
 
 # --- KLDA-E ---------------------------------------------------------------------------------------

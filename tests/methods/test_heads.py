@@ -10,6 +10,7 @@ from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.randomness import generator
 from sparcl.methods import build
+from sparcl.methods.fenec import k_means
 from sparcl.parts.maps import FourierMap
 from study import softmax
 from study.methods.slca_frozen import SlcaFrozen, normalised_gradient
@@ -19,6 +20,7 @@ BATCHLESS = {  # what sessions and batches must not move
     "klda": {"width": 40, "sigma": 0.7},
     "randumb": {"width": 40, "embedding": "relu"},
     "fecam": {},
+    "srda": {},
 }
 
 
@@ -107,6 +109,67 @@ def test_fecam_is_the_official_distance(samples: int, alpha: float) -> None:
     learner = fit(build("fecam", alpha=alpha), [(3.0 * Phi, y) for Phi, y in stream])
     expected = heads.fecam(stream, PROBE, alpha)
     assert learner.logits(PROBE) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+
+
+def test_fenec_with_one_centroid_is_fecam() -> None:
+    a, b = (
+        fit(build(name, alpha=0.7, **hyper), STREAM)
+        for name, hyper in (("fecam", {}), ("fenec", {"centroids": 1}))
+    )
+    assert b.logits(PROBE) == pytest.approx(a.logits(PROBE), rel=1e-10, abs=1e-10)
+
+
+def test_fenec_is_a_vote_of_the_nearest_centroids() -> None:
+    for samples, off, k in (
+        (12, 0.0, 3),
+        (12, 3.0, 5),
+        (40, 3.0, 26),
+    ):  # below and above 16 features
+        stream = synthetic_stream(samples=samples)
+        for neighbours, votes in (
+            (1, "uniform"),
+            (4, "uniform"),
+            (4, "distance"),
+            (999, "uniform"),
+        ):
+            hyper = {
+                "alpha": 2.0,
+                "alpha2": off,
+                "centroids": k,
+                "neighbours": neighbours,
+                "votes": votes,
+            }
+            learner = fit(build("fenec", **hyper), [(3.0 * Phi, y) for Phi, y in stream])
+            assert [len(points) for points in learner.points] == [min(k, samples)] * 12
+            expected = heads.fenec(
+                stream, PROBE, (2.0, off), learner.points, neighbours, votes == "distance"
+            )
+            assert np.array_equal(np.argmax(learner.logits(PROBE), axis=1), expected)
+
+
+def test_centroids_by_hand_and_of_a_class_that_returns() -> None:
+    X, rng = np.array([[0.0], [1], [10], [11], [12]]), np.random.default_rng(0)
+    centres, sizes = k_means(X, np.ones(5), 2, rng)
+    assert sorted(zip(centres[:, 0], sizes, strict=True)) == [(0.5, 2), (11, 3)]
+    centres, sizes = k_means(X, np.array([3.0, 1, 1, 1, 1]), 1, rng)
+    assert (centres, sizes) == ([[34 / 7]], [7])
+    assert len(k_means(X[[0, 0, 4]], np.ones(3), 3, rng)[0]) == 2  # of copies there is one
+    (Phi, y), label = STREAM[0], STREAM[0][1][0]
+    late = (y == label) & (np.cumsum(y == label) > 6)
+    learner = fit(build("fenec", centroids=4), [(Phi[~late], y[~late]), (Phi[late], y[late])])
+    j = list(learner.classes).index(label)
+    assert learner.sizes[j].sum() == 12
+    mean = learner.sizes[j] @ learner.points[j] / 12
+    assert mean == pytest.approx(Phi[y == label].mean(axis=0))
+
+
+def test_fenec_refuses_a_covariance_that_is_not_positive_definite() -> None:
+    """All rows sum to zero: the mean covariance is -1 / (d - 1) of the mean variance."""
+    stream = [(Phi - Phi.mean(axis=1, keepdims=True), y) for Phi, y in STREAM]
+    with pytest.raises(
+        NumericalError, match=r"session 1: alpha2 = 7.8.*Lower alpha2, or raise alpha"
+    ):
+        fit(build("fenec", alpha=1.0, alpha2=7.8), stream)
 
 
 @pytest.mark.parametrize("parts", [1, 2, 7])
@@ -203,10 +266,10 @@ def test_icarl_herds_a_class_that_returns() -> None:
 # --- sessions, batches, names ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*BATCHLESS, "icarl-nme"])
+@pytest.mark.parametrize("name", [*BATCHLESS, "icarl-nme", "fenec"])
 @pytest.mark.parametrize("sessions", [1, 2, 6])
 def test_the_number_of_sessions_does_not_matter(name: str, sessions: int) -> None:
-    hyper = BATCHLESS.get(name, {"memory": 60})
+    hyper = BATCHLESS.get(name, {"memory": 60} if name == "icarl-nme" else {"centroids": 4})
     a, b = (fit(build(name, **hyper), s) for s in (STREAM, split_again(STREAM, sessions)))
     columns = [list(b.classes).index(c) for c in a.classes]
     scores = b.logits(PROBE)[:, columns]

@@ -35,6 +35,8 @@ SMALL: dict[str, dict] = {  # few random features, so that the naive side is qui
     "klda": {"width": 40, "ridge": 0.1, "seed": 3},
     "randumb": {"width": 40, "seed": 3},
     "fecam": {},
+    "fenec": {"centroids": 4, "neighbours": 2, "seed": 3},
+    "srda": {},
     "layup": {"blocks": 2},
     "ridge-lda": {"exponents": [1.0, 0.5], "seed": 3},
     "lr-rgda": {"rank": 6},

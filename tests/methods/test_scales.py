@@ -29,6 +29,8 @@ SCALE_FREE = {
     "anacp",
     "randumb",
     "fecam",
+    "fenec",
+    "srda",
     "icarl-nme",
     "ridge-lda",
 }
@@ -109,6 +111,7 @@ def test_a_scale_beyond_the_range_is_refused_before_anything_changes(name: str) 
 SUMMED = sorted(
     SMALL.keys()
     - {"ncm", "fecam", "icarl-nme", "gkeal", "klda", "klda-e", "lr-rgda", "anacp", "foal"}
+    - {"fenec", "srda"}
     - {"slca-frozen", "ft-head", "derpp-head", "ridge-lda"}
 )
 

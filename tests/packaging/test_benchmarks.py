@@ -13,7 +13,7 @@ import pytest
 from sparcl.algebra.host import Host
 
 ROOT = Path(__file__).parents[2]
-ROWS = ("ranpac-cifar", "ranpac-cub", "flycl", "acil", "foal", "gacl", "air")
+ROWS = ("ranpac-cifar", "ranpac-cub", "flycl", "acil", "foal", "gacl", "air", "srda")
 
 
 @pytest.fixture

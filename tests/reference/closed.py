@@ -1,4 +1,4 @@
-"""Closed-form peers, restated with explicit inverses and loops: LR-RGDA, KLDA-E, AnaCP, LayUP."""
+"""Closed-form peers, restated with explicit inverses and loops: LR-RGDA, SRDA, KLDA-E, AnaCP, LayUP."""
 
 import math
 
@@ -47,6 +47,28 @@ def lr_rgda(
     return scores
 
 
+# --- SRDA -----------------------------------------------------------------------------------------
+
+
+def srda(
+    sessions: Sessions, probe: np.ndarray, own: float, epsilon: float, official: bool
+) -> np.ndarray:
+    """Return scores (n, c); official: epsilon is absolute, and a Frobenius norm stands for the determinant."""
+    classes = class_rows(sessions)
+    n, d = sum(map(len, classes)), probe.shape[1]
+    pooled = within(classes) / n
+    floor = epsilon * (1.0 if official else np.trace(pooled) / d)
+    scores = np.zeros((len(probe), len(classes)))
+    for j, rows in enumerate(classes):
+        mixed = own * within([rows]) / len(rows) + (1 - own) * pooled
+        sigma = (1 - epsilon) * mixed + floor * np.eye(d)
+        size = np.log(np.linalg.norm(mixed)) if official else np.linalg.slogdet(sigma)[1]
+        for i, f in enumerate(probe):
+            e = f - rows.mean(axis=0)
+            scores[i, j] = np.log(len(rows) / n) - 0.5 * (size + e @ np.linalg.inv(sigma) @ e)
+    return scores
+
+
 # --- SPARCL+ --------------------------------------------------------------------------------------
 
 
@@ -69,7 +91,13 @@ def own_covariance(rows: np.ndarray, U: np.ndarray, rank: int) -> np.ndarray:
 
 
 def sparcl_plus(
-    sessions: Sessions, probe: np.ndarray, U: np.ndarray, rank: int, own: float, weight: float
+    sessions: Sessions,
+    probe: np.ndarray,
+    U: np.ndarray,
+    rank: int,
+    own: float,
+    weight: float,
+    unit: bool = False,
 ) -> np.ndarray:
     """Return scores (n, c) from D x D covariances of every class, up to a term that all classes share."""
     classes = class_rows(sessions)
@@ -86,6 +114,8 @@ def sparcl_plus(
     H = np.concatenate(classes)
     R = H.T @ H
     W_ridge = np.linalg.inv(R + n * floor * np.eye(len(R))) @ (M * [len(rows) for rows in classes])
+    if unit:
+        W_ridge = np.stack([w / np.linalg.norm(w) for w in W_ridge.T], axis=1)
     scores = gaussian / noise(np.linalg.inv(A) @ M, A)
     return scores + weight * (probe @ W_ridge) / noise(W_ridge, A)
 

@@ -114,6 +114,34 @@ def fecam(sessions: Sessions, probe: np.ndarray, alpha: float) -> np.ndarray:
     return np.array(scores).T
 
 
+def fenec(
+    sessions: Sessions,
+    probe: np.ndarray,
+    shrinkage: tuple[float, float],
+    points: list[np.ndarray],
+    neighbours: int,
+    by_distance: bool,
+) -> np.ndarray:
+    """Return the class (n,) of each row by a vote of the nearest of ``points`` (k_c, d) of every class."""
+    found = [[] for _ in probe]
+    for j, rows in enumerate(class_rows([(unit(Phi), y) for Phi, y in sessions])):
+        cov, d = np.cov(rows.T), probe.shape[1]
+        off = cov[~np.eye(d, dtype=bool)].mean()
+        cov = cov + shrinkage[0] * np.mean(np.diag(cov)) * np.eye(d)
+        cov = cov + shrinkage[1] * off * (np.ones((d, d)) - np.eye(d))
+        sd = np.sqrt(np.diag(cov))
+        inverse = np.linalg.pinv(cov / np.outer(sd, sd))
+        for i, u in enumerate(unit(probe)):
+            found[i] += [(np.sqrt((u - m) @ inverse @ (u - m)), j) for m in points[j]]
+    result = []
+    for pairs in found:
+        votes: dict[int, float] = {}
+        for distance, j in sorted(pairs)[:neighbours]:  # a class enters with its nearest
+            votes[j] = votes.get(j, 0) + (1 / distance if by_distance else 1)
+        result.append(max(votes, key=votes.get))
+    return np.array(result)
+
+
 # --- exemplars ------------------------------------------------------------------------------------
 
 

@@ -50,6 +50,20 @@ def split_again(stream: list[Session], sessions: int) -> list[Session]:
     return [(Phi[np.isin(y, part)], y[np.isin(y, part)]) for part in parts]
 
 
+def uneven(stream: list[Session]) -> list[Session]:
+    """Drop rows, so that classes have 12, 11, ... samples."""
+    result = []
+    for Phi, y in stream:
+        drop = [
+            i
+            for rank, label in enumerate(np.unique(y))
+            for i in np.flatnonzero(y == label)[: 4 * rank]
+        ]
+        keep = np.setdiff1d(np.arange(len(y)), drop)
+        result.append((Phi[keep], y[keep]))
+    return result
+
+
 def fit(learner: object, sessions: list[Session]) -> object:
     """Give a learner the sessions one after the other and return it."""
     for Phi, y in sessions:

@@ -95,6 +95,20 @@ def test_answers_are_those_of_the_counts(files: tuple) -> None:
         summary.answers(record)
 
 
+def test_a_newer_setting_has_a_column_where_a_run_has_another_value_than_before(
+    files: tuple,
+) -> None:
+    """Recorded tables of suites without it keep their columns."""
+    assert "columns" not in summary.summarise(files[0])["runs"]
+    for path in files[0][::3]:
+        record = json.loads(path.read_text())
+        record["hyper"]["columns"] = "unit"
+        write_sealed(path, {key: record[key] for key in record if key != "seal"})
+    table = summary.summarise(files[0])["runs"].set_index("method")["columns"]
+    assert {*table["acil"]} == {"unit"} and {*table["sparcl"]} == {"plain"}
+    assert table["ncm"].isna().all()
+
+
 def test_spectrum_and_advice_carry_the_names_of_their_stream(files: tuple) -> None:
     modes = summary.spectra(files[1])
     assert set(modes["order"]) == {7} and set(modes["session"]) == {1, 2, 3}

@@ -59,11 +59,13 @@ def test_the_partitioned_score_is_the_dense_one(k: int, rank: int, signs: str) -
         sessions = [(np.abs(Phi), y) for Phi, y in sessions]
         rows, probe = rooted(sessions), np.abs(probe)
         seen = closed.unit_rows(np.sqrt(probe))
-    learner = build("sparcl-plus", k=k, rank=rank, refresh=0)
-    for t, session in enumerate(sessions):
-        learner.fit_session(*session)
-        expected = closed.sparcl_plus(rows[: t + 1], seen, learner.core.U, rank, 0.4, 0.5)
-        assert against_first(learner.logits(probe)) == near(against_first(expected))
+    for columns in ("plain", "unit"):
+        learner = build("sparcl-plus", k=k, rank=rank, refresh=0, columns=columns)
+        for t, session in enumerate(sessions):
+            learner.fit_session(*session)
+            given = (learner.core.U, rank, 0.4, 0.5, columns == "unit")
+            expected = closed.sparcl_plus(rows[: t + 1], seen, *given)
+            assert against_first(learner.logits(probe)) == near(against_first(expected))
     assert learner.core.U.T @ learner.core.U == pytest.approx(np.eye(k), abs=1e-12)
 
 

@@ -38,6 +38,8 @@ SHARED = {"ridge", "unit"}
 
 # Settings of rules, the same for all methods (params.yaml): no column in a table of runs.
 OF_RULES = ("ridges", "grid", "validation_share", "relative")  # "grid": ridges of older records
+# Settings that are newer than recorded tables: a column only where some run has another value.
+LATER = {"columns": "plain"}
 # Settings whose columns keep the name that they have in recorded tables.
 COLUMNS = {"row_weights": "trust"}
 
@@ -96,9 +98,13 @@ def summarise(
             runs.append(_run_row(record, rows))
             arrivals += _arrival_rows(record)
             diagnosed += _diagnostic_rows(record, streams.get(_stream(record), []))
-    hyper = sorted(
-        {key for row in runs for key in row["hyper"]} - {"ridge", "tau", "seed", *OF_RULES}
-    )
+    given = {
+        key
+        for row in runs
+        for key, value in row["hyper"].items()
+        if (key, value) not in LATER.items()
+    }
+    hyper = sorted(given - {"ridge", "tau", "seed", *OF_RULES})
     flat = [row | {key: row["hyper"].get(key) for key in ["ridge", "tau", *hyper]} for row in runs]
     moved = ["forgetting", "forgetting_before", "drift", "drift_scaled"]
     numbers, measures = ["A_bar", "A_last", *moved], ["A_t", "A_t_sessions", "A_t_classes", *moved]
