@@ -81,14 +81,22 @@ class FeCam(Learner):
         U, kept = unit(Phi), self.gaussians
         scores = np.empty((len(U), len(kept.counts)))
         for j, (n, mean, F) in enumerate(zip(kept.counts, kept.means, kept.factors, strict=True)):
-            squares = F**2 / (n - 1)
-            variances = squares.sum(axis=0)
-            added = self.alpha * variances.mean()
-            # (F^T F + a I)^-1 by its eigenvectors, the rows of F; v = D^(1/2) (u - mu)
-            v = (U - mean) * np.sqrt(variances + added)
-            inside = (v @ F.T) ** 2 @ (1 / ((n - 1) * (added + squares.sum(axis=1))))
-            scores[:, j] = (inside - np.einsum("nd,nd->n", v, v)) / added
+            added = self.alpha * (F**2 / (n - 1)).sum(axis=0).mean()
+            scores[:, j] = -own_distance(U - mean, F, int(n), added)
         return scores
+
+
+def own_distance(E: Array, F: Array, n: int, added: float) -> Array:
+    """Return ``e^T [D^(-1/2) Sigma D^(-1/2)]^-1 e`` of rows e of E (m, d), 2 m d r flops.
+
+    ``Sigma = F^T F / (n - 1) + added I`` for n samples and a thin factor F (r, d), D its diagonal.
+    """
+    squares = F**2 / max(n - 1, 1)
+    # (F^T F + a I)^-1 by its eigenvectors, the rows of F; v = D^(1/2) e
+    V = E * np.sqrt(squares.sum(axis=0) + added)
+    inside = (V @ F.T) ** 2 @ (1 / (max(n - 1, 1) * (added + squares.sum(axis=1))))
+    distance: Array = (np.einsum("nd,nd->n", V, V) - inside) / added
+    return distance
 
 
 build = FeCam

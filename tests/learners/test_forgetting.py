@@ -30,6 +30,8 @@ TABLE = {
     "acil-rhl": (EXACT, ""),
     "air": (CLASSES, ""),
     "anacp": (REFIT, ""),
+    "c-fecam": (EXACT, ""),
+    "c-ranpac": (NEVER, "draws"),
     "compose": (EXACT, ""),
     "derpp-head": (NEVER, "no sum"),
     "dsal": (NEVER, "second stream"),
@@ -57,6 +59,7 @@ TABLE = {
     "sparcl-alg1": (REFIT, ""),
     "sparcl-plus": (REFIT, "root is taken"),
     "sparcl-plus-1": (NEVER, "held out"),
+    "teen": (EXACT, ""),
     "sparcl-plus-2": (REFIT, "root is taken"),
 }  # fmt: skip
 # Settings with which they forget otherwise.

@@ -25,6 +25,9 @@ METHODS = {
     "anacp": {"width": 20, "members": 1, "draws": 5},
     "randumb": {"width": 20},
     "fecam": {"alpha": 0.5},
+    "teen": {},
+    "c-fecam": {"alpha": 2.0},
+    "c-ranpac": {"width": 20, "draws": 5},
     "icarl-nme": {"memory": 50},
     "slca-frozen": {"epochs": 2, "alignment": 1},
     "ft-head": {"epochs": 2},
@@ -114,7 +117,7 @@ def test_a_first_session_of_one_class_or_of_copies() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             learner = build(name, **hyper)
-            if name in ("klda", "klda-e", "randumb", "fecam"):
+            if name in ("klda", "klda-e", "randumb", "fecam", "c-fecam"):
                 with pytest.raises(
                     (InputError, NumericalError), match=r"^session 1: (?!session).*spread"
                 ):
@@ -215,6 +218,9 @@ OUTSIDE = {
     "anacp": {"ridge": 0.0, "second": 0.0, "members": 0, "draws": 0, "width": 0, "official": 1},
     "randumb": {"width": 2.5, "embedding": "tanh", "seed": -1},
     "fecam": {"alpha": 0.0},
+    "teen": {"shift": 1.0},
+    "c-fecam": {"alpha": 0.0, "shift": 0.0, "literal": 1},
+    "c-ranpac": {"width": 0, "draws": 0, "shift": 1.5, "cosine": 1, "ridge": "newest", "seed": -1},
     "icarl-nme": {"memory": 0},
     "slca-frozen": {"rate": 0.0, "epochs": 0, "alignment": -1, "scale": -1.0, "seed": 0.5},
     "ft-head": {"rate": float("nan"), "epochs": 0, "batch": 0, "scale": "rootd", "seed": -1},

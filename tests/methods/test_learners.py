@@ -35,6 +35,9 @@ SMALL: dict[str, dict] = {  # few random features, so that the naive side is qui
     "klda": {"width": 40, "ridge": 0.1, "seed": 3},
     "randumb": {"width": 40, "seed": 3},
     "fecam": {},
+    "teen": {},
+    "c-fecam": {"alpha": 2.0},
+    "c-ranpac": {"width": 40, "draws": 8, "ridge": 0.5, "seed": 3},
     "layup": {"blocks": 2},
     "ridge-lda": {"exponents": [1.0, 0.5], "seed": 3},
     "lr-rgda": {"rank": 6},
@@ -47,6 +50,7 @@ SMALL: dict[str, dict] = {  # few random features, so that the naive side is qui
 }
 WIDE = {  # official widths, slow to factor
     "ranpac": 10_000,
+    "c-ranpac": 10_000,
     "randumb": 10_000,
     "klda": 5_000,
     "klda-e": 5_000,
