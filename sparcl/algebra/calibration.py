@@ -25,7 +25,8 @@ def likeness(means: Array, base: Array) -> Array:
 def prototypes(means: Array, base: int, shift: float) -> tuple[Array, Array]:
     """Return prototypes (c, d) of unit norm from class means (c, d), and weights (c - base, base) of the others.
 
-    The first ``base`` classes keep their direction u_b; another one has ``(1 - shift) u_c + shift unit(sum_b w_cb u_b)``.
+    The first ``base`` classes keep their direction u_b; another one has that of
+    ``(1 - shift) u_c + shift unit(sum_b w_cb u_b)``.
     """
     U = unit(means)
     weights = likeness(U[base:], U[:base])
@@ -57,7 +58,7 @@ def base_left(base: int, order: NDArray[np.intp], refit: bool) -> int:
     left = len(order) if refit else int(np.count_nonzero(order < base))
     if not left:
         raise InputError(
-            "all classes of the first session would be forgotten, from which the others take their prototypes: learn the "
-            "samples that stay with a new learner."
+            "all classes of the first session would be forgotten, from which the others take their prototypes: learn "
+            "the samples that stay with a new learner."
         )
     return left

@@ -31,6 +31,10 @@ from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.methods.fecam import FeCam, own_distance
 
+ROUNDED = (
+    64 * np.finfo(np.float64).eps
+) ** 2  # what rounding leaves of the scatter of a unit row and its copies
+
 
 @dataclass(eq=False)
 class CFeCam(FeCam):
@@ -80,7 +84,11 @@ class CFeCam(FeCam):
         return None
 
     def _logits(self, Phi: Array) -> Array:
-        U, kept, added = unit(Phi), self.gaussians, self.alpha * base_variance(self.gaussians, self.base)
+        U, kept, added = (
+            unit(Phi),
+            self.gaussians,
+            self.alpha * base_variance(self.gaussians, self.base),
+        )
         points, weights = prototypes(kept.means, self.base, self.shift)
         scores = np.empty((len(U), len(points)))
         for j, point in enumerate(points):
@@ -124,7 +132,7 @@ class CFeCam(FeCam):
 def base_variance(gaussians: Gaussians, base: int) -> float:
     """Return the mean variance inside the first ``base`` classes; InputError where there is none."""
     scatter = sum(float(np.sum(F**2)) for F in gaussians.factors[:base])
-    if not scatter > 0:
+    if scatter <= ROUNDED * gaussians.counts[:base].sum():
         raise InputError(
             "C-FeCAM needs two different samples of a class of the first session, which has no spread: add samples."
         )

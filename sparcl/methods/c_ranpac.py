@@ -1,7 +1,7 @@
 """C-RanPAC: RanPAC for few shots, whose rows of later classes are drawn from Gaussians near those of the first.
 
-h = relu(f W), W standard normal;  score_c = cosine(h, ((R + ridge I)^-1 C)_c).  Classes b of the first session are summed
-as they are.  Of a later class R and C have, in place of its rows, ``draws`` rows of
+h = relu(f W), W standard normal;  score_c = cosine(h, ((R + ridge I)^-1 C)_c).  Classes b of the first session are
+summed as they are.  Of a later class R and C have, in place of its rows, ``draws`` rows of
 
     N((1 - shift) m_c + shift sum_b w_cb m_b, (Sigma_c + sum_b w_cb Sigma_b) / 2)
 
@@ -33,10 +33,10 @@ from sparcl.base.rows import unit
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.learners.composed import Composed
-from sparcl.parts.batch import Solution
-from sparcl.parts.heads import Ridge
+from sparcl.parts.batch import Batch, Point, Solution
+from sparcl.parts.heads import Head, Ridge
 from sparcl.parts.maps import RandomMap
-from sparcl.parts.rules import Given, HoldOut, Newest, Value, named
+from sparcl.parts.rules import HoldOut, Newest, Value, named
 
 OFFICIAL = tuple(float(10**power) for power in range(1, 9))
 
@@ -52,6 +52,25 @@ class CosineRidge(Ridge):
     def solve_all(self, sums: Sums, ridges: list[float]) -> list[Solution]:
         """Return the solution at every ridge."""
         return [(unit(Ridge.solve(self, sums, ridge)[0].T).T, None) for ridge in ridges]
+
+
+@dataclass(eq=False)
+class First(Newest):
+    """Squared error on rows held out of the first session, for good."""
+
+    def arrange(
+        self, columns: NDArray[np.integer], session: int
+    ) -> tuple[NDArray[np.intp] | None, int]:
+        """Return the rows, those held out last, and how many fit: all after the first session."""
+        return (None, len(columns)) if session else super().arrange(columns, session)
+
+    def choose(
+        self, points: list[Point], batch: Batch, cut: int, before: Sums, head: Head
+    ) -> list[Point]:
+        """Return the one point with the smallest loss in the first session."""
+        if self.losses:
+            return self.best(points, self.losses, "error on the first session")
+        return super().choose(points, batch, cut, before, head)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -90,8 +109,8 @@ class CRanPac(Composed):
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         if (columns < old).any():
             raise InputError(
-                "a class of an earlier session returned, and C-RanPAC draws the rows of a class once: give all samples of "
-                "a class in one session."
+                "a class of an earlier session returned, and C-RanPAC draws the rows of a class once: give all "
+                "samples of a class in one session."
             )
         arrived = Gaussians(Phi.shape[1])
         arrived.add(np.asarray(Phi, dtype=np.float64), columns - old, classes - old)
@@ -101,8 +120,6 @@ class CRanPac(Composed):
         super()._fit(Phi, columns, old, classes)
         if not self.session:
             self.gaussians = arrived
-            if isinstance(self.rule, Newest):
-                self.rule = Given((self.solutions.points[0][2],))
 
     def _drawn(self, arrived: Gaussians, j: int) -> Array:
         """Return the rows (draws, d) of class j of those that arrived."""
@@ -146,15 +163,16 @@ def build(
     """
     if isinstance(ridge, str) and ridge != "first":
         raise InputError(f"ridge = {ridge!r}: it must be a number above 0, or first.")
-    value = "newest" if ridge == "first" else ridge
+    holdout = HoldOut(validation_share, False, seed)
+    first = ridge == "first"
     return CRanPac(
         map=RandomMap(width, seed),
         head=CosineRidge(),
-        rule=named(value, ridges, HoldOut(validation_share, False, seed), relative),
+        rule=First(tuple(ridges), relative, holdout)
+        if first
+        else named(ridge, ridges, holdout, relative),
         shift=shift,
         draws=draws,
         cosine=cosine,
         seed=seed,
     )
-
-

@@ -110,7 +110,19 @@ def test_a_scale_beyond_the_range_is_refused_before_anything_changes(name: str) 
 # which normalise each row
 SUMMED = sorted(
     SMALL.keys()
-    - {"ncm", "teen", "fecam", "c-fecam", "icarl-nme", "gkeal", "klda", "klda-e", "lr-rgda", "anacp", "foal"}
+    - {
+        "ncm",
+        "teen",
+        "fecam",
+        "c-fecam",
+        "icarl-nme",
+        "gkeal",
+        "klda",
+        "klda-e",
+        "lr-rgda",
+        "anacp",
+        "foal",
+    }
     - {"slca-frozen", "ft-head", "derpp-head", "ridge-lda"}
 )
 
