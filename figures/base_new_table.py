@@ -40,10 +40,12 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     """
     methods = measured(options)
     runs = select(frames, "runs", options, ["A_bar", LAST], methods)
-    arrived = select(frames, "arrivals", options, ["arrival", LAST], methods)
+    # a row for each pair and session
+    sessions = {"arrivals": frames["arrivals"].rename(columns={"arrival": "session"})}
+    arrived = select(sessions, "arrivals", options, ["session", LAST], methods)
     require(runs, "runs", ["A_bar", LAST])
     require(arrived, "arrivals", [LAST])
-    keys, first = ["dataset", "method", *PAIR], arrived["arrival"] == 1
+    keys, first = ["dataset", "method", *PAIR], arrived["session"] == 1
     base, new = (arrived[part].groupby(keys)[LAST].mean() for part in (first, ~first))
     rows = runs.join(base.rename("base"), on=keys).join(new.rename("new"), on=keys)
     total = (rows["base"] + rows["new"]).where(lambda both: both > 0, 1.0)
@@ -53,7 +55,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
         means = of_set.groupby("method")[list(HEADS)].mean()
         for method in methods:
             for column, (head, source) in HEADS.items():
-                value = means.loc[method, column]
-                best = bool(value == means[column].max())
+                value = float(means[column][method])
+                best = value == float(means[column].max())
                 sheet.add(f"{value:.1f}", source, of | {"method": method}, best, head=head)
     return sheet.texts()
