@@ -20,6 +20,7 @@ SETTINGS = {
     "level": ("level", "share kept"),
     "ratio": ("ratio", "c"),
     "alpha": ("alpha", "α"),
+    "floor": ("floor", "γ"),
     "shift": ("shift", "s"),
 }
 RIDGES = ("ridge", "ridge_relative")

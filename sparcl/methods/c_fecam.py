@@ -24,7 +24,7 @@ from sparcl.algebra.calibration import base_left, covariance_root, prototypes
 from sparcl.algebra.gaussians import Gaussians
 from sparcl.algebra.host import HOST
 from sparcl.algebra.sums import Gram
-from sparcl.base.checks import check_flag, check_fraction
+from sparcl.base.checks import check_flag, check_fraction, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape
@@ -43,11 +43,7 @@ class CFeCam(FeCam):
     With N rows of the first session, a new class costs N d^2 + d^3 / 3 flops once and n d^2 to score; all classes
     cost 2 n d^2 where ``literal``.
 
-    Parameters
-    ----------
-    alpha : what is added to each variance, in mean variances inside the classes of the first session
-    shift : share of similar classes in a prototype, in (0, 1)
-    literal : the correlation as the public code has it
+    Settings are those of :func:`build`.
 
     Attributes
     ----------
@@ -139,4 +135,13 @@ def base_variance(gaussians: Gaussians, base: int) -> float:
     return scatter / (int(gaussians.counts[:base].sum()) * gaussians.d)
 
 
-build = CFeCam
+def build(*, floor: float = 72.0, shift: float = 0.1, literal: bool = False) -> CFeCam:
+    """Build the learner.
+
+    Parameters
+    ----------
+    floor : alpha, what is added to each variance, in mean variances inside the classes of the first session
+    shift : share of similar classes in a prototype, in (0, 1)
+    literal : the correlation as the public code has it
+    """
+    return CFeCam(alpha=check_positive("floor", floor), shift=shift, literal=literal)

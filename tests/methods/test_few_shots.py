@@ -28,7 +28,7 @@ def test_teen_and_c_fecam_are_their_equations() -> None:
     for rows in (5, 1):
         sessions = few(rows)
         teen = build("teen", shift=0.3)
-        both = {literal: build("c-fecam", alpha=2.0, literal=literal) for literal in (False, True)}
+        both = {literal: build("c-fecam", floor=2.0, literal=literal) for literal in (False, True)}
         for t, session in enumerate(sessions):
             teen.fit_session(*session)
             so_far = sessions[: t + 1]

@@ -36,7 +36,7 @@ SMALL: dict[str, dict] = {  # few random features, so that the naive side is qui
     "randumb": {"width": 40, "seed": 3},
     "fecam": {},
     "teen": {},
-    "c-fecam": {"alpha": 2.0},
+    "c-fecam": {"floor": 2.0},
     "c-ranpac": {"width": 40, "draws": 8, "ridge": 0.5, "seed": 3},
     "layup": {"blocks": 2},
     "ridge-lda": {"exponents": [1.0, 0.5], "seed": 3},
