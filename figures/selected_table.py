@@ -23,6 +23,8 @@ SETTINGS = {
     "centroids": ("centroids", "centroids"),
     "epsilon": ("epsilon", "ε"),
     "own": ("own", "own covariance"),
+    "floor": ("floor", "γ"),
+    "shift": ("shift", "s"),
 }
 RIDGES = ("ridge", "ridge_relative")
 

@@ -49,27 +49,27 @@ class Correlation:
     sign: float = 1.0
 
     @classmethod
-    def of(cls, F: Array, n: int, alpha: float, alpha2: float = 0.0) -> Self:
-        """Return P from the factor F (r, d) of the scatter of n samples.
+    def of(cls, F: Array, n: int, added: float, alpha2: float = 0.0) -> Self:
+        """Return P from the thin factor F (r, d) of the scatter of n samples.
 
-        ``alpha`` times the mean variance is added to the diagonal of the covariance, and ``alpha2`` times the mean
-        covariance to all that is off it.
+        ``added`` is added to the diagonal of the covariance, and ``alpha2`` times the mean covariance to all that is
+        off it.
 
         Raises
         ------
         NumericalError
             When the sum is not positive definite.
         """
-        squares, d = F**2 / (n - 1), F.shape[1]
+        below, d = max(n - 1, 1), F.shape[1]
+        squares = F**2 / below
         variances = squares.sum(axis=0)
-        added = alpha * variances.mean()
         e = 0.0
         if alpha2:
-            total = float(np.sum(F.sum(axis=1) ** 2)) / (n - 1)
+            total = float(np.sum(F.sum(axis=1) ** 2)) / below
             e = alpha2 * (total - float(variances.sum())) / max(d * (d - 1), 1)
         a = max(added - e, 0.0)
         # (F^T F / (n - 1) + a I)^-1 by its eigenvectors, the rows of F
-        weights = 1 / ((n - 1) * (a + squares.sum(axis=1)))
+        weights = 1 / (below * (a + squares.sum(axis=1)))
         made = cls(np.sqrt(variances + added), F, weights, a)
         if not e:
             return made
@@ -151,8 +151,15 @@ class FeCam(Learner):
         U, kept = unit(Phi), self.gaussians
         scores = np.empty((len(U), len(kept.counts)))
         for j, (n, mean, F) in enumerate(zip(kept.counts, kept.means, kept.factors, strict=True)):
-            scores[:, j] = -Correlation.of(F, int(n), self.alpha).squares(U - mean)
+            scores[:, j] = -Correlation.of(
+                F, int(n), self.alpha * mean_variance(F, int(n))
+            ).squares(U - mean)
         return scores
+
+
+def mean_variance(F: Array, n: int) -> float:
+    """Return the mean variance of n samples from the thin factor F (r, d) of their scatter."""
+    return float((F**2 / (n - 1)).sum(axis=0).mean())
 
 
 build = FeCam

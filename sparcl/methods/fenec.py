@@ -26,7 +26,7 @@ from sparcl.base.randomness import generator
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.methods.fecam import Correlation, FeCam
+from sparcl.methods.fecam import Correlation, FeCam, mean_variance
 from sparcl.parts.batch import ROWS
 
 ROUNDS = 100  # of k-means at most
@@ -93,7 +93,7 @@ class FeNec(FeCam):
     def _logits(self, Phi: Array) -> Array:
         kept = self.gaussians
         P = [
-            Correlation.of(F, int(n), self.alpha, self.alpha2)
+            Correlation.of(F, int(n), self.alpha * mean_variance(F, int(n)), self.alpha2)
             for n, F in zip(kept.counts, kept.factors, strict=True)
         ]
         U = unit(Phi)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from drawing.conftest import compared
-from figures import main_table
+from figures import adjacent_table, base_new_table, main_table
 from figures.frames import BOTH, NO_DRIFT, ONE, TESTED, UNTESTED
 from figures.markup import escape
 from sparcl.base.errors import ConfigError, InputError
@@ -300,3 +300,39 @@ def test_escape():
         escape(r"50% & a_b #1 {x} \y ± τ")
         == r"50\% \& a\_b \#1 \{x\} \textbackslash{}y $\pm$ $\tau$"
     )
+
+
+def test_base_and_new_classes_have_a_harmonic_mean(frames, options):
+    """Of each order, then averaged: 60 and 30 have 40, 0 and 0 have 0."""
+    runs = frames["runs"][frames["runs"]["order"] < 1995]
+    keys = ["suite", "dataset", "backbone", "method", "order", "seed"]
+    last = {1993: (60.0, 20.0, 40.0), 1994: (0.0, 0.0, 0.0)}
+    arrivals = pd.DataFrame(
+        row[keys].to_dict() | {"arrival": s + 1, "A_last": last[row["order"]][s]}
+        for _, row in runs.iterrows()
+        for s in range(3)
+    )
+    given = {"runs": runs, "arrivals": arrivals}
+    told = options | {"caption": "{suite} {backbone} {sessions} {orders}"}
+    text = base_new_table.texts(given, told)[".md"]
+    lines = [line for line in text.splitlines() if line.startswith("| the sparcl |")]
+    assert len(lines) == 2
+    assert all(line.replace("*", "").endswith("| 30.0 | 15.0 | 20.0 |") for line in lines)
+    with pytest.raises(InputError, match="sparcl"):
+        base_new_table.texts(given | {"arrivals": arrivals[arrivals["method"] != "sparcl"]}, told)
+
+
+def test_adjacent_orders_stand_beside_their_similarity(frames, options):
+    runs = frames["runs"]
+    names = {"suite": "toy", "dataset": ["one", "one", "two"], "order": [1993, 1994, 1993]}
+    orders = pd.DataFrame(
+        names | {"similarity": [-0.2, -0.1, 0], "similarity_drawn": [0.1, 0.3, 0]}
+    )
+    given = {"a/runs": runs, "b/runs": runs, "a/orders": orders}
+    told = options | {"caption": "{orders}", "columns": {"a/runs": "least", "b/runs": "drawn"}}
+    text = adjacent_table.texts(given, told)[".md"]
+    one = runs[(runs["dataset"] == "one") & (runs["method"] == "ncm")][["A_bar", "A_last"]].mean()
+    cell = "{:.1f} / {:.1f}".format(*one)
+    first = [line for line in text.splitlines() if line.startswith(("| least", "| drawn"))][:2]
+    assert first[0].startswith(f"| least | -0.150 | {cell} |")
+    assert first[1].startswith(f"| drawn | 0.200 | {cell} |")

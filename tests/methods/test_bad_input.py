@@ -27,6 +27,9 @@ METHODS = {
     "fecam": {"alpha": 0.5},
     "fenec": {"centroids": 4, "neighbours": 2},
     "srda": {},
+    "teen": {},
+    "c-fecam": {"floor": 2.0},
+    "c-ranpac": {"width": 20, "draws": 5},
     "icarl-nme": {"memory": 50},
     "slca-frozen": {"epochs": 2, "alignment": 1},
     "ft-head": {"epochs": 2},
@@ -116,7 +119,7 @@ def test_a_first_session_of_one_class_or_of_copies() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             learner = build(name, **hyper)
-            if name in ("klda", "klda-e", "randumb", "fecam", "fenec"):
+            if name in ("klda", "klda-e", "randumb", "fecam", "fenec", "c-fecam"):
                 with pytest.raises(
                     (InputError, NumericalError), match=r"^session 1: (?!session).*spread"
                 ):
@@ -219,6 +222,9 @@ OUTSIDE = {
     "fecam": {"alpha": 0.0},
     "fenec": {"alpha2": -1.0, "centroids": 0, "neighbours": 0, "votes": "both", "seed": -1},
     "srda": {"own": 1.0, "epsilon": 0.0, "official": 1},
+    "teen": {"shift": 1.0},
+    "c-fecam": {"floor": 0.0, "shift": 0.0, "literal": 1},
+    "c-ranpac": {"width": 0, "draws": 0, "shift": 1.5, "cosine": 1, "ridge": "newest", "seed": -1},
     "icarl-nme": {"memory": 0},
     "slca-frozen": {"rate": 0.0, "epochs": 0, "alignment": -1, "scale": -1.0, "seed": 0.5},
     "ft-head": {"rate": float("nan"), "epochs": 0, "batch": 0, "scale": "rootd", "seed": -1},

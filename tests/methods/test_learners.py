@@ -37,6 +37,9 @@ SMALL: dict[str, dict] = {  # few random features, so that the naive side is qui
     "fecam": {},
     "fenec": {"centroids": 4, "neighbours": 2, "seed": 3},
     "srda": {},
+    "teen": {},
+    "c-fecam": {"floor": 2.0},
+    "c-ranpac": {"width": 40, "draws": 8, "ridge": 0.5, "seed": 3},
     "layup": {"blocks": 2},
     "ridge-lda": {"exponents": [1.0, 0.5], "seed": 3},
     "lr-rgda": {"rank": 6},
@@ -49,6 +52,7 @@ SMALL: dict[str, dict] = {  # few random features, so that the naive side is qui
 }
 WIDE = {  # official widths, slow to factor
     "ranpac": 10_000,
+    "c-ranpac": 10_000,
     "randumb": 10_000,
     "klda": 5_000,
     "klda-e": 5_000,

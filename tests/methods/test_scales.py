@@ -31,6 +31,8 @@ SCALE_FREE = {
     "fecam",
     "fenec",
     "srda",
+    "teen",
+    "c-fecam",
     "icarl-nme",
     "ridge-lda",
 }
@@ -110,8 +112,20 @@ def test_a_scale_beyond_the_range_is_refused_before_anything_changes(name: str) 
 # which normalise each row
 SUMMED = sorted(
     SMALL.keys()
-    - {"ncm", "fecam", "icarl-nme", "gkeal", "klda", "klda-e", "lr-rgda", "anacp", "foal"}
-    - {"fenec", "srda"}
+    - {
+        "ncm",
+        "teen",
+        "fecam",
+        "c-fecam",
+        "fenec",
+        "icarl-nme",
+        "gkeal",
+        "klda",
+        "klda-e",
+        "lr-rgda",
+        "srda",
+    }
+    - {"anacp", "foal"}
     - {"slca-frozen", "ft-head", "derpp-head", "ridge-lda"}
 )
 

@@ -1,4 +1,4 @@
-"""Mild and hard class orders."""
+"""Class orders from class means, and few shots after the first session."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ import pytest
 
 from sparcl.base.errors import InputError
 from sparcl.protocol import stream
-from study.streams import orders
+from study.streams import orders, shots
 
 
 def data(classes: int = 24, d: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -61,3 +61,56 @@ def test_orders_look_at_directions_not_at_labels() -> None:
 def test_class_without_samples_is_named() -> None:
     with pytest.raises(InputError, match="Class 2"):
         orders.centred_means(np.ones((3, 2)), np.array([0, 1, 3]), 4)
+
+
+def adjacent(s: np.ndarray, sessions: list) -> float:
+    """Adjacent similarity by loops over pairs of classes."""
+    return float(np.mean([np.mean([s[i, j] for i in a for j in b]) for a, b in pairwise(sessions)]))
+
+
+def test_a_hand_example_of_adjacent_orders() -> None:
+    """Directions at 0, 10, 180 and 190 degrees; the first session holds class 3, which was drawn first."""
+    angles = np.deg2rad([0, 10, 180, 190])
+    s = np.cos(angles[:, None] - angles)
+    drawn = [np.array([3, 0]), np.array([1, 2])]
+    least, most = (orders.by_similarity(s, drawn, most=most) for most in (False, True))
+    assert [set(part.tolist()) for part in least] == [{2, 3}, {0, 1}]
+    assert [set(part.tolist()) for part in most] == [{1, 3}, {0, 2}]
+    expected = -(1 + np.cos(np.deg2rad(10))) / 2
+    assert orders.adjacent_similarity(s, least) == pytest.approx(expected)
+    assert orders.adjacent_similarity(s, most) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [[3] * 8, [4] * 4 + [2] * 4, [9, 5, 5, 5]])
+def test_adjacent_orders_are_below_and_above_drawn_ones(sizes: list[int]) -> None:
+    Phi, labels = data()
+    s = orders.similarities(Phi, labels, 24)
+    means = np.stack([Phi[labels == c].mean(axis=0) for c in range(24)])
+    means -= means.mean(axis=0)
+    norms = np.linalg.norm(means, axis=1)
+    assert s == pytest.approx(means @ means.T / np.outer(norms, norms))
+    drawn, found = [], {}
+    for number in range(10):
+        sessions = stream.split_sessions(stream.class_order(number, 24), sizes)
+        drawn.append(adjacent(s, sessions))
+        for most in (False, True):
+            made = orders.by_similarity(s, sessions, most=most)
+            assert [len(part) for part in made] == sizes
+            assert sorted(np.concatenate(made).tolist()) == list(range(24))
+            found.setdefault(most, []).append(adjacent(s, made))
+    assert max(found[False]) < np.mean(drawn) < min(found[True])
+    assert np.mean(found[False]) < min(drawn) and np.mean(found[True]) > max(drawn)
+    assert len(set(found[True])) > 1  # numbers give different orders
+
+
+def test_few_shots_begin_after_the_first_session() -> None:
+    labels = np.repeat(np.arange(6), [7, 3, 7, 7, 7, 7])
+    sessions = [np.array([4, 0]), np.array([1, 3]), np.array([2])]
+    found = np.array(shots.few_after_first(labels, sessions, 5, 1993))
+    assert [np.count_nonzero(found == t) for t in (0, 1, 2, -1)] == [14, 3 + 5, 5, 7 + 4]
+    for t, classes in enumerate(sessions):
+        assert set(labels[found == t]) == set(classes)
+    other = np.array(shots.few_after_first(labels, sessions, 5, 1994))
+    assert (found != other).any()
+    more = np.array(shots.few_after_first(labels, sessions, 6, 1993))
+    assert (more[found >= 0] >= 0).all()  # more shots add to fewer

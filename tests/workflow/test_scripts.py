@@ -490,6 +490,27 @@ def test_a_run_refuses_files_that_do_not_belong_together(
     assert not made.exists()
 
 
+def orders_by_similarity(tmp_path: Path, features: Callable[[str], Path]) -> None:
+    """Half of the classes in the first session, two rows of a class after it, and what the summary says of it."""
+    train, order = features("train"), tmp_path / "tiny/tiny-a/1993.json"
+    cut = {"sessions": 3, "base_classes": 0.5, "order_rule": "adjacent-least", "normalize": True}
+    inputs = Files(manifest=train.with_suffix(".json"), train=train)
+    call("make_order", inputs, [order], spec=cut | {"shots": 2})
+    made = json.loads(order.read_text(encoding="utf-8"))
+    assert [len(part) for part in made["sessions"]] == [6, 3, 3]
+    assert made["similarity"] < made["similarity_drawn"]
+    labels, session = store.read(train).labels, np.array(made["session_of_sample"])
+    for t, classes in enumerate(made["sessions"]):
+        for label in classes:
+            rows = session[labels == label]
+            assert set(rows) <= {t, -1} and np.count_nonzero(rows == t) == (2 if t else len(rows))
+    summary = tmp_path / "orders.csv"
+    call("summarise_orders", Files(orders=[order]), Files(orders=summary))
+    header, row = summary.read_text(encoding="utf-8").splitlines()
+    assert header == "suite,dataset,order,similarity,similarity_drawn"
+    assert float(row.split(",")[3]) == pytest.approx(made["similarity"], rel=1e-5)
+
+
 def shards_are_merged(tmp_path: Path, features: Callable[[str], Path]) -> None:
     given = store.read(features("train"))
     ids = [i.decode() for i in given.ids]
@@ -571,6 +592,7 @@ def measured_once(measure: Callable[..., Any]) -> Callable[..., Any]:
     [
         from_features_to_figures,
         from_shards_to_a_record,
+        orders_by_similarity,
         shards_are_merged,
         streams_that_go_wrong,
         times,

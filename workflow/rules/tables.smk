@@ -37,6 +37,27 @@ rule summarise_spectra:
         "../scripts/summarise_spectra.py"
 
 
+rule summarise_orders:
+    input:
+        orders=lambda w: [
+            path
+            for dataset in config["suites"][w.suite]["datasets"]
+            for path in plan.order_files(config, w.suite, dataset)
+        ],
+        code=script_code("summarise_orders"),
+    output:
+        **{name: f"paper/{{suite}}/summary/{name}.csv" for name in plan.ORDERED},
+    log:
+        "results/logs/summarise_orders/{suite}.log",
+    wildcard_constraints:
+        suite=one_of(plan.ordered_suites(config)),
+    conda:
+        "../envs/core.yaml"
+    threads: 1
+    script:
+        "../scripts/summarise_orders.py"
+
+
 rule compare_methods:
     input:
         records=lambda w: plan.job_outputs(config, w.suite),

@@ -7,7 +7,10 @@ from sparcl.base.rows import prepared
 from sparcl.features import matching, store
 from sparcl.protocol import order_file, stream
 from study.pipeline import adapter
+from study.pipeline.provenance import LOOKING
+from study.pipeline.streams import first_classes
 from study.sealed import write_sealed
+from study.streams import shots
 
 
 def main(snakemake) -> None:
@@ -26,16 +29,27 @@ def main(snakemake) -> None:
             names |= {"session_of_sample": of_sample}
             hashed = [of_sample]
     else:
-        cut = {key: spec[key] for key in ("sessions", "base_classes")}
+        rule, base = spec["order_rule"], first_classes(spec["base_classes"], stated["classes"])
         drawn = stream.class_order(number, stated["classes"])
-        order = np.sort(drawn) if spec["order_rule"] == "identity" else drawn
-        parts = stream.split_sessions(order, **cut)
-        if spec["order_rule"] in ("mild", "hard"):
+        order = np.sort(drawn) if rule == "identity" else drawn
+        parts = stream.split_sessions(order, spec["sessions"], base)
+        if rule in LOOKING or "shots" in spec:
+            data = store.read(snakemake.input.train, snakemake.input.manifest)
+        if rule in LOOKING:
             from study.streams import orders  # and scipy, which takes half a second
 
-            data = store.read(snakemake.input.train, snakemake.input.manifest)
             features = prepared(data.features, spec["normalize"])
-            parts = orders.greedy(features, data.labels, parts, hard=spec["order_rule"] == "hard")
+            if rule in ("mild", "hard"):
+                parts = orders.greedy(features, data.labels, parts, hard=rule == "hard")
+            else:
+                alike = orders.similarities(features, data.labels, stated["classes"])
+                names["similarity_drawn"] = orders.adjacent_similarity(alike, parts)
+                parts = orders.by_similarity(alike, parts, most=rule == "adjacent-most")
+                names["similarity"] = orders.adjacent_similarity(alike, parts)
+        if "shots" in spec:
+            of_sample = shots.few_after_first(data.labels, parts, spec["shots"], number)
+            names |= {"session_of_sample": of_sample}
+            hashed = [of_sample]
         sessions = [part.tolist() for part in parts]
     digest = stream.order_hash([*sessions, *hashed])
     names |= {"order": number, "sessions": sessions, "sha256": digest}

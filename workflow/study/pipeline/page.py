@@ -130,7 +130,12 @@ def facts(config: Settings, block: Settings) -> dict[str, str]:
         "features": "unit norm" if block["normalize"] else "as extracted",
         "class orders": ", ".join(pairs),
     }
-    for key, name in (("order_rule", "rule of the orders"), ("stress", "stress")):
+    told_as = {
+        "order_rule": "rule of the orders",
+        "stress": "stress",
+        "shots": "rows of a later class",
+    }
+    for key, name in told_as.items():
         if block.get(key):
             told[name] = str(block[key])
     return told

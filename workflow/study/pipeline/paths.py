@@ -97,7 +97,7 @@ def order_inputs(config: Settings, suite: str, dataset: str, order: str) -> Inpu
     inputs: Inputs = {"manifest": manifest(config, *names)}
     if "order_file" in block:
         inputs |= {"given": order_file(block, dataset, order)}
-    if "order_file" in block or block["order_rule"] in LOOKING:
+    if "order_file" in block or "shots" in block or block["order_rule"] in LOOKING:
         inputs |= {"train": feature_file(config, *names), **shard_inputs(config, *names)}
     return inputs
 

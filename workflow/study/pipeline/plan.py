@@ -15,6 +15,8 @@ TRACES = ("spectrum", "recommendations")
 TRAINING = ("training",)
 # What the records of streams that go wrong are made into.
 RATED = ("rates", "ages")
+# Of class orders that are made by adjacent similarity.
+ORDERED = ("orders",)
 # Of pairs of methods; methods that train the network read other files of test samples than the closed forms.
 COMPARED = "differences"
 
@@ -73,6 +75,12 @@ def feature_manifests(
 def stressed_suites(config: Settings) -> list[str]:
     """Return the suites whose streams go wrong."""
     return [name for name, block in config["suites"].items() if block["streams"]]
+
+
+def ordered_suites(config: Settings) -> list[str]:
+    """Return the suites whose class orders are made by adjacent similarity."""
+    suites = config["suites"].items()
+    return [name for name, block in suites if block["order_rule"].startswith("adjacent")]
 
 
 def run_records(config: Settings, suite: str) -> list[str]:
@@ -139,6 +147,7 @@ def summary_files(config: Settings, suite: str) -> list[str]:
     if block["streams"]:
         return [f"paper/{suite}/summary/{name}.csv" for name in (*RATED, COMPARED)]
     names = [*RECORDS, *(TRACES if block["traces"] else ())]
+    names += ORDERED if suite in ordered_suites(config) else ()
     names += TRAINING if suite in trained_suites(config) else (COMPARED,)
     return [
         f"paper/{suite}/summary/{name}" for name in [*(f"{n}.csv" for n in names), "metrics.json"]

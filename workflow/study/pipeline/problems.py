@@ -126,8 +126,8 @@ def _records(config: Settings, place: str, suite: Settings) -> Iterator[str]:
     """Refuse, for streams that go wrong, what is made from other records."""
     if not suite["streams"]:
         return
-    for key, nothing in (("stress", "none"), ("traces", 0), ("compare", {})):
-        if suite[key] != nothing:
+    for key, nothing in (("stress", "none"), ("traces", 0), ("compare", {}), ("shots", 0)):
+        if suite.get(key, nothing) != nothing:
             yield f"{place}: {key} goes without `streams`, whose runs have other records. Leave out one of the two."
     for method, key in product(suite["methods"], ("select", "sums")):
         if key in config["methods"].get(method, {}):

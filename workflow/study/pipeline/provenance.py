@@ -27,7 +27,7 @@ LIKELY = re.compile(
 )
 TYPES = re.compile(r"^( *)if TYPE_CHECKING:\n(?:\1 +.*\n|\n)+", re.MULTILINE)
 # The rules of class orders that look at features.
-LOOKING = ("mild", "hard")
+LOOKING = ("mild", "hard", "adjacent-least", "adjacent-most")
 
 
 def here(path: str) -> str:

@@ -164,7 +164,8 @@ Inside = Annotated[
 Frame = Annotated[
     str,
     _form(
-        r"(?!data/|timings/|claims/)([a-z0-9-]+/)?(runs|sessions|arrivals|diagnostics|spectrum|differences|rates|ages|training)"
+        r"(?!data/|timings/|claims/)([a-z0-9-]+/)?"
+        r"(runs|sessions|arrivals|diagnostics|spectrum|differences|rates|ages|training|orders)"
         r"|data/published|claims/claims|timings/[a-z0-9-]+",
         "a frame: a summary of the suite, `<suite>/<frame>` of another, data/published, timings/<id> or claims/claims",
     ),
@@ -538,9 +539,15 @@ class Suite(Block):
         Annotated[Width, Tag("[value]")] | Annotated[list[Width], SOME, Tag("[list]")],
         Discriminator(_shape),
     ] = ABSENT
-    base_classes: Count = ABSENT
+    base_classes: Annotated[
+        Annotated[Count, Tag("[value]")] | Annotated[Share, Tag("[share]")],
+        Discriminator(lambda value: "[share]" if str(value).startswith("0.") else "[value]"),
+    ] = ABSENT
+    shots: Width = ABSENT
     normalize: bool
-    order_rule: Literal["random", "identity", "mild", "hard"] = ABSENT
+    order_rule: Literal["random", "identity", "mild", "hard", "adjacent-least", "adjacent-most"] = (
+        ABSENT
+    )
     order_file: Annotated[
         str, _form(r"[^\x00-\x1f\x7f]+\.(json|csv)", "the path of a .json or .csv file")
     ] = ABSENT
@@ -560,7 +567,7 @@ class Suite(Block):
         if "order_file" not in self.model_fields_set:
             self.needs("sessions")
         else:
-            for key in ("sessions", "base_classes", "order_rule"):
+            for key in ("sessions", "base_classes", "order_rule", "shots"):
                 if key in self.model_fields_set:
                     raise refused(f"'{key}' does not go with order_file", key)
         return self

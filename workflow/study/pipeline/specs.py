@@ -140,7 +140,7 @@ def comparison(config: Settings, suite: str) -> Spec:
 
 def order(config: Settings, suite: str) -> Spec:
     """Return how the class orders of a suite are made and cut into sessions."""
-    keys = ("sessions", "base_classes", "order_rule", "normalize", "order_file")
+    keys = ("sessions", "base_classes", "order_rule", "normalize", "order_file", "shots")
     block = config["suites"][suite]
     return {key: block[key] for key in keys if key in block}
 

@@ -48,26 +48,28 @@ def _read(config: Settings, name: str, root: Path) -> tuple[list[str], int]:
             listed = sum(map(len, file.classes or []))
             if file.classes and classes and listed != classes:
                 sentences.append(f"{path} names {listed} classes, and '{dataset}' has {classes}.")
-            if file.ids and suite["stress"] == "long-tail":
-                sentences.append(
-                    f"`stress: long-tail` leaves out samples that {path} gives to a session."
-                )
-            for method in suite["methods"] if file.ids else ():
-                if config["methods"].get(method, {}).get("trained"):
-                    sentences.append(
-                        f"{path} gives samples to sessions, and '{method}' trains on whole classes. Take it out."
-                    )
-                if "sums" in config["methods"].get(method, {}):
-                    sentences.append(
-                        f"{path} gives samples to sessions, and '{method}' starts from sums of classes. Take its key "
-                        "`sums` out, or the method."
-                    )
+            if file.ids:
+                sentences += _of_samples(config, suite, path)
     if len(numbers) > 1:
         stated = ", ".join(f"{number} in {path}" for number, path in numbers.items())
         sentences.append(
             f"the streams of a suite have as many sessions each; here they have {stated}."
         )
     return list(dict.fromkeys(sentences)), next(iter(numbers), 1)
+
+
+def _of_samples(config: Settings, suite: Settings, given: str) -> Iterator[str]:
+    """Yield what of a suite does not go with a stream that is ``given`` by samples."""
+    if suite["stress"] == "long-tail":
+        yield f"`stress: long-tail` leaves out samples that {given} gives to a session."
+    for method in suite["methods"]:
+        if config["methods"].get(method, {}).get("trained"):
+            yield f"{given} gives samples to sessions, and '{method}' trains on whole classes. Take it out."
+        if "sums" in config["methods"].get(method, {}):
+            yield (
+                f"{given} gives samples to sessions, and '{method}' starts from sums of classes. Take its key "
+                "`sums` out, or the method."
+            )
 
 
 def contradictions(config: Settings, name: str, root: Path) -> Iterator[str]:
@@ -82,13 +84,16 @@ def contradictions(config: Settings, name: str, root: Path) -> Iterator[str]:
         )
     if "order_file" in suite:
         return
+    if "shots" in suite:
+        yield from (f"{place}: shots: {text}" for text in _of_samples(config, suite, "`shots`"))
     selecting = [m for m in suite["methods"] if "select" in config["methods"].get(m, {})]
     for dataset in suite["datasets"]:
         classes = known_classes(config, dataset, root)
         if classes is None:
             continue
         try:
-            sizes = split_sessions(np.arange(classes), suite["sessions"], suite["base_classes"])
+            base = first_classes(suite["base_classes"], classes)
+            sizes = split_sessions(np.arange(classes), suite["sessions"], base)
         except InputError as error:
             yield f"{place}: sessions: '{dataset}': {error}"
             continue
@@ -97,6 +102,11 @@ def contradictions(config: Settings, name: str, root: Path) -> Iterator[str]:
                 f"{place}: sessions: '{dataset}' has one class in its first session, where {', '.join(selecting)} "
                 "select hyper-parameters on two or more. Lower `sessions`, set `base_classes`, or give numbers."
             )
+
+
+def first_classes(base: float, classes: int) -> int:
+    """Return how many classes the first session has, given their number or their share; 0 for one like the others."""
+    return int(base if isinstance(base, int) else base * classes)
 
 
 def known_classes(config: Settings, dataset: str, root: Path) -> int | None:

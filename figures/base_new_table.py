@@ -1,0 +1,61 @@
+"""Accuracy on the classes of the first session and on all others, and the harmonic mean of the two."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from figures.frames import PAIR, measured, require, select
+from figures.sheet import Sheet, groups
+
+LAST = "A_last"
+# Column -> its head, and what it is made from.
+HEADS = {
+    "A_bar": ("average accuracy", "A_bar"),
+    "A_last": ("last accuracy", "A_last"),
+    "base": ("base classes", "A_last"),
+    "new": ("new classes", "A_last"),
+    "harmonic": ("harmonic mean", "A_last"),
+}
+
+
+def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files of the table by suffix: a part per data set, means over class orders.
+
+    Base classes are those of the first session, new ones all others, whose accuracy is the mean over the sessions
+    in which they arrived.  Both are measured after the last session, and so is their harmonic mean.
+
+    Parameters
+    ----------
+    frames : mapping
+        ``runs``; ``arrivals``: accuracy by session of arrival.
+    options : mapping
+        ``datasets``, ``methods``; ``caption`` with ``{suite}``, ``{backbone}``, ``{sessions}`` and
+        ``{orders}``; ``id``.
+
+    Raises
+    ------
+    InputError
+        A data set, method, pair or number is missing.
+    """
+    methods = measured(options)
+    runs = select(frames, "runs", options, ["A_bar", LAST], methods)
+    # a row for each pair and session
+    sessions = {"arrivals": frames["arrivals"].rename(columns={"arrival": "session"})}
+    arrived = select(sessions, "arrivals", options, ["session", LAST], methods)
+    require(runs, "runs", ["A_bar", LAST])
+    require(arrived, "arrivals", [LAST])
+    keys, first = ["dataset", "method", *PAIR], arrived["session"] == 1
+    base, new = (arrived[part].groupby(keys)[LAST].mean() for part in (first, ~first))
+    rows = runs.join(base.rename("base"), on=keys).join(new.rename("new"), on=keys)
+    total = (rows["base"] + rows["new"]).where(lambda both: both > 0, 1.0)
+    rows["harmonic"] = 2 * rows["base"] * rows["new"] / total
+    sheet = Sheet(options, "runs", rows, part="dataset", label="method")
+    for of, of_set in groups(rows, options):
+        means = of_set.groupby("method")[list(HEADS)].mean()
+        for method in methods:
+            for column, (head, source) in HEADS.items():
+                value = float(means[column][method])
+                best = value == float(means[column].max())
+                sheet.add(f"{value:.1f}", source, of | {"method": method}, best, head=head)
+    return sheet.texts()
