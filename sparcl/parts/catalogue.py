@@ -19,6 +19,8 @@ from sparcl.parts.heads import (
 )
 from sparcl.parts.maps import Features, FourierMap, KernelMap, RandomMap, ResidualMap
 from sparcl.parts.row_weights import (
+    AdaptiveNeighbours,
+    AgreeingOnly,
     AllRows,
     Clusters,
     ContaminationFilter,
@@ -27,6 +29,7 @@ from sparcl.parts.row_weights import (
     NewOnly,
     NoiseMatrix,
     OldModel,
+    PseudoLabels,
     Rechecked,
     Trim,
 )
@@ -69,7 +72,10 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "trim": Trim,
         "huber": Huber,
         "neighbours": Neighbours,
+        "wann": AdaptiveNeighbours,
+        "wann-filter": AgreeingOnly,
         "old-model": OldModel,
+        "pseudo-labels": PseudoLabels,
         "clusters": Clusters,
         "noise-matrix": NoiseMatrix,
         "rechecked": Rechecked,
