@@ -9,6 +9,7 @@ from sparcl.base.errors import InputError
 from sparcl.parts.blend import blend_scatter
 from sparcl.parts.core import Core, Frozen, NoCore
 from sparcl.parts.heads import (
+    BalancedByClass,
     BalancedRidge,
     LedoitWolf,
     OracleShrinkage,
@@ -56,6 +57,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "ridge": Ridge,
         "ridge-discriminant": RidgeDiscriminant,
         "balanced-ridge": BalancedRidge,
+        "balanced-by-class": BalancedByClass,
         "shrunk-covariance": ShrunkCovariance,
         "ridged-scatter": RidgedScatter,
         "oracle-shrinkage": OracleShrinkage,

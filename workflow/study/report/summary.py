@@ -23,7 +23,7 @@ SHA = ["weights_sha256", "train_sha256", "test_sha256", "order_sha256"]
 # Accuracies come from exact counts and get fixed digits; other numbers get six significant ones.
 PERCENT = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "A_arrival"}
 PERCENT |= {"forgetting", "forgetting_before"}
-PERCENT |= {"A_old", "A_first"}
+PERCENT |= {"A_old", "A_first", "A_auc"}
 PERCENT |= {"difference", "low", "high", "class_low", "class_high"}
 # Columns that depend on R and C alone, with one value for all methods; then those of the learner.
 TRACED = ["leading_mass", "overlap", "overlap_share", "core_rank", "residual_rank", "core_angle"]
