@@ -129,7 +129,9 @@ def test_strangers_are_found(kind: Weighing) -> None:
     assert found[stranger].mean() < 0.2 and found[~stranger].mean() > 0.9
 
 
-@pytest.mark.parametrize("kind", [Trim(), Neighbours(), Huber(), AdaptiveNeighbours(), AgreeingOnly()])
+@pytest.mark.parametrize(
+    "kind", [Trim(), Neighbours(), Huber(), AdaptiveNeighbours(), AgreeingOnly()]
+)
 def test_wrong_rows_weigh_less(kind: Weighing) -> None:
     batch, old, stranger = contaminated()
     found = weights(kind, batch, old)

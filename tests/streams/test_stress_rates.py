@@ -215,8 +215,8 @@ def test_repetition_brings_classes_and_rows_again() -> None:
             assert max(visits) > 1 and len(set(truth(samples))) < len(samples.labels)
         if rate == 1:
             assert visits == [len(samples.points) - first[c] for c in range(12)]
+    settings = {"repetition": SETTINGS["repetition"] | {"rows": 11}}
     with pytest.raises(InputError, match="Raise `rows`"):
-        settings = {"repetition": SETTINGS["repetition"] | {"rows": 11}}
         stressed(train(), SESSIONS, {"repetition": 0.5}, settings, 0)
 
 

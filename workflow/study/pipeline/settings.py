@@ -223,7 +223,7 @@ class LongTail(Block):
 
 class SiBlurry(Block):
     disjoint: Annotated[float, Field(ge=0, le=100)]
-    points: Width
+    points: Annotated[int, Field(ge=2)]
 
 
 class Repetition(Block):

@@ -49,9 +49,9 @@ def run(
     Returns
     -------
     What all streams share of :func:`sparcl.protocol.experiment.run`, and ``runs``, a mapping a stream:
-    ``rates`` by kind; ``rows`` (T,), training rows of each session; where sessions are blocks (:mod:`study.streams.blurry`)
-    ``points``, ``ends``, and of their own what streams share; ``correct``, ``answers``, ``drift``,
-    ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class of the
+    ``rates`` by kind; ``rows`` (T,), training rows of each session; where sessions are blocks
+    (:mod:`study.streams.blurry`) ``points``, ``ends``, and of their own what streams share; ``correct``, ``answers``,
+    ``drift``, ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class of the
     stream's first half of sessions, over those that are of one; and for a ridge on a core ``old_change`` (T,),
     see :func:`sparcl.protocol.old_change.measure`, and ``strangers`` (T,), see
     :func:`sparcl.algebra.contamination.contaminated_share`, None where no classes are old; ``noticed`` (T,), the
@@ -84,7 +84,7 @@ def run(
             key: record[key] for key in ("classes", "session_of_class", "test_counts", "hyper")
         }
         if samples.points:
-            own |= {**shared, "points": samples.points, "ends": samples.ends}
+            own |= {**shared, "points": list(samples.points), "ends": list(samples.ends)}
         half = np.concatenate(arriving[: max(len(arriving) // 2, 1)])
         runs.append(
             {
