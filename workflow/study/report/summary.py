@@ -199,7 +199,7 @@ def answers(record: Mapping[str, Any]) -> NDArray[np.bool_]:
         The answers are not those that the record counts.
     """
     correct, test_counts, session_of_class = counts(record)
-    hits = metrics.unpack_answers(record["answers"], test_counts, session_of_class)
+    hits = metrics.unpack_answers(record["answers"], test_counts, session_of_class, len(correct))
     found = np.zeros((len(hits), int(test_counts.sum())), dtype=bool)
     for t, now in enumerate(hits):
         found[t, : len(now)] = now

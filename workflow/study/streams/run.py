@@ -51,8 +51,8 @@ def run(
     What all streams share of :func:`sparcl.protocol.experiment.run`, and ``runs``, a mapping a stream:
     ``rates`` by kind; ``rows`` (T,), training rows of each session; where sessions are blocks
     (:mod:`study.streams.blurry`) ``points``, ``ends``, and of their own what streams share; ``correct``, ``answers``,
-    ``drift``, ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class of the
-    stream's first half of sessions, over those that are of one; and for a ridge on a core ``old_change`` (T,),
+    ``drift``, ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class
+    of the stream's first half of sessions, over those that are of one; and for a ridge on a core ``old_change`` (T,),
     see :func:`sparcl.protocol.old_change.measure`, and ``strangers`` (T,), see
     :func:`sparcl.algebra.contamination.contaminated_share`, None where no classes are old; ``noticed`` (T,), the
     contaminated fraction that the learner noticed, None where it looks for none.
