@@ -143,35 +143,34 @@ class BalancedByClass(Ridge):
 
     Attributes
     ----------
-    apart : A_c (D, D) of each class
+    apart : (D D, c) A_c of each class, its rows one after the other
     """
 
     whole_session: ClassVar[str] = "it sums the rows of each class apart"
     keeps_rows = "it sums the rows of each class apart, and these sums are not taken from"
-    kept: ClassVar[dict[str, Shape | None]] = {"apart": ("D", "D")}
+    kept: ClassVar[dict[str, Shape | None]] = {"apart": (None, None)}
 
     def __post_init__(self) -> None:
-        self.apart: list[Array] = []
+        self.apart: Array = np.zeros((0, 0))
 
     def see(self, batch: Batch, before: Sums) -> None:
         """Add each row to its class's sum; InputError where the machine has too little memory for all of them."""
-        on, D = before.on, before.D
-        check_memory("R of each class", (batch.classes, D, D), before.dtype)
-        self.apart += [
-            on.zeros((D, D), before.dtype) for _ in range(len(self.apart), batch.classes)
-        ]
+        on, D, known = before.on, before.D, self.apart
+        if known.shape[1] < batch.classes:
+            check_memory("R of each class", (batch.classes, D, D), before.dtype)
+            self.apart = on.zeros((D * D, batch.classes), before.dtype)
+            if known.shape[1]:
+                self.apart[:, : known.shape[1]] = known
         for H, columns, _ in batch.blocks():
             for column in np.unique(columns):
                 rows = on.take_rows(H, np.flatnonzero(columns == column))
-                self.apart[column] += on.product(rows.T, rows)
+                self.apart[:, column] += on.product(rows.T, rows).reshape(-1)
 
     def solve(self, sums: Sums, ridge: float) -> Solution:
         """Return ``(sum_c pi_c A_c + ridge I)^-1 C diag(pi)`` (D, c), ``pi_c = c / N_c / sum_j 1 / N_j``."""
         shares = np.divide(1.0, sums.counts, out=np.zeros(len(sums.counts)), where=sums.counts > 0)
         shares *= np.count_nonzero(shares) / shares.sum()
-        R = sums.on.zeros((sums.D, sums.D), sums.dtype)
-        for share, A in zip(shares, self.apart, strict=True):
-            R += float(share) * A
         weights = sums.on.array(shares.astype(sums.dtype))
+        R = sums.on.product(self.apart, weights[:, None]).reshape(sums.D, sums.D)
         with Gram.wrap(R).factored(ridge) as factor:
             return factor.solve(sums.C * weights), None
