@@ -1,4 +1,4 @@
-"""Accuracy on all and on old classes by kind and rate of what goes wrong in a stream."""
+"""Accuracies by kind and rate of what goes wrong in a stream."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,7 +14,10 @@ LAST, OLD = "A_last", "A_old"
 
 
 def complete(
-    frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any], methods: Sequence[str]
+    frames: Mapping[str, pd.DataFrame],
+    options: Mapping[str, Any],
+    methods: Sequence[str],
+    measures: Sequence[str] = (LAST, OLD),
 ) -> pd.DataFrame:
     """Return the rows of all streams, each stream with every data set, method and pair.
 
@@ -24,9 +27,9 @@ def complete(
         In a stream a data set, method, pair or number is missing.
     """
     streams = [rows for _, rows in frames["rates"].groupby(["stress", "rate"])]
-    parts = [select({"rates": s}, "rates", options, [LAST, OLD], methods) for s in streams]
+    parts = [select({"rates": s}, "rates", options, measures, methods) for s in streams]
     rows = pd.concat(parts, ignore_index=True)
-    require(rows, "rates", [LAST, OLD])
+    require(rows, "rates", measures)
     return rows
 
 
@@ -34,7 +37,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     """Return the files of the table by suffix: a part per data set, means over class orders.
 
     A cell has accuracy after the last session on all classes and on those of the first half of the
-    sessions; which is best is told by their average.
+    sessions, and their average decides which is best; or ``measures``, and the first of them decides.
 
     Parameters
     ----------
@@ -50,23 +53,26 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
         A data set, method, pair or number is missing.
     """
     methods = measured(options)
-    rows = complete(frames, options, methods)
-    rows["both"] = (rows[LAST] + rows[OLD]) / 2
+    measures = options.get("measures", [LAST, OLD])
+    rows = complete(frames, options, methods, measures)
+    decides = measures[0] if "measures" in options else "A_both"
+    if decides not in rows:
+        rows[decides] = (rows[LAST] + rows[OLD]) / 2
     sheet = Sheet(
         options, "rates", rows, part="dataset", label="method", over="stress", head="rate"
     )
     pairs = differences(frames, options)
     for keys, of_stream in groups(rows, options, "stress", "rate"):
-        between = partial(pairs.between, measure="A_both", **keys)
-        values = of_stream.pivot(index="order", columns="method", values="both")
+        between = partial(pairs.between, measure=decides, **keys)
+        values = of_stream.pivot(index="order", columns="method", values=decides)
         judged = against_best(values, True, between)
-        means = of_stream.groupby("method")[[LAST, OLD]].mean()
+        means = of_stream.groupby("method")[list(measures)].mean()
         for method in methods:
             of = {"dataset": keys["dataset"], "method": method}
             of |= {"stress": keys["stress"], "rate": f"{keys['rate']:g}"}
-            printed = "{:.1f} / {:.1f}".format(*means.loc[method])
+            printed = " / ".join(f"{value:.1f}" for value in means.loc[method])
             marks = (bool(judged.loc[method, mark]) for mark in ("best", "tied"))
-            sheet.add(printed, f"{LAST} / {OLD}", of, *marks)
+            sheet.add(printed, " / ".join(measures), of, *marks)
     rank = [cell.label for cell in sheet.cells[: len(methods)]]
     parts = [cell.part for cell in sheet.cells]
     sheet.cells.sort(key=lambda cell: (parts.index(cell.part), rank.index(cell.label)))

@@ -226,8 +226,8 @@ class Sums(Gram, Stateful):
 
         Parameters
         ----------
-        H : (n, D) rows; Y : (n, c) labels, whose rows sum to 1; weights : (n,) the diagonal of Omega, or
-            None for ones
+        H : (n, D) rows; Y : (n, c) labels, whose rows sum to 1, or S is not positive semidefinite; weights : (n,) the
+            diagonal of Omega, or None for ones
         """
         weights = np.ones(len(H)) if weights is None else weights
         self.add(np.ascontiguousarray(H * np.sqrt(weights)[:, None], dtype=self.C.dtype))

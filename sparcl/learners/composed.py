@@ -22,7 +22,7 @@ from sparcl.learners.summed import Summed
 from sparcl.parts.batch import ROWS, Arrival, Batch, Point, Solutions, reordered
 from sparcl.parts.blend import Blend
 from sparcl.parts.core import Core, NoCore, Request
-from sparcl.parts.heads import BalancedRidge, Head, Ridge
+from sparcl.parts.heads import BalancedByClass, BalancedRidge, Head, Ridge
 from sparcl.parts.maps import Features, Map
 from sparcl.parts.row_weights import AllRows
 from sparcl.parts.rules import AllSessions, Given, Rule
@@ -43,9 +43,14 @@ def check_parts(
             "columns = 'unit' scales the weights of a ridge: it goes with the heads 'ridge' and 'balanced-ridge', and "
             "with no other head beside them."
         )
-    if row_weights.whole_session and isinstance(head, BalancedRidge):
+    if row_weights.whole_session and isinstance(head, BalancedRidge | BalancedByClass):
         raise InputError(
-            "The head 'balanced-ridge' weights each row by its class's count: it goes with row_weights 'all' alone."
+            "The heads 'balanced-ridge' and 'balanced-by-class' weight each row by its class's count: they go with "
+            "row_weights 'all' alone."
+        )
+    if isinstance(head, BalancedByClass) and not isinstance(rule, Given):
+        raise InputError(
+            "The head 'balanced-by-class' has one sum for each class, with all rows: give a number as ridge."
         )
     if isinstance(core, Blend) and type(head) is not Ridge:
         raise InputError("A core holds coordinates of the ridge's weights: give the head 'ridge'.")

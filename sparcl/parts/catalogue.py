@@ -9,6 +9,7 @@ from sparcl.base.errors import InputError
 from sparcl.parts.blend import blend_scatter
 from sparcl.parts.core import Core, Frozen, NoCore
 from sparcl.parts.heads import (
+    BalancedByClass,
     BalancedRidge,
     LedoitWolf,
     OracleShrinkage,
@@ -19,6 +20,8 @@ from sparcl.parts.heads import (
 )
 from sparcl.parts.maps import Features, FourierMap, KernelMap, RandomMap, ResidualMap
 from sparcl.parts.row_weights import (
+    AdaptiveNeighbours,
+    AgreeingOnly,
     AllRows,
     Clusters,
     ContaminationFilter,
@@ -27,6 +30,7 @@ from sparcl.parts.row_weights import (
     NewOnly,
     NoiseMatrix,
     OldModel,
+    PseudoLabels,
     Rechecked,
     Trim,
 )
@@ -53,6 +57,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "ridge": Ridge,
         "ridge-discriminant": RidgeDiscriminant,
         "balanced-ridge": BalancedRidge,
+        "balanced-by-class": BalancedByClass,
         "shrunk-covariance": ShrunkCovariance,
         "ridged-scatter": RidgedScatter,
         "oracle-shrinkage": OracleShrinkage,
@@ -69,7 +74,10 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "trim": Trim,
         "huber": Huber,
         "neighbours": Neighbours,
+        "wann": AdaptiveNeighbours,
+        "wann-filter": AgreeingOnly,
         "old-model": OldModel,
+        "pseudo-labels": PseudoLabels,
         "clusters": Clusters,
         "noise-matrix": NoiseMatrix,
         "rechecked": Rechecked,

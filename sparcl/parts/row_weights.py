@@ -11,12 +11,13 @@ from sparcl.algebra.backend import product
 from sparcl.algebra.contamination import contaminated_share
 from sparcl.algebra.scatter import Scatter
 from sparcl.algebra.sums import Gram, Sums
-from sparcl.base.checks import check_fraction, check_int, check_positive
+from sparcl.base.checks import check_choice, check_fraction, check_int, check_positive
 from sparcl.base.errors import InputError
+from sparcl.base.rows import unit
 from sparcl.base.state import Shape, Stateful
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch
-from sparcl.parts.heads.ridge import Head
+from sparcl.parts.heads.ridge import Head, Ridge
 
 
 @dataclass(eq=False)
@@ -155,6 +156,17 @@ class Huber(Weighing):
         return weights
 
 
+def nearest_rows(H: Array, k: int) -> tuple[NDArray[np.intp], Array]:
+    """Return the k rows nearest to each row of H (n, D), of equal ones the first, and squared distances (n, n).
+
+    A row is left out by its number, so that its copies are neighbours.
+    """
+    squares = np.einsum("nd,nd->n", H, H)
+    apart = squares[:, None] + squares[None] - 2 * product(H, np.ascontiguousarray(H.T))
+    np.fill_diagonal(apart, np.inf)
+    return np.argsort(apart, axis=1, kind="stable")[:, : min(k, len(H) - 1)], apart
+
+
 NEAR = 1e-8  # added to a distance, so that a copy of a row has a finite weight
 
 
@@ -180,14 +192,89 @@ class Neighbours(Weighing):
         n, H = len(batch.columns), batch.H
         if n < 2:
             return np.ones(n)
-        squares = np.einsum("nd,nd->n", H, H)
-        apart = squares[:, None] + squares[None] - 2 * product(H, np.ascontiguousarray(H.T))
-        np.fill_diagonal(apart, np.inf)
-        nearest = np.argsort(apart, axis=1, kind="stable")[:, : min(self.k, n - 1)]
+        nearest, apart = nearest_rows(H, self.k)
         distance = np.sqrt(np.maximum(np.take_along_axis(apart, nearest, axis=1), 0))
         p = 1 / (distance + NEAR)
         alike = batch.columns[nearest] == batch.columns[:, None]
         return np.sum(p * alike, axis=1) / p.sum(axis=1)
+
+
+@dataclass(eq=False)
+class AdaptiveNeighbours(Weighing):
+    """``w_i = a_i / k_i``: of k = a_i, a_i + 2, ... below k_max the first whose nearest rows vote for label y_i.
+
+    The k nearest other rows of the session vote, and the smallest of equally frequent columns wins; k_i is k_max
+    where no vote is y_i.  Source: WANN (TMLR 2025), with k from 11 to 51.  Its a_i is ``k_min`` for every row; here it
+    is at most half of the rows under the label, without which a small class has no majority anywhere.  k_max is at
+    most the number of other rows.  Rows of old classes have scattered neighbours only where they are of many classes:
+    a session has no rows under their labels.  Cost: n^2 D + n c k_max flops.
+
+    Parameters
+    ----------
+    k_min, k_max : as above, k_min below k_max
+    scale : ``unit``, distances of rows of unit norm, or ``z``, of coordinates with mean 0 and variance 1 in the session
+    """
+
+    k_min: int = 11
+    k_max: int = 51
+    scale: str = "unit"
+
+    def __post_init__(self) -> None:
+        check_int("k_min", self.k_min, least=1)
+        check_int("k_max", self.k_max, least=self.k_min + 1)
+        check_choice("scale", self.scale, ("unit", "z"))
+
+    def weights(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Array:
+        """Return the reliability (n,) of each row, in (0, 1]."""
+        first, k, _ = self.voted(batch)
+        return first / k
+
+    def voted(self, batch: Batch) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+        """Return a_i and k_i (n,) of each row, and k_max."""
+        n, H = len(batch.columns), batch.H
+        most = min(self.k_max, n - 1)
+        _, place, counts = np.unique(batch.columns, return_inverse=True, return_counts=True)
+        first = np.clip(counts[place] // 2, 1, self.k_min)
+        if most < 2:
+            return first, first, self.k_max
+        if self.scale == "z":
+            spread = H.std(axis=0)
+            # what differs by rounding alone is constant
+            alike = spread <= np.finfo(H.dtype).eps * np.abs(H).max(axis=0, initial=0)
+            H = np.where(alike, 0, H - H.mean(axis=0)) / np.where(alike, 1, spread)
+        else:
+            H = unit(H)
+        nearest, _ = nearest_rows(H, most)
+        return first, first_agreeing(place[nearest], place, first, most), most
+
+
+def first_agreeing(
+    near: NDArray[np.intp], own: NDArray[np.intp], first: NDArray[np.intp], most: int
+) -> NDArray[np.intp]:
+    """Return the first k (n,) of ``first``, ``first + 2``, ... below ``most`` whose majority is ``own``, or ``most``.
+
+    Parameters
+    ----------
+    near : (n, m) columns of the nearest rows, the nearest first; own : (n,) columns of the rows
+    """
+    rows = np.arange(len(own))
+    votes = np.zeros((len(own), int(own.max()) + 1), dtype=np.int64)
+    k = np.full(len(own), most)
+    for tried in range(1, most):
+        votes[rows, near[:, tried - 1]] += 1
+        agrees = (tried >= first) & ((tried - first) % 2 == 0) & (votes.argmax(axis=1) == own)
+        k[agrees & (k == most)] = tried
+    return k
+
+
+@dataclass(eq=False)
+class AgreeingOnly(AdaptiveNeighbours):
+    """Drop the rows for which no number of neighbours votes, those with k_i = k_max: WANN's filter before its LDA."""
+
+    def weights(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Array:
+        """Return 1 for rows that stay and 0 for others (n,)."""
+        _, k, most = self.voted(batch)
+        return np.where(k < most, 1.0, 0.0)
 
 
 @dataclass(eq=False)
@@ -366,6 +453,79 @@ class Clusters(AllRows):
         lost = np.setdiff1d(np.arange(len(labels)), voted)
         columns = np.where(np.isin(place, lost), batch.columns, labels[voted])
         return dataclasses.replace(batch, columns=columns)
+
+
+SURE = float(np.log(0.7 / 0.3))  # the score whose logistic function is 0.7
+
+
+@dataclass(eq=False)
+class PseudoLabels(AllRows):
+    """Label a session's rows by the old classes, too, for which the ridge on the sums before it scores them high.
+
+    Source: L3A (ICML 2025), for images of several classes.  Its old sums keep the weights of their session, so that
+    the state depends on the order of sessions.  Where classes have equally many rows and no score is high, it is the
+    learner with every row alike.  Cost: D^3 / 3 + 2 D^2 c + 2 n D c flops.
+
+    Parameters
+    ----------
+    labels : ``multi``, a row keeps its label beside those of old classes; a head other than the ridge needs labels
+        that sum to 1, and takes equal shares; or ``swap``, it has the label of the highest of these old classes alone;
+        a class that would be left without a row keeps its rows
+    threshold : a score above it is high, by default L3A's; or ``own``, the mean score of the old class's own rows
+    balance : ``sqrt``, a row has the mean over its labels of ``nu_c = K n_c^-1/2 / sum_j n_j^-1/2``, with n_c rows so
+        far that came under label c, and K classes; or ``none``
+    ridge : of the scores, on R
+
+    Attributes
+    ----------
+    came : (c,) rows so far that came under each label
+    """
+
+    labels: str = "multi"
+    threshold: float | str = SURE
+    balance: str = "sqrt"
+    ridge: float = 0.1
+    whole_session: ClassVar[str] = "it labels a session's rows by the sums before it"
+    kept: ClassVar[dict[str, Shape | None]] = {"came": (None,)}
+
+    def __post_init__(self) -> None:
+        check_choice("labels", self.labels, ("multi", "swap"))
+        if self.threshold != "own":
+            check_positive("threshold", self.threshold)
+        check_choice("balance", self.balance, ("none", "sqrt"))
+        check_positive("ridge", self.ridge)
+        self.came = np.zeros(0)
+
+    def judge(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Batch:
+        """Return the rows under their labels and those of old classes."""
+        came = np.bincount(batch.columns, minlength=batch.classes).astype(float)
+        came[: len(self.came)] += self.came
+        self.came = came
+        H, judged = batch.H, batch.take(slice(None))
+        Y = (batch.columns[:, None] == np.arange(batch.classes)).astype(np.float64)
+        known = np.flatnonzero(old.counts > 0)
+        if len(known):
+            W, _ = Ridge().solve(old, self.ridge)
+            scores = product(H, W[:, known])
+            high = scores > (
+                np.einsum("dc,dc->c", W[:, known], old.C[:, known] / old.counts[known])
+                if self.threshold == "own"
+                else self.threshold
+            )
+            if self.labels == "multi":
+                Y[:, known] = np.maximum(Y[:, known], high)
+            else:
+                best = known[np.argmax(np.where(high, scores, -np.inf), axis=1)]
+                stays = with_every_class(1.0 - high.any(axis=1), batch.columns) > 0
+                judged.columns = np.where(stays, batch.columns, best)
+                Y = (judged.columns[:, None] == np.arange(batch.classes)).astype(np.float64)
+        several = Y.sum(axis=1)
+        if self.balance == "sqrt":
+            nu = np.where(came > 0, np.maximum(came, 1) ** -0.5, 0)
+            judged.row_weights = Y @ (len(nu) / nu.sum() * nu) / several
+        if (several > 1).any():
+            judged.targets = Y if isinstance(head, Ridge) else Y / several[:, None]
+        return judged
 
 
 @dataclass(eq=False)

@@ -125,15 +125,18 @@ def pack_answers(hits: Sequence[NDArray[np.bool_]]) -> str:
     return base64.b64encode(zlib.compress(bits, 9)).decode("ascii")
 
 
-def unpack_answers(text: str, counts: Ints, session_of_class: Ints) -> list[NDArray[np.bool_]]:
-    """Return the booleans of each session that :func:`pack_answers` wrote.
+def unpack_answers(
+    text: str, counts: Ints, session_of_class: Ints, sessions: int
+) -> list[NDArray[np.bool_]]:
+    """Return the booleans of each of some sessions that :func:`pack_answers` wrote; the last may bring no class.
 
     Raises
     ------
     InputError
         When the text holds another number of answers.
     """
-    sizes = np.cumsum(np.bincount(session_of_class, weights=counts).astype(np.int64))
+    arrived = np.bincount(session_of_class, weights=counts, minlength=sessions)
+    sizes = np.cumsum(arrived.astype(np.int64))
     packed = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8)
     if len(packed) != -(-sizes.sum() // 8):
         raise InputError(

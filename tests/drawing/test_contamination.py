@@ -55,6 +55,20 @@ def test_cells_are_both_accuracies_and_mark_the_best(rates: dict, options: dict[
     assert "A_last / A_old" in texts[".csv"]
 
 
+def test_a_table_has_the_measures_that_it_is_told_and_the_first_marks(
+    rates: dict, options: dict[str, Any]
+) -> None:
+    frame = rates["rates"].assign(A_auc=lambda rows: -rows["A_last"])
+    frames = {
+        "rates": frame,
+        "differences": differences(frame, {"A_auc": "A_auc"}, "stress", "rate"),
+    }
+    options |= {"caption": "", "measures": ["A_auc", "A_last"]}
+    table = rates_table.texts(frames, options)[".md"]
+    line = next(row for row in table.splitlines() if row.startswith("| the ncm |"))
+    assert line == "| the ncm | **-80.2 / 80.2** | **-75.2 / 75.2** | **-70.2 / 70.2** |"
+
+
 def test_an_incomplete_summary_is_refused(rates: dict, options: dict[str, Any]) -> None:
     frame = rates["rates"]
     gap = frame[~((frame["method"] == "acil") & (frame["rate"] == 1) & (frame["order"] == 1994))]

@@ -122,6 +122,23 @@ def test_air_keeps_one_matrix_for_all_classes(value: float) -> None:
     assert np.abs(acil.weights - learner.weights).max() > 1e-3
 
 
+def test_air_with_the_sum_of_each_class_lets_classes_return() -> None:
+    (Phi, y), last = uneven(STREAM[:2])
+    sessions = [(Phi[::2], y[::2]), last, (Phi[1::2], y[1::2])]  # each class of the first returns
+    parts = {"map": {"random": {"width": 30, "draw": "uniform"}}, "head": "balanced-by-class"}
+    learner = build("compose", **parts, ridge=0.3, seed=4)
+    for t, (Phi, y) in enumerate(sessions):
+        learner.fit_session(Phi, y)
+        expected = buffers.balanced(sessions[: t + 1], relu_map(learner), 0.3)
+        assert learner.weights == pytest.approx(expected, abs=1e-8)
+    assert type(learner).from_state(learner.state()).weights == pytest.approx(learner.weights)
+    with pytest.raises(InputError, match="each class apart"):
+        learner.forget(Phi[:1], y[:1])
+    for wrong in ({"ridge": "newest"}, {"row_weights": "trim"}):
+        with pytest.raises(InputError, match="balanced-by-class"):
+            build("compose", **parts, **wrong)
+
+
 def test_air_refuses_a_class_that_returns() -> None:
     (Phi, y) = STREAM[0]
     learner = fit(build("air", width=20), [(Phi[:20], y[:20])])

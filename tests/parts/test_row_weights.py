@@ -9,8 +9,10 @@ from sparcl.learners.composed import Composed
 from sparcl.methods import build
 from sparcl.parts.batch import Batch
 from sparcl.parts.catalogue import PARTS
-from sparcl.parts.heads import Ridge
+from sparcl.parts.heads import Ridge, RidgedScatter
 from sparcl.parts.row_weights import (
+    AdaptiveNeighbours,
+    AgreeingOnly,
     AllRows,
     Clusters,
     ContaminationFilter,
@@ -19,9 +21,12 @@ from sparcl.parts.row_weights import (
     NewOnly,
     NoiseMatrix,
     OldModel,
+    PseudoLabels,
     Rechecked,
     Trim,
     Weighing,
+    first_agreeing,
+    nearest_rows,
 )
 
 D, RIDGE = 12, 0.5
@@ -124,7 +129,9 @@ def test_strangers_are_found(kind: Weighing) -> None:
     assert found[stranger].mean() < 0.2 and found[~stranger].mean() > 0.9
 
 
-@pytest.mark.parametrize("kind", [Trim(), Neighbours(), Huber()])
+@pytest.mark.parametrize(
+    "kind", [Trim(), Neighbours(), Huber(), AdaptiveNeighbours(), AgreeingOnly()]
+)
 def test_wrong_rows_weigh_less(kind: Weighing) -> None:
     batch, old, stranger = contaminated()
     found = weights(kind, batch, old)
@@ -178,6 +185,107 @@ def test_neighbours_count_labels_by_distance() -> None:
     found = weights(Neighbours(k=2), batch, Sums(D))
     assert found[:2] == pytest.approx(1)
     assert found[2] == pytest.approx(1) and found[3] == pytest.approx(0)
+
+
+def test_adaptive_neighbours_vote_as_in_the_example() -> None:
+    # of equal distances the first row is nearer: row 1 has row 0 before row 2
+    near, _ = nearest_rows(np.array([[0.0], [1], [2], [3], [10]]), 4)
+    own = np.array([0, 0, 1, 0, 1])
+    assert first_agreeing(own[near], own, np.ones(5, int), 5).tolist() == [1, 1, 5, 3, 5]
+
+
+@pytest.mark.parametrize("scale", ["unit", "z"])
+def test_adaptive_neighbours_are_those_of_a_loop(scale: str) -> None:
+    batch, old, _ = contaminated()
+    H, labels = batch.H, batch.columns
+    H[:, 3] = 0.1  # constant: no coordinate of z
+    H[5], labels[5] = H[0], labels[0] + 1  # a copy of a row under another label is its nearest row
+    if scale == "unit":
+        X = H / np.linalg.norm(H, axis=1)[:, None]
+    else:
+        X = np.delete(H, 3, axis=1)
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected, kept = [], []
+    for i in range(len(X)):
+        others = np.delete(np.arange(len(X)), i)
+        near = others[np.argsort(np.linalg.norm(X[others] - X[i], axis=1), kind="stable")]
+        first = min(11, np.count_nonzero(labels == labels[i]) // 2)
+        agreeing = [
+            k for k in range(first, 51, 2) if np.bincount(labels[near[:k]]).argmax() == labels[i]
+        ]
+        expected.append(first / min([*agreeing, 51]))
+        kept.append(float(bool(agreeing)))
+    assert weights(AdaptiveNeighbours(scale=scale), batch, old) == pytest.approx(expected)
+    assert weights(AgreeingOnly(scale=scale), batch, old).tolist() == kept
+    assert 0 < np.mean(kept) < 1
+
+
+def test_few_clean_rows_pass_the_adaptive_neighbours() -> None:
+    """Five rows a class have no majority among eleven neighbours."""
+    H, labels = rows(range(5), 5, seed=2)
+    few = Batch(labels, 0, 5, 0, H, lambda Phi: Phi)
+    assert (weights(AgreeingOnly(), few, Sums(D)) == 1).all()
+    for n in (1, 2, 3):  # fewer rows than k_min
+        part = Batch(np.arange(n), 0, n, 0, H[:n], lambda Phi: Phi)
+        kept = AgreeingOnly().judge(part, Sums(D), Ridge(), RIDGE)
+        assert len(kept.columns) == n
+
+
+def test_pseudo_labels_weigh_as_in_the_example() -> None:
+    kind, batch = PseudoLabels(), Batch(np.array([0, 0, 1]), 0, 3, 0, np.eye(3, D), lambda Phi: Phi)
+    kind.came = np.array([2.0])
+    assert kind.judge(batch, Sums(D), Ridge(), RIDGE).row_weights == pytest.approx([1, 1, 2])
+    assert kind.came.tolist() == [4, 1, 0]
+    # rows that score 1 for class 0: two labels, nu = (1, 2, 0)
+    old = summed(np.eye(1, D) * 1e3, np.array([0]), 1)
+    kind.came = np.array([4.0])
+    double = Batch(np.array([1]), 1, 3, 1, np.eye(1, D) * 1e3, lambda Phi: Phi)
+    judged = kind.judge(double, old, Ridge(), RIDGE)
+    assert judged.row_weights == pytest.approx([1.5])
+    assert judged.targets.tolist() == [[1, 1, 0]]
+
+
+@pytest.mark.parametrize("threshold", ["own", 0.6])
+def test_pseudo_labels_are_those_of_the_ridge_before(threshold: str | float) -> None:
+    batch, old, stranger = contaminated()
+    W = np.linalg.solve(old.R + RIDGE * np.eye(D), old.C)
+    limit = np.sum(W * old.C / old.counts, axis=0) if threshold == "own" else threshold
+    high = batch.H @ W > limit
+    assert high[stranger].any() and not high[stranger].all()
+    settings = {"threshold": threshold, "ridge": RIDGE}
+    multi = PseudoLabels(balance="none", **settings).judge(batch, old, Ridge(), RIDGE)
+    Y = np.eye(8)[batch.columns]
+    Y[:, :4] += high
+    assert multi.targets.tolist() == Y.tolist() and multi.row_weights is None
+    swap = PseudoLabels(labels="swap", **settings).judge(batch, old, Ridge(), RIDGE)
+    called = np.argmax(np.where(high, batch.H @ W, -np.inf), axis=1)
+    assert np.array_equal(swap.columns, np.where(high.any(axis=1), called, batch.columns))
+    assert swap.targets is None
+    nu = 1 / np.sqrt(np.bincount(batch.columns, minlength=8).clip(1))
+    nu[:4] = 0  # no row came under these labels: the sums before are of another learner
+    assert swap.row_weights == pytest.approx((8 / nu.sum() * nu)[swap.columns])
+    # shares keep the scatter positive semidefinite; whole labels do not
+    least = []
+    for head in (RidgedScatter(), Ridge()):
+        sums = old.copy()
+        kind = PseudoLabels(balance="none", **settings)
+        kind.judge(batch, old, head, RIDGE).add_to(sums)
+        S = sums.R - (sums.C / sums.counts) @ sums.C.T
+        least.append(np.linalg.eigvalsh(S)[0])
+    assert least[0] > -1e-9
+
+
+def test_without_high_scores_and_with_equal_classes_pseudo_labels_change_nothing() -> None:
+    plain = build("compose", ridge=0.1)
+    other = build("compose", ridge=0.1, row_weights={"pseudo-labels": {"threshold": 1e9}})
+    for learner in (plain, other):
+        for t in range(2):
+            learner.fit_session(*rows(range(4 * t, 4 * t + 4), 20, seed=t))
+    assert other.weights == pytest.approx(plain.weights, abs=1e-12)
+    everything = Batch(np.full(6, 4), 4, 5, 1, rows(range(1), 6, seed=3)[0], lambda Phi: Phi)
+    old = summed(*rows(range(4), 20, seed=1), 4)
+    kind = PseudoLabels(labels="swap", threshold=0.1)
+    assert kind.judge(everything, old, Ridge(), RIDGE).columns.tolist() == [4] * 6
 
 
 def test_the_old_model_compares_with_the_mean_of_the_others() -> None:

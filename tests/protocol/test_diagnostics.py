@@ -152,12 +152,12 @@ def test_methods_without_a_spectral_core_report_what_they_have() -> None:
 
 def test_answers_come_back_from_text() -> None:
     rng, counts, session = np.random.default_rng(0), np.array([3, 1, 4]), np.array([0, 0, 1])
-    hits = [rng.random(4) < 0.5, rng.random(8) < 0.5]
+    hits = [rng.random(n) < 0.5 for n in (4, 8, 8)]  # the last session brings no class
     text = metrics.pack_answers(hits)
-    for was, found in zip(hits, metrics.unpack_answers(text, counts, session), strict=True):
+    for was, found in zip(hits, metrics.unpack_answers(text, counts, session, 3), strict=True):
         assert np.array_equal(was, found)
-    with pytest.raises(InputError, match="2 bytes of answers, and 41 answers take 6"):
-        metrics.unpack_answers(text, 3 * counts + 1, session)
+    with pytest.raises(InputError, match="3 bytes of answers, and 68 answers take 9"):
+        metrics.unpack_answers(text, 3 * counts + 1, session, 3)
 
 
 def stream_of(contaminated: bool, correlated: bool) -> list:

@@ -235,6 +235,35 @@ def test_streams_are_compared_by_what_the_table_of_rates_marks(tmp_path: Path) -
         found.between("a", "b", "two", "A_both", stress="x", rate=1)
 
 
+def test_streams_in_blocks_are_compared_by_any_time_accuracy(tmp_path: Path) -> None:
+    """Blocks 0 and 2 are points, 1 and 2 ends; block 1 has no new class."""
+    hits = generator("blocks").random((3, 6)) < 0.6
+    session = np.array([0, 0, 0, 0, 2, 2])
+    hits[:2, 4:] = False
+    found = paired.anytime(hits, session, {"points": [0, 2], "ends": [1, 2]})
+    after = [100 * hits[0, :4].mean(), 100 * hits[1, :4].mean(), 100 * hits[2].mean()]
+    values = {key: value for (key, _), (value, _) in found.items()}
+    assert values == pytest.approx(
+        {"A_auc": (after[0] + after[2]) / 2, "A_bar": (after[1] + after[2]) / 2, "A_last": after[2]}
+    )
+    for _, influence in found.values():
+        assert influence.sum() == pytest.approx(0)
+    heavy = np.repeat(
+        hits, [1, 1, 1, 2, 1, 1], axis=1
+    )  # a sample twice moves the value by its influence
+    moved = paired.accuracies(heavy, np.repeat(session, [1, 1, 1, 2, 1, 1]))[0][2] - after[2]
+    assert moved == pytest.approx(found["A_last", None][1][3] * 6 / 7)
+    paths = records(tmp_path)
+    for path in paths:
+        record = read_sealed(path, RUN)
+        keys = ("correct", "answers", "classes", "test_counts", "session_of_class")
+        run = {key: record.pop(key) for key in keys}
+        blocks = {"rates": {"x": 0.5}, "points": [0], "ends": [0, 1]}
+        write_sealed(path, record | {"runs": [run | blocks]})
+    table = comparison.compare(paths)
+    assert set(table["measure"]) == {"A_auc", "A_bar", "A_last"} and len(table) == 3 * 9
+
+
 BAD = [
     ({"one/b/2": {"test_sha256": "permuted"}}, "one, 2-0: b and c were run on different test sam"),
     ({"one/b/2": {"order_sha256": "another"}}, "different class orders"),

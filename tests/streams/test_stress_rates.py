@@ -6,7 +6,7 @@ import pytest
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.protocol.experiment import Split
-from study.streams import RATED, Samples, stressed
+from study.streams import RATED, Samples, blurry, stressed
 
 SESSIONS = [np.array(c) for c in ([7, 2, 5], [0, 4, 8], [1, 6, 3], [9, 11, 10])]
 SETTINGS = {
@@ -14,6 +14,8 @@ SETTINGS = {
     "returning": {"reserve": 0.4, "extreme": 0.5},
     "shifted": {"directions": 3},
     "imbalanced": {"least": 2},
+    "si-blurry": {"disjoint": 50, "points": 12},
+    "repetition": {"experiences": 10, "rows": 30, "first": 0.2},
 }
 RESERVING = ("unannotated", "bad-session", "mislabelled", "returning")
 
@@ -136,6 +138,86 @@ def test_few_and_imbalanced_thin_out() -> None:
     counts = np.bincount(made(imbalanced=10.0).labels)
     assert sorted(counts) == sorted(max(round(20 * 10 ** (-j / 11)), 2) for j in range(12))
     assert counts.tolist() != sorted(counts)
+
+
+def test_si_blurry_follows_its_draws() -> None:
+    """Classes 0 and 1 come once; of 2 and 3, which have rows 4 to 7, two rows move."""
+    labels, order = np.repeat(np.arange(4), 2), np.array([1, 0, 3, 2])
+
+    def tasks(*cuts: int, moving: int = 2) -> list[list[int]]:
+        found = blurry.blurred(labels, order, 2, moving, [np.array([c]) for c in cuts], np.flip)
+        return [rows.tolist() for rows in found]
+
+    # task 1: class 1, class 3 as rows 7, 6; task 2: class 0, class 2 as rows 5, 4.  Row 7 and row 5 are
+    # pooled, and come back in the order 5, 7; each task is turned round
+    assert tasks(1, 1, 1) == [[5, 6, 3, 2], [7, 4, 1, 0]]
+    # nothing moves: a blurry class is in one task
+    assert tasks(1, 1, 0, moving=0) == [[6, 7, 3, 2], [4, 5, 1, 0]]
+    # a quota of two or four where a task has no blurry row, or two: the pool is short, and no row is lost
+    assert tasks(1, 0, 2) == [[3, 2], [4, 5, 6, 7, 1, 0]]
+    assert tasks(1, 1, 4, moving=4) == [[7, 6, 3, 2], [4, 5, 1, 0]]
+    # the second task has every class, and the first is empty
+    assert tasks(0, 0, 0, moving=0) == [[], [4, 5, 6, 7, 3, 2, 1, 0]]
+
+
+@pytest.mark.parametrize("rate", [0, 10, 100])
+def test_si_blurry_gives_every_row_once_in_blocks(rate: float) -> None:
+    for seed in range(4):
+        samples = stressed(train(), SESSIONS, {"si-blurry": rate}, SETTINGS, seed)
+        assert sorted(truth(samples)) == list(range(240))
+        assert np.array_equal(samples.labels, train().labels[truth(samples)])
+        sizes = np.bincount(samples.session)
+        assert (sizes > 0).all() and (np.diff(samples.session) >= 0).all()
+        after = np.cumsum(sizes)
+        assert after[list(samples.points)].tolist() == list(range(20, 240, 20))
+        assert samples.ends[-1] == len(sizes) - 1 and 1 < len(samples.ends) <= 4
+        assert len(sizes) == len({*samples.points, *samples.ends})
+        task = np.searchsorted(samples.ends, samples.session)
+        order, spread = np.concatenate(SESSIONS), {}
+        for label in order:
+            spread[label] = len(np.unique(task[samples.labels == label]))
+            assert label in samples.classes[samples.session[samples.labels == label].min()]
+        assert all(spread[label] == 1 for label in (order if rate == 0 else order[:4]))
+        assert sorted(np.concatenate(samples.classes)) == list(range(12))
+        if rate == 100:
+            assert max(spread.values()) > 1
+
+
+def test_repetition_follows_its_draws() -> None:
+    labels = np.repeat([3, 8], [4, 2])
+    present = np.array([[1, 1, 0], [0, 1, 0]], dtype=bool)
+    # rows are shared equally, the rest goes to the first class after the shuffle; class 8 has two rows alone
+    found = blurry.repeated(labels, np.array([3, 8]), present, 3, np.flip)
+    assert [rows.tolist() for rows in found] == [[3, 2, 1], [5, 4, 3], []]
+    assert blurry.repeated(labels, np.array([3, 8]), present, 10, np.flip)[1].tolist() == [
+        *(5, 4),
+        *(3, 2, 1, 0),
+    ]
+
+
+def test_repetition_brings_classes_and_rows_again() -> None:
+    for rate in (0.0, 0.4, 1.0):
+        samples = made(repetition=rate)
+        assert np.array_equal(samples.labels, train().labels[truth(samples)])
+        assert samples.points == samples.ends == tuple(range(samples.session[-1] + 1))
+        first = {label: t for t, new in enumerate(samples.classes) for label in new.tolist()}
+        assert sorted(first) == list(range(12))
+        for t in samples.points:
+            rows = truth(samples)[samples.session == t]
+            assert len(set(rows)) == len(rows) <= 30
+            counts = np.unique(train().labels[rows], return_counts=True)
+            assert np.ptp(counts[1]) <= 1 or counts[1].max() == 20
+            assert min(t - first[label] for label in counts[0]) >= 0
+        visits = [len(np.unique(samples.session[samples.labels == c])) for c in range(12)]
+        if rate == 0:
+            assert visits == [1] * 12 and len(samples.points) < 10
+        else:
+            assert max(visits) > 1 and len(set(truth(samples))) < len(samples.labels)
+        if rate == 1:
+            assert visits == [len(samples.points) - first[c] for c in range(12)]
+    settings = {"repetition": SETTINGS["repetition"] | {"rows": 11}}
+    with pytest.raises(InputError, match="Raise `rows`"):
+        stressed(train(), SESSIONS, {"repetition": 0.5}, settings, 0)
 
 
 def test_kinds_lie_on_each_other() -> None:

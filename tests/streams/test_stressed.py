@@ -13,7 +13,7 @@ from study.sealed import write_sealed
 from study.streams import run as stressed
 
 SESSIONS = [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
-SETTINGS = {"unannotated": {"reserve": 0.4}}
+SETTINGS = {"unannotated": {"reserve": 0.4}, "si-blurry": {"disjoint": 50, "points": 8}}
 STREAMS = [{"unannotated": [0, 1.0]}, {"few": [5], "symmetric": [0.4]}]
 CORE = {"core": {"spectral": {"tau": 0.6}}, "ridge": 0.1}
 
@@ -75,6 +75,30 @@ def test_what_a_learner_notices_is_recorded() -> None:
 def test_an_error_names_the_stream() -> None:
     with pytest.raises(InputError, match=r"few 0\.5: .*number of samples"):
         record(streams=[{"few": [0.5]}])
+
+
+def test_blocks_are_sessions_and_any_time_accuracy_is_over_their_points(tmp_path: Path) -> None:
+    names = {"suite": "s", "dataset": "d", "backbone": "b", "method": "m", "order": 1993, "seed": 0}
+    hashes = {key: "0" * 64 for key in report.SHA}
+    whole = experiment.run(TRAIN, TEST, [np.arange(12)], "compose", {"ridge": 0.1})
+    made = record({"ridge": 0.1}, [{"si-blurry": [0, 50]}])
+    for run in made["runs"]:
+        assert sum(run["rows"]) == 240 and run["rows"][0] <= 30
+        assert np.array(run["points"]).size == 7 and run["ends"][-1] == len(run["rows"]) - 1
+        # sums do not know in which blocks their rows came
+        by_class = np.argsort(run["classes"])
+        assert np.array(run["correct"])[-1][by_class].tolist() == whole["correct"][0]
+        assert run["test_counts"] == [10] * 12
+    path = tmp_path / "s/d/b/m/1993-0.json"
+    path.parent.mkdir(parents=True)
+    write_sealed(path, made | names | hashes)
+    frames = report.summarise([path])
+    assert frames["ages"].empty
+    for row, run in zip(frames["rates"].itertuples(), made["runs"], strict=True):
+        seen = np.array(run["session_of_class"]) <= np.arange(len(run["rows"]))[:, None]
+        a = 100 * np.sum(run["correct"] * seen, axis=1) / (10 * seen.sum(axis=1))
+        found = (row.A_auc, row.A_bar, row.A_last)
+        assert found == pytest.approx((a[run["points"]].mean(), a[run["ends"]].mean(), a[-1]))
 
 
 def test_summaries_say_what_records_do(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ from sparcl.parts.heads.discriminant import (
     RidgedScatter,
     ShrunkCovariance,
 )
-from sparcl.parts.heads.ridge import BalancedRidge, Head, Ridge
+from sparcl.parts.heads.ridge import BalancedByClass, BalancedRidge, Head, Ridge
 
 __all__ = [
+    "BalancedByClass",
     "BalancedRidge",
     "Head",
     "LedoitWolf",

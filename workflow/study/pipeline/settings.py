@@ -222,6 +222,17 @@ class LongTail(Block):
     least: Width
 
 
+class SiBlurry(Block):
+    disjoint: Annotated[float, Field(ge=0, le=100)]
+    points: Annotated[int, Field(ge=2)]
+
+
+class Repetition(Block):
+    experiences: Width
+    rows: Width
+    first: Share
+
+
 class Stress(Block):
     near_duplicate: Annotated[dict[Literal["move"], Part], SOME] = Field(alias="near-duplicate")
     saturated: Annotated[dict[Literal["scale"], Positive], SOME]
@@ -232,6 +243,8 @@ class Stress(Block):
     returning: Annotated[dict[Literal["reserve", "extreme"], Share], Field(min_length=2)]
     shifted: Annotated[dict[Literal["directions"], Width], SOME]
     imbalanced: Annotated[dict[Literal["least"], Width], SOME]
+    si_blurry: SiBlurry = Field(alias="si-blurry")
+    repetition: Repetition
 
 
 class Extraction(Block):
@@ -465,6 +478,7 @@ class Table(Block):
     of: Id = ABSENT
     limit: Part = ABSENT
     tie: Annotated[float, Field(ge=0)] = ABSENT
+    measures: Annotated[list[Text], SOME, DISTINCT] = ABSENT
     quoted_as: dict[Id, Text] = ABSENT
     quoted: dict[Text, Annotated[list[Text], SOME, DISTINCT]] = ABSENT
     underline: Ids = ABSENT
@@ -496,6 +510,10 @@ class Stream(Block):
     similar: Parts = ABSENT
     few: Widths = ABSENT
     imbalanced: Annotated[list[Annotated[float, Field(ge=1)]], SOME, DISTINCT] = ABSENT
+    si_blurry: Annotated[list[Annotated[float, Field(ge=0, le=100)]], SOME, DISTINCT] = Field(
+        default=ABSENT, alias="si-blurry"
+    )
+    repetition: Parts = ABSENT
 
     @model_validator(mode="after")
     def _any(self) -> Self:

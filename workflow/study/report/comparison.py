@@ -11,7 +11,17 @@ import numpy as np
 from sparcl.base.errors import InputError
 from sparcl.base.files import read_json
 from sparcl.base.types import Ints
-from study.report.differences import ALL, OF_ANSWERS, Floats, Key, Parts, holm, interval, measures
+from study.report.differences import (
+    ALL,
+    OF_ANSWERS,
+    Floats,
+    Key,
+    Parts,
+    anytime,
+    holm,
+    interval,
+    measures,
+)
 from study.report.stressed import named
 from study.report.summary import answers, frame, naming
 from study.sealed import RUN, read_sealed
@@ -123,15 +133,20 @@ def _runs(
     record: dict[str, Any], samples: Mapping[str, str], steps: bool
 ) -> Iterator[tuple[Rates, Run]]:
     """Yield the run of a record, or those of a record of streams that go wrong with their rates."""
-    by_class = np.argsort(record["classes"])
-    sizes = np.array(record["test_counts"])[by_class]
-    session = np.repeat(np.array(record["session_of_class"])[by_class], sizes)
     told = record["method"], (record["order"], record["seed"])
     test = record["test_sha256"]
     hashes = record["order_sha256"], samples.get(test, test)
-    for run in record.get("runs", [record]):
-        found = measures(answers(record | run), session, steps)
-        kept = ("A_both",) if "rates" in run else (*OF_ANSWERS, "A_t")
+    for stream in record.get("runs", [record]):
+        run = record | stream
+        by_class = np.argsort(run["classes"])
+        sizes = np.array(run["test_counts"])[by_class]
+        session = np.repeat(np.array(run["session_of_class"])[by_class], sizes)
+        if "points" in run:
+            found = anytime(answers(run), session, run)
+            kept = {key for key, _ in found}
+        else:
+            found = measures(answers(run), session, steps)
+            kept = {"A_both"} if "rates" in run else {*OF_ANSWERS, "A_t"}
         rates = tuple(named(run["rates"]).items()) if "rates" in run else ()
         yield rates, Run(*told, hashes, sizes, {k: v for k, v in found.items() if k[0] in kept})
 

@@ -19,7 +19,7 @@ test samples alone.
 ``tests/report/test_differences.py`` measures the coverage.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -36,10 +36,32 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 LEVEL = 1 - ALPHA
 OF_ANSWERS = ("A_bar", "A_last", "forgetting")  # measures of a whole run that its answers give
+# measures of a run whose sessions are blocks, and what of the record says which blocks they are means over
+BLOCKS = {"A_auc": "points", "A_bar": "ends"}
 ROUNDED = 2e-4  # points: a summary has four decimals
 ALL = "all"  # stands for the data set where a difference is the mean over several
 Floats = NDArray[np.float64]
 Key = tuple[str, int | None]  # a measure, and after which session, None: the last
+
+
+def accuracies(hits: NDArray[np.bool_], session: Ints) -> tuple[Floats, Floats]:
+    """Return the accuracy (T,) over the samples seen after each session, and their influence on it (T, n)."""
+    seen = session <= np.arange(len(hits))[:, None]
+    sizes = seen.sum(axis=1)
+    accuracy = 100 * (hits & seen).sum(axis=1) / sizes
+    return accuracy, (100.0 * hits - accuracy[:, None]) * (seen / sizes[:, None])
+
+
+def anytime(
+    hits: NDArray[np.bool_], session: Ints, blocks: Mapping[str, Sequence[int]]
+) -> dict[Key, tuple[float, Floats]]:
+    """Return, as :func:`measures`, the measures of a run whose sessions are blocks; of `BLOCKS`, and ``A_last``."""
+    accuracy, influence = accuracies(hits, session)
+    over = {key: list(blocks[name]) for key, name in BLOCKS.items()} | {"A_last": [-1]}
+    return {
+        (key, None): (float(accuracy[at].mean()), influence[at].mean(axis=0))
+        for key, at in over.items()
+    }
 
 
 def measures(
@@ -66,10 +88,8 @@ def measures(
         (the first of equal ones), less that on the present one.
     """
     T, n = hits.shape
-    seen, member = (op(session, np.arange(T)[:, None]) for op in (np.less_equal, np.equal))
-    sizes = seen.sum(axis=1)
-    accuracy = 100 * (hits & seen).sum(axis=1) / sizes
-    influence = (100.0 * hits - accuracy[:, None]) * (seen / sizes[:, None])
+    member = session == np.arange(T)[:, None]
+    accuracy, influence = accuracies(hits, session)
     found: dict[Key, tuple[float, Floats]] = {
         ("A_bar", None): (float(accuracy.mean()), influence.mean(axis=0)),
         ("A_last", None): (float(accuracy[-1]), influence[-1]),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparcl.protocol import metrics
+from study.report.differences import BLOCKS
 from study.report.summary import KEYS, SHA, frame, naming
 from study.sealed import RUN, read_sealed
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RATED_KEYS = [*KEYS, "stress", "rate"]
+ANYTIME = next(iter(BLOCKS))  # a column of suites whose sessions are blocks
 NUMBERS = ["sessions", "rows", "A_bar", "A_last", "A_old", "A_first", "forgetting"]
 NUMBERS += ["drift", "drift_scaled", "called_old", "strangers", "noticed"]
 BOUNDED = ["old_change", "old_change_bound", "old_change_bound_simple", "bound_factor"]
@@ -30,6 +32,9 @@ def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
     to a ridge on a core; and of such a ridge root mean squares over sessions of the change of old scores and its
     bounds (:mod:`study.streams.old_change`), ``bound_factor`` the median over sessions of bound over change.
 
+    Where sessions are blocks (:mod:`study.streams.blurry`), ``A_auc`` is the mean accuracy over its points, A_bar that
+    over the ends of tasks, and forgetting is empty.
+
     ``ages``: per session of arrival the accuracy on its classes when they arrive and after the last.
 
     Raises
@@ -42,21 +47,25 @@ def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
     for path in records:
         with naming(path):
             record = read_sealed(path, RUN)
-            for run in record["runs"]:
+            for stream in record["runs"]:
+                run = record | stream
                 keys = {key: record[key] for key in KEYS} | named(run["rates"])
                 counted = (
                     np.array(run["correct"]),
-                    np.array(record["test_counts"]),
-                    np.array(record["session_of_class"]),
+                    np.array(run["test_counts"]),
+                    np.array(run["session_of_class"]),
                 )
                 rates.append(keys | _row(run, *counted) | {key: record[key] for key in SHA})
+                if ANYTIME in rates[-1]:
+                    continue  # a block may have no class of its own
                 a = metrics.by_session(*counted)
                 ages += [
                     keys | {"arrival": s + 1, "A_arrival": a[s, s], "A_last": a[-1, s]}
                     for s in range(len(a))
                 ]
+    anytime = [ANYTIME] if any(ANYTIME in row for row in rates) else []
     return {
-        "rates": frame(rates, [*RATED_KEYS, *NUMBERS, *BOUNDED, *SHA]),
+        "rates": frame(rates, [*RATED_KEYS, *anytime, *NUMBERS, *BOUNDED, *SHA]),
         "ages": frame(ages, [*RATED_KEYS, "arrival", "A_arrival", "A_last"]),
     }
 
@@ -93,17 +102,20 @@ def _row(
         }
         moved = [change["bound"] / change["change"] for change in changes if change["change"] > 0]
         of_core |= {"bound_factor": float(np.median(moved))} if moved else {}
+    if "points" in run:
+        means = {key: float(accuracy[run[of]].mean()) for key, of in BLOCKS.items()}
+    else:
+        lost = float(metrics.forgetting(correct, counts, session)[-1])
+        means = {"A_bar": float(np.mean(accuracy)), "forgetting": lost}
     return {
         "sessions": T,
         "rows": int(np.sum(run["rows"])),
-        "A_bar": float(np.mean(accuracy)),
         "A_last": float(accuracy[-1]),
         "A_old": left(session < T // 2),
         "A_first": left(session == 0),
-        "forgetting": float(metrics.forgetting(correct, counts, session)[-1]),
         "drift": mean(run["drift"]),
         "drift_scaled": mean(run["drift_scaled"]),
         "called_old": float(run["called_old"]),
         "strangers": mean(run["strangers"]),
         "noticed": mean(run["noticed"]),
-    } | of_core
+    } | {**means, **of_core}

@@ -23,7 +23,7 @@ SHA = ["weights_sha256", "train_sha256", "test_sha256", "order_sha256"]
 # Accuracies come from exact counts and get fixed digits; other numbers get six significant ones.
 PERCENT = {"A_bar", "A_last", "A_t", "A_t_sessions", "A_t_classes", "A_arrival"}
 PERCENT |= {"forgetting", "forgetting_before"}
-PERCENT |= {"A_old", "A_first"}
+PERCENT |= {"A_old", "A_first", "A_auc"}
 PERCENT |= {"difference", "low", "high", "class_low", "class_high"}
 # Columns that depend on R and C alone, with one value for all methods; then those of the learner.
 TRACED = ["leading_mass", "overlap", "overlap_share", "core_rank", "residual_rank", "core_angle"]
@@ -205,7 +205,7 @@ def answers(record: Mapping[str, Any]) -> NDArray[np.bool_]:
         The answers are not those that the record counts.
     """
     correct, test_counts, session_of_class = counts(record)
-    hits = metrics.unpack_answers(record["answers"], test_counts, session_of_class)
+    hits = metrics.unpack_answers(record["answers"], test_counts, session_of_class, len(correct))
     found = np.zeros((len(hits), int(test_counts.sum())), dtype=bool)
     for t, now in enumerate(hits):
         found[t, : len(now)] = now

@@ -20,6 +20,8 @@ similar : a sample's label becomes that of the class of its session that is most
 shifted : one session's features are moved along directions in which images of one class differ
 few : a class has so many training samples
 imbalanced : the largest class has so many times as many training samples as the smallest
+si-blurry : some classes arrive in one task each, and a share of the others' samples in any task
+repetition : a class arrives again, with some of its samples, in some of the later sessions
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +35,7 @@ from sparcl.base.randomness import generator
 from sparcl.base.rows import prepared
 from sparcl.base.types import Ints
 from sparcl.protocol.experiment import Split
+from study.streams.blurry import repetition, si_blurry
 from study.streams.contamination import bad_session, mislabelled, returning, unannotated
 from study.streams.failures import long_tail, near_duplicate, saturated
 from study.streams.noise import similar, symmetric
@@ -56,6 +59,8 @@ RATED: dict[str, Callable[..., Samples]] = {
     "shifted": shifted,
     "few": few,
     "imbalanced": imbalanced,
+    "si-blurry": si_blurry,
+    "repetition": repetition,
 }
 
 

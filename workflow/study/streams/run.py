@@ -49,9 +49,10 @@ def run(
     Returns
     -------
     What all streams share of :func:`sparcl.protocol.experiment.run`, and ``runs``, a mapping a stream:
-    ``rates`` by kind; ``rows`` (T,), training rows of each session; ``correct``, ``answers``, ``drift``,
-    ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class of the
-    stream's first half of sessions, over those that are of one; and for a ridge on a core ``old_change`` (T,),
+    ``rates`` by kind; ``rows`` (T,), training rows of each session; where sessions are blocks
+    (:mod:`study.streams.blurry`) ``points``, ``ends``, and of their own what streams share; ``correct``, ``answers``,
+    ``drift``, ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class
+    of the stream's first half of sessions, over those that are of one; and for a ridge on a core ``old_change`` (T,),
     see :func:`sparcl.protocol.old_change.measure`, and ``strangers`` (T,), see
     :func:`sparcl.algebra.contamination.contaminated_share`, None where no classes are old; ``noticed`` (T,), the
     contaminated fraction that the learner noticed, None where it looks for none.
@@ -66,14 +67,15 @@ def run(
         try:
             samples = stressed(train, sessions, rates, settings, seed)
             learner = methods.build(method, **hyper)
-            parts = [samples.arriving(t) for t in range(len(sessions))]
+            arriving = list(samples.classes)
+            parts = [samples.arriving(t) for t in range(len(arriving))]
             observed = _OldClasses(learner, parts)
             used = methods.hyperparameters(method) | hyper
 
             def fit(t: int, learner: Learner = learner, parts: list[Split] = parts) -> None:
                 learner.fit_session(parts[t].features, parts[t].labels)
 
-            record = evaluate_stream(learner, fit, test, list(sessions), method, used, [observed])
+            record = evaluate_stream(learner, fit, test, arriving, method, used, [observed])
         except SparclError as error:
             at = ", ".join(f"{kind} {rate:g}" for kind, rate in rates.items())
             raise type(error)(f"{at}: {error}") from error
@@ -81,7 +83,9 @@ def run(
         shared = {
             key: record[key] for key in ("classes", "session_of_class", "test_counts", "hyper")
         }
-        half = np.concatenate(list(sessions)[: len(sessions) // 2])
+        if samples.points:
+            own |= {**shared, "points": list(samples.points), "ends": list(samples.ends)}
+        half = np.concatenate(arriving[: max(len(arriving) // 2, 1)])
         runs.append(
             {
                 "rates": rates,

@@ -20,13 +20,18 @@ class Samples:
 
     Attributes
     ----------
-    classes : of each session, as the stream without stress has them
+    classes : of each session, as the stream without stress has them; where sessions are blocks of a stream in which
+        classes come again, those that are new in a block, perhaps none
+    points, ends : numbers of the blocks after which any-time accuracy is measured, and with which a task ends; empty
+        where sessions are no blocks
     """
 
     features: Array
     labels: NDArray[np.int64]
     session: NDArray[np.int64]
     classes: tuple[Ints, ...]
+    points: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, train: Split, sessions: Sequence[Ints]) -> Self:
