@@ -12,7 +12,8 @@ from matplotlib.patches import Rectangle
 from figures import claims_table, style
 from figures.frames import require
 from sparcl.base.errors import InputError
-from study.report.claims import FAILS, HOLDS, UNDECIDED, UNMEASURABLE
+from study.places import where
+from study.report.claims import ALL, FAILS, HOLDS, UNDECIDED, UNMEASURABLE
 
 COLUMNS = ["number", "id", "topic", "judge", "verdict", "dataset", "mean", "std"]
 COLUMNS += ["low", "high", "n", "satisfied", "told"]
@@ -25,7 +26,7 @@ VERDICTS = {
 }
 ALLOWED = "#E9E9E9"
 # Inches: the height of a strip, the space above the first and below the last; positions in a column.
-STRIP, TOP, BOTTOM = 0.2, 0.5, 0.06
+STRIP, TOP, BOTTOM = 0.2, 0.64, 0.06
 COLUMN, NAME, LEFT, RIGHT, RULE, WORD = 3.4, 0.06, 1.58, 2.28, 2.62, 3.37
 NUMBER = 0.24  # from the number of a claim to its name
 END = 0.02  # from a strip to the number at its end
@@ -41,7 +42,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     frames : mapping
         ``claims``: one row per claim and data set (`figures.claims_table.rows`).
     options : mapping
-        Not used.
+        ``names``: id of a claim -> its name in the figure.
 
     Returns
     -------
@@ -54,7 +55,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Raises
     ------
     InputError
-        The ledger is missing, empty, lacks a column or has an unknown predicate.
+        The ledger is missing, empty, lacks a column or has an unknown predicate, or a claim has no name.
     """
     cells = frames.get("claims")
     if cells is None or cells.empty or (absent := [c for c in COLUMNS if c not in cells.columns]):
@@ -65,6 +66,9 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         )
         raise InputError(f"claims.csv {why}; run `snakemake claims`")
     require(cells, "claims", ["id", "judge", "verdict"])
+    names = options["names"]
+    if nameless := sorted({*cells["id"]} - {*names}):
+        raise InputError(f"{where('figures', 'claims', 'names')} lacks {', '.join(nameless)}")
     lines: list[str | pd.DataFrame] = []
     for head, topic in claims_table.heads(cells):
         lines.append(head)
@@ -79,6 +83,9 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     ax.set_ylim(-height, 0)
     ax.set_axis_off()
     ax.text(NAME, -0.13, claims_table.tally(cells), va="center", fontweight="bold")
+    sets = [name for name in cells["dataset"].dropna().unique() if name not in ("", ALL)]
+    said = f"In a strip from above: {', '.join(sets)}, as far as measured"
+    style.note(ax, NAME, -0.3, said, style.QUIET, va="center")
     for i, column in enumerate(columns):
         x = i * (style.PAGE - COLUMN)
         for at, text, side in (
@@ -87,13 +94,13 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             (RULE, "predicate", "left"),
             (WORD, "verdict", "right"),
         ):
-            ax.text(x + at, -0.36, text, ha=side, va="center", fontsize=7, color=style.QUIET)
+            ax.text(x + at, -0.5, text, ha=side, va="center", fontsize=7, color=style.QUIET)
         for j, line in enumerate(column):
             y = -TOP - (j + 0.5) * STRIP
             if isinstance(line, str):
                 ax.text(x + NAME, y, line, va="center_baseline", fontsize=7, fontweight="bold")
             else:
-                _strip(ax, x, y, line)
+                _strip(ax, x, y, line, names)
     return figure
 
 
@@ -108,11 +115,12 @@ def bounds(judge: str) -> tuple[float, float, str]:
     words = judge.split()
     try:
         if words[0] == "above":
-            return float(words[1]), np.inf, f"> {words[1]}"
+            return (limit := float(words[1])), np.inf, f"> {_short(limit, 6)}"
         if words[0] == "below":
-            return -np.inf, float(words[1]), f"< {words[1]}"
+            return -np.inf, (limit := float(words[1])), f"< {_short(limit, 6)}"
         if words[0] == "between":
-            return float(words[1]), float(words[3]), f"{words[1]} … {words[3]}"
+            low, high = float(words[1]), float(words[3])
+            return low, high, f"{_short(low, 6)} … {_short(high, 6)}"
     except (IndexError, ValueError):
         pass
     raise InputError(
@@ -120,15 +128,15 @@ def bounds(judge: str) -> tuple[float, float, str]:
     )
 
 
-def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame) -> None:
+def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame, names: Mapping[str, str]) -> None:
     """Draw one claim at the height y of the column that starts at x."""
     first = group.iloc[0]
     color, _, word = VERDICTS[first["verdict"]]
     low, high, rule = bounds(first["judge"])
     text: dict[str, Any] = {"va": "center_baseline", "fontsize": style.LABEL_SIZE - 0.5}
     ax.text(x + NAME, y, first["number"], color=style.QUIET, **text)
-    ax.text(x + NAME + NUMBER, y, first["id"].replace("-", " "), **text)
-    ax.text(x + RULE, y, rule.replace("-", "−"), color=style.QUIET, **text)
+    ax.text(x + NAME + NUMBER, y, names[first["id"]], **text)
+    ax.text(x + RULE, y, rule, color=style.QUIET, **text)
     ax.text(x + WORD, y, word, ha="right", color=style.ink(color), **text)
     values = group[np.isfinite(group["mean"].astype(float))]
     if values.empty:
@@ -177,8 +185,10 @@ def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame) -> None:
         )
 
 
-def _short(value: float) -> str:
-    """Return a number in the least room that tells its size."""
-    text = f"{value:.2g}" if abs(value) < 100 else f"{value:.0f}"
-    mantissa, e, power = text.partition("e")
-    return (mantissa + (f"e{int(power)}" if e else "")).replace("-", "−")
+def _short(value: float, digits: int = 2) -> str:
+    """Return a number in the least room that tells its size, small ones with a power of ten."""
+    mantissa, e, power = (f"{value:.{digits}g}" if abs(value) < 100 else f"{value:.0f}").partition(
+        "e"
+    )
+    factor = "" if mantissa == "1" else f"{mantissa} × "
+    return (factor if e else mantissa).replace("-", "−") + (f"$10^{{{int(power)}}}$" if e else "")

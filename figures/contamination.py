@@ -12,12 +12,12 @@ from figures.frames import labels, shown, valued
 from figures.rates_table import LAST, OLD, complete
 from sparcl.base.errors import InputError
 
-MEASURES = {LAST: "accuracy, all classes (%)", OLD: "accuracy, old classes (%)"}
+MEASURES = {LAST: "accuracy, all (%)", OLD: "accuracy, old (%)"}
 
 
 @style.styled
 def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
-    """Draw both accuracies after the last session by rate, in one column per data set.
+    """Draw both accuracies after the last session by rate, one below the other, two data sets abreast.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     room = style.room([valued(options, method, 99.9) for method in methods]) + 0.14
     looks, datasets = style.distinct(methods), labels(options, "datasets", options["datasets"])
     margins = (0.42, room, 0.36, 0.24)
-    figure, stacks = style.per_dataset(datasets, 2, 1.5, margins, (room + 0.2, 0.34))
+    figure, stacks = style.per_dataset(datasets, 2, 1.05, margins, (room + 0.3, 0.14), abreast=2)
     for dataset, stack in stacks.items():
         of_set = rows[rows["dataset"] == dataset]
         of_method = {method: of_set[of_set["method"] == method] for method in methods}
@@ -61,5 +61,6 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             if style.is_first_column(ax):
                 ax.set_ylabel(MEASURES[measure])
             style.label_ends(ax, ends)
+        stack[0].tick_params(labelbottom=False)
         stack[1].set_xlabel("rate")
     return figure

@@ -42,8 +42,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     default = options["against"]
     names = labels(options, "methods", [*levels, default], short=True)
     datasets, room = labels(options, "datasets", options["datasets"]), style.room(names.values())
-    margins = (0.42, room, 0.56, 0.24)
-    figure, stacks = style.per_dataset(datasets, 1, 1.7, margins, (room + 0.3, 0.0))
+    margins = (0.42, room, 0.36, 0.24)
+    figure, stacks = style.per_dataset(datasets, 1, 1.5, margins, (room + 0.3, 0.0), abreast=2)
     for dataset, (ax,) in stacks.items():
         of_set = rows[rows["dataset"] == dataset]
         by_method = of_set.groupby("method")["A_last"]
@@ -62,7 +62,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             ax.plot([places[0], places[-1]], [level, level], label=method, **look)
             ends.append((names[method], places[-1], level, look["color"]))
         # doubled sizes are evenly apart; the core of none has no place on a logarithmic axis
-        ax.set_xticks(places, ["0", *map(str, sizes[1:])], rotation=60)
+        ax.set_xticks(places, ["0", *map(str, sizes[1:])])
         ax.set_xlim(places[0] - 0.3, places[-1])
         ax.yaxis.set_major_locator(MaxNLocator(5))
         ax.set_xlabel("directions of the core")

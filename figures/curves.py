@@ -50,7 +50,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     means = rows.groupby(["dataset", "method", "session"])[list(MEASURES)].mean()
     datasets = list(options["datasets"])
     names = [label(options, "methods", m, short=True) for m in methods]
-    figure, panels, keys = _layout(len(groups), len(datasets), SAMPLE + style.room(names))
+    sizes = [len(ids) for ids in groups.values()]
+    figure, panels, keys = _layout(sizes, len(datasets), SAMPLE + style.room(names))
     last = means["A_t"].groupby(["dataset", "method"]).last().groupby("method").mean()
     for place, (title, ids) in enumerate(groups.items()):
         for line, measure in enumerate(MEASURES):
@@ -58,7 +59,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
                 _curves(ax, means.loc[dataset][measure], ids, methods)
                 ax.tick_params(labelbottom=line == 1)
             panels[2 * place + line][0].set_ylabel(MEASURES[measure])
-        panels[2 * place][0].set_title(title, loc="left", fontweight="bold")
+        panels[2 * place][0].set_title(title, loc="left", fontweight="bold", pad=6)
         _key(keys[place], ids, last, options)
     for ax, dataset in zip(panels[0], datasets, strict=True):
         x, y = ax.get_position().x0, 1 - 0.09 / figure.get_figheight()
@@ -68,10 +69,14 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     return figure
 
 
-def _layout(groups: int, columns: int, room: float) -> tuple[Figure, list[list[Axes]], list[Axes]]:
-    """Return the figure, two rows of panels a group, and a field for its names at the right."""
-    block = ABOVE + 2 * HEIGHT + BETWEEN + BELOW
-    total = TOP + groups * block + BOTTOM
+def _layout(
+    sizes: list[int], columns: int, room: float
+) -> tuple[Figure, list[list[Axes]], list[Axes]]:
+    """Return the figure, two rows of panels for each group, and a field for its names at the right."""
+    # the values at the ends of a group's curves stand one below the other
+    heights = [max(HEIGHT, (size - 1) * style.LINE / 72) for size in sizes]
+    blocks = [ABOVE + 2 * height + BETWEEN + BELOW for height in heights]
+    total = TOP + sum(blocks) + BOTTOM
     width = (style.PAGE - room) / columns - LEFT - RIGHT
     figure = Figure(figsize=(style.PAGE, total))
 
@@ -79,13 +84,13 @@ def _layout(groups: int, columns: int, room: float) -> tuple[Figure, list[list[A
         return figure.add_axes((x / style.PAGE, y / total, wide / style.PAGE, tall / total))
 
     panels, keys = [], []
-    for group in range(groups):
-        upper = total - TOP - group * block - ABOVE - HEIGHT
-        lower = upper - BETWEEN - HEIGHT
+    for group, height in enumerate(heights):
+        upper = total - TOP - sum(blocks[:group]) - ABOVE - height
+        lower = upper - BETWEEN - height
         for y in (upper, lower):
             lefts = [LEFT + i * (LEFT + width + RIGHT) for i in range(columns)]
-            panels.append([field(x, y, width, HEIGHT) for x in lefts])
-        keys.append(field(style.PAGE - room, lower, room, 2 * HEIGHT + BETWEEN))
+            panels.append([field(x, y, width, height) for x in lefts])
+        keys.append(field(style.PAGE - room, lower, room, 2 * height + BETWEEN))
     return figure, panels, keys
 
 
@@ -94,7 +99,7 @@ def _key(ax: Axes, ids: list[str], last: pd.Series, options: Mapping[str, Any]) 
     ax.set_axis_off()
     looks, box = style.distinct(ids), ax.get_position()
     ax.set_xlim(0, box.width * style.PAGE)
-    ax.set_ylim(-(2 * HEIGHT + BETWEEN), 0)
+    ax.set_ylim(-box.height * ax.figure.get_figheight(), 0)
     for i, method in enumerate(sorted(ids, key=lambda m: -last[m])):
         y = -0.06 - i * (style.LABEL_SIZE + 3) / 72
         look = looks[method]

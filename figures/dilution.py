@@ -24,6 +24,7 @@ NULL = 1e-10  # below this share of the largest an eigenvalue is zero up to roun
 DEPTH = 1e-5  # the panel ends at this share of the largest eigenvalue
 HEADROOM = 0.32  # above the curves, for their names
 EXACT, BOUND = "#0072B2", "#D55E00"
+QUESTION = "How much does a new session dilute what old sessions say?"
 CORE = "#FAF0E6"  # behind the modes of the core
 # Parts of the joint ridge's shift of old logits: column, name, colour and dashes.
 SHIFTS = (
@@ -77,7 +78,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         )
     shifts = _shifts(frames, options, rows["order"].min())
     margins, datasets = (0.46, 0.1, 0.58, 0.24), labels(options, "datasets", options["datasets"])
-    figure, stacks = style.per_dataset(datasets, 3, 1.15, margins, (0.36, 0.42))
+    figure, stacks = style.per_dataset(datasets, 3, 1.15, margins, (0.36, 0.42), question=QUESTION)
     for dataset, (above, below, shift) in stacks.items():
         of_set = rows[rows["dataset"] == dataset]
         _spectra(above, of_set)

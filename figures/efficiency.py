@@ -24,7 +24,7 @@ COSTS = {
 }
 NEXT = 2.6  # an axis of costs extends by this factor beyond its points
 PAD = 0.1  # and one of accuracies by this share of theirs
-FRONT = "#0072B2"
+FRONT = style.INK
 
 
 @style.styled

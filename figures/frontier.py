@@ -53,7 +53,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             style.undefined(ax, style.ALONE)
             continue
         means = of_set.groupby("method")[[*MEASURES, "tau"]].mean()
-        _curve(ax, means.loc[curve])
+        look = style.line(CURVE)
+        ax.plot(means["forgetting"][curve], means["A_bar"][curve], label="curve", **look)
         ends = []
         for method in points:
             x, y = float(means["forgetting"][method]), float(means["A_bar"][method])
@@ -64,7 +65,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         ax.set_xlabel("forgetting (points)")
         ax.xaxis.set_major_locator(MaxNLocator(5))
         ax.yaxis.set_major_locator(MaxNLocator(5))
-        ax.margins(0.16, 0.08)  # the labels of the curve stand to its left
+        ax.margins(0.16, 0.08)  # labels stand around the curve
         if style.is_first_column(ax):
             ax.set_ylabel("average accuracy (%)")
         right = ax.get_xlim()[1]
@@ -72,13 +73,15 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         for _, x, y, color in ends:  # a thin line joins a point to its name
             ax.plot([x, right], [y, y], color=color, lw=0.4, alpha=0.35, zorder=0)
         ax.set_xlim(right=right)
+        others = [(x, y, right, y) for _, x, y, _ in ends]
+        _taus(ax, means.loc[curve], others, style.line(CURVE)["color"])
     return figure
 
 
-def _curve(ax: Axes, means: pd.DataFrame) -> None:
-    """Draw the methods along tau, each with its tau beside it; points that coincide share a label."""
-    look = style.line(CURVE)
-    ax.plot(means["forgetting"], means["A_bar"], label="curve", **look)
+def _taus(
+    ax: Axes, means: pd.DataFrame, avoid: list[tuple[float, float, float, float]], color: Any
+) -> None:
+    """Write the tau of each method beside its point; points that coincide share a label."""
     span = np.ptp(means[MEASURES].to_numpy(), axis=0)
     labels: list[tuple[np.ndarray, list[str]]] = []
     for _, row in means.iterrows():
@@ -87,15 +90,8 @@ def _curve(ax: Axes, means: pd.DataFrame) -> None:
             labels[-1][1].append(f"{row['tau']:g}")
         else:
             labels.append((place, [f"{row['tau']:g}"]))
-    for (accuracy, forgetting), taus in labels:
-        ax.annotate(
-            ", ".join(taus),
-            (forgetting, accuracy),
-            xytext=(-4, 3),
-            textcoords="offset points",
-            ha="right",
-            fontsize=style.LABEL_SIZE - 1,
-            color=look["color"],
-            # the curve may turn back under a label
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
-        )
+    named = [(", ".join(taus), x, y, color) for (y, x), taus in labels]
+    # labels keep off the curve, which may turn back, and off the other methods
+    steps = np.linspace(0, len(means) - 1, 20 * len(means))
+    y, x = (np.interp(steps, range(len(means)), means[name]) for name in MEASURES)
+    style.label_points(ax, named, [*zip(x[:-1], y[:-1], x[1:], y[1:], strict=True), *avoid])

@@ -53,7 +53,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     figure = Figure(figsize=(style.PAGE, height))
     wide, tall = style.PAGE - left - 0.08, ROW * len(peers)
     ax = figure.add_axes((left / style.PAGE, BOTTOM / height, wide / style.PAGE, tall / height))
-    color = style.LOOKS[of].color if of in style.LOOKS else style.INK
+    color = style.line(of)["color"]
     ends = [0.0]
     for y, peer in enumerate(peers):
         if y % 2:

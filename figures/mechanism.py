@@ -15,6 +15,7 @@ from figures.frames import label, labels, measured, require, select, shown
 
 JOINT = "acil-paper"  # joint ridge with the ridge of the traces, which hold its split
 BEFORE, AFTER = "prototype_cosine", "expanded_prototype_cosine"
+QUESTION = "What changes when a session arrives?"
 SPLIT = ["drift_core", "drift_residual"]
 MODES = 4  # factor between the modes that are drawn: 1, 4, 16, 64, ...
 KEYS = ["dataset", "method", "order", "seed", "session"]
@@ -58,7 +59,9 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     left, datasets = style.room(names) + 0.05, labels(options, "datasets", options["datasets"])
     room = style.room(["mode"])
     margins = (max(left, 0.42), room, 0.6, 0.24)
-    figure, stacks = style.per_dataset(datasets, 3, 1.1, margins, (room + 0.26, 0.58))
+    figure, stacks = style.per_dataset(
+        datasets, 3, 1.1, margins, (room + 0.26, 0.58), question=QUESTION
+    )
     for dataset, (spectra, bars, prototypes) in stacks.items():
         _eigenvalues(spectra, spectrum[spectrum["dataset"] == dataset])
         _bars(bars, drifts[drifts["dataset"] == dataset], methods, options)

@@ -131,7 +131,7 @@ def _dots(
             continue
         if y % 2:
             ax.axhspan(y - 0.5, y + 0.5, color=BAND, lw=0, zorder=0)
-        color, mean, it = style.LOOKS["ranpac"].color, float(means[method]), against.get(method)
+        color, mean, it = style.INK, float(means[method]), against.get(method)
         if method not in near.index:
             style.note(ax, low - pad, y, f" ◂ {mean:.1f}", style.ink(color), va="center")
             continue

@@ -7,7 +7,8 @@ apart. Markers and dashes repeat what colours say, so that a grey print can be r
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from itertools import product
+from io import BytesIO
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -21,13 +22,14 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from PIL import Image
 
 from sparcl.base.errors import ConfigError
 from sparcl.base.files import replacing
-from study.places import where
 
 COLUMN, PAGE = 3.25, 6.875  # inches: one column and both columns of the paper
 LABEL_SIZE = 6.5
+LINE = LABEL_SIZE + 0.9  # points from one label at the ends of curves to the next
 FAR = 3.0  # quartile distances: a value farther below the others would squeeze their panel
 READABLE = 5.0  # contrast of text with white; 4.5 is the least, also on a pale ground
 REACH = 7.5  # points from the end of a curve to its name
@@ -76,50 +78,58 @@ class Look(NamedTuple):
     color: str
     linestyle: str
     marker: str
+    hollow: bool = False
 
 
-# Beyond the first eight colours: the muted palette of Paul Tol and darker relatives.
+# The registry. Methods of one panel differ by 15 or more in CIELAB, also with protanopia and deuteranopia; variants of
+# one method share its colour and differ in dashes and in marker or its filling. Methods that share no panel may share a
+# colour. After the first eight: the muted palette of Paul Tol and darker relatives, moved apart where they were closer.
 LOOKS = {
     "ncm": Look("#767676", ":", ""),
-    "slda": Look("#AA4499", "-.", "o"),
-    "klda": Look("#8A8A00", "--", "P"),
-    "fecam": Look("#882255", "-.", "D"),
-    "randumb": Look("#44AA99", "-", "X"),
+    "slda": Look("#B34FA2", "-.", "o"),
+    "lda": Look("#52367D", "-", "d"),
+    "lda-oas": Look("#52367D", ":", "^", hollow=True),
+    "lda-lw": Look("#52367D", "-.", "s", hollow=True),
+    "lda-neighbours": Look("#52367D", ":", "s", hollow=True),
+    "klda": Look("#858700", "-", "P"),
+    "anacp": Look("#E69F00", "-.", "<"),
+    "lr-rgda": Look("#56B4E9", "-", "h"),
+    "fecam": Look("#811D50", "-.", "D"),
+    "randumb": Look("#44B3A8", "-", "X"),
     "icarl-nme": Look("#332288", "-", "p"),
-    "slca-frozen": Look("#B8860B", "--", "o"),
+    "slca-frozen": Look("#B8860B", ":", "o"),
     "ft-head": Look("#8C510A", ":", "x"),
     "derpp-head": Look("#CC6677", "-.", "s"),
     "acil": Look("#000000", "-", "o"),
-    "acil-rhl": Look("#E69F00", "--", "D"),
+    "ridge-gaussian": Look("#000000", ":", "D", hollow=True),
+    "ridge-lda": Look("#6A51A3", "-.", "p"),
+    "layup": Look("#882255", ":", "h"),
+    "acil-rhl": Look("#E69F00", ":", "D"),
     "gacl": Look("#6A51A3", ":", "s"),
-    "dsal": Look("#117733", "-", "v"),
+    "dsal": Look("#057632", "-", "v"),
     "gkeal": Look("#6699CC", "-.", "^"),
-    "air": Look("#B22222", "--", "X"),
-    "real-ffb": Look("#004488", "-", "<"),
-    "foal": Look("#997700", "-", ">"),
-    "foal-last": Look("#4B3A99", ":", ">"),
+    "air": Look("#B22222", ":", "X"),
+    "real-ffb": Look("#003572", "-", "<"),
+    "foal": Look("#44B3A8", "-", ">"),
     "ranpac": Look("#0072B2", "-", "D"),
-    "flycl": Look("#56B4E9", "-", "P"),
+    "flycl": Look("#56B4E9", "-.", "P"),
     "loranpac": Look("#7A3B00", "-.", "X"),
     "sparcl": Look("#D55E00", "-", "s"),
-    "sparcl-alg1": Look("#CC79A7", "-.", "v"),
-    "sparcl-plus": Look("#009E73", "-", "^"),
+    "sparcl-alg1": Look("#D380AD", "-.", "v"),
+    "sparcl-plus": Look("#2AA26E", "-", "^"),
+    "stream-watchful": Look("#2AA26E", ":", "v", hollow=True),
 }
-# For methods of one panel that have no look of their own, or one that another has.
-SPARE = (
-    Look("#0072B2", "-", "o"),
-    Look("#D55E00", "--", "s"),
-    Look("#009E73", "-.", "^"),
-    Look("#CC79A7", ":", "v"),
-    Look("#000000", "-", "D"),
-    Look("#E69F00", "--", "P"),
-    Look("#56B4E9", "-.", "X"),
-    Look("#882255", ":", "p"),
-)
+# Other ids, and beginnings of ids, of a method: with a fixed ridge in suites of streams, and `ridge-<rule>`.
+ALSO = {
+    "ridge": "acil",
+    "stream-ridge": "acil",
+    "stream-lda": "lda",
+    "stream-core": "sparcl",
+    "stream-ranpac": "ranpac",
+    "stream-plus": "sparcl-plus-2",
+}
 # A method without an entry of its own is grey; its label tells it apart.
 PLAIN = Look(QUIET, "-.", "")
-# Endings of ids that name other settings of a method: drawn in its colour, dashed, with hollow markers.
-SETTINGS_OF = ("-paper", "-newest", "-official", "-wide")
 
 
 def literal(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,51 +149,36 @@ def literal(options: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
-def family(method: str) -> str:
-    """Return the method that an id names a setting of."""
-    return next((method.removesuffix(end) for end in SETTINGS_OF if method.endswith(end)), method)
+def look(method: str) -> Look:
+    """Return the look of a method; a variant (``<method>-<variant>``) is dashed and hollow in the method's colour."""
+    whole = name = ALSO.get(method, method)
+    while name not in LOOKS and "-" in name:
+        name = name.rpartition("-")[0]
+        name = ALSO.get(name, name)
+    if name not in LOOKS:
+        return PLAIN
+    return LOOKS[name] if name == whole else LOOKS[name]._replace(linestyle="--", hollow=True)
 
 
-def line(method: str, points: int = 2) -> dict[str, Any]:
+def line(method: str | Look, points: int = 2) -> dict[str, Any]:
     """Return the keyword arguments of ``Axes.plot`` for a method; a curve of one point has a marker."""
-    fixed = family(method) != method
-    look = LOOKS.get(family(method), PLAIN)
+    own = look(method) if isinstance(method, str) else method
     return {
-        "color": look.color,
-        "linestyle": "--" if fixed else look.linestyle,
-        "marker": look.marker or ("o" if points == 1 else ""),
-        "markerfacecolor": "white" if fixed else look.color,
-        "markeredgecolor": look.color,
+        "color": own.color,
+        "linestyle": own.linestyle,
+        "marker": own.marker or ("o" if points == 1 else ""),
+        "markerfacecolor": "white" if own.hollow else own.color,
+        "markeredgecolor": own.color,
         "markeredgewidth": 0.7,
     }
 
 
 def distinct(methods: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the look of each method of one panel as `line` does, no colour twice.
-
-    Raises
-    ------
-    ConfigError
-        There are more methods without a look of their own than colours.
-    """
-    looks = {method: line(method) for method in methods}
-    owners: dict[str, str] = {}
-    for method in methods:
-        if family(method) in LOOKS:
-            owners.setdefault(looks[method]["color"], method)
-    spare = [look for look in SPARE if look.color not in owners]
-    for method in methods:
-        if owners.get(looks[method]["color"]) == method:
-            continue
-        if not spare:
-            raise ConfigError(
-                f"no colour is left for {method} beside {', '.join(m for m in methods if m != method)}; "
-                f"split their group ({where('figures')})"
-            )
-        look = spare.pop(0)
-        told = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}
-        looks[method] |= told | {"markerfacecolor": "white", "markeredgecolor": look.color}
-    return looks
+    """Return the look of each method of a panel as `line` does; methods that are not registered take free colours."""
+    looks = {method: look(method) for method in methods}
+    taken = {look.color for look in looks.values()}
+    free = cycle({look.color: look for look in LOOKS.values() if look.color not in taken}.values())
+    return {m: line(next(free) if own is PLAIN else own) for m, own in looks.items()}
 
 
 def contrast(color: Any) -> float:
@@ -239,13 +234,36 @@ def save(figure: Figure, *paths: str | Path) -> None:
         if path.suffix not in (".pdf", ".png"):
             raise ConfigError(f"cannot draw {path}: figures are written as .pdf and .png")
         # Without dates and version numbers, files that show the same thing are equal.
-        nothing = (
-            {"Creator": None, "Producer": None, "CreationDate": None}
-            if path.suffix == ".pdf"
-            else {"Software": None}
-        )
+        nothing = {"Creator": None, "Producer": None, "CreationDate": None}
         with settings(), replacing(path) as temporary:
-            figure.savefig(temporary, format=path.suffix[1:], metadata=nothing)
+            if path.suffix == ".pdf":
+                figure.savefig(temporary, format="pdf", metadata=nothing)
+                continue
+            drawn = BytesIO()
+            figure.savefig(drawn, format="png")
+            indexed(np.asarray(Image.open(drawn).convert("RGB"))).save(
+                temporary, "PNG", optimize=True, dpi=(SETTINGS["savefig.dpi"],) * 2
+            )
+
+
+def indexed(pixels: np.ndarray) -> Image.Image:
+    """Return an image of 256 colours, each the most frequent of its neighbours; every pixel takes the nearest.
+
+    Parameters
+    ----------
+    pixels : ndarray of uint8, shape (height, width, 3)
+    """
+    packed = pixels.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
+    values, where, counts = np.unique(packed, return_inverse=True, return_counts=True)
+    colors = np.stack([values >> 16 & 255, values >> 8 & 255, values & 255], axis=1).astype(float)
+    order = np.argsort(-counts, kind="stable")
+    # of colours that agree in five bits per channel the first: a colour bar keeps its steps
+    leaders = np.sort(np.unique((values & 0xF8F8F8)[order], return_index=True)[1])
+    kept = colors[order[leaders[:256]]]
+    gaps = (colors**2).sum(1)[:, None] - 2 * colors @ kept.T + (kept**2).sum(1)
+    image = Image.fromarray(gaps.argmin(1).astype(np.uint8)[where].reshape(packed.shape))
+    image.putpalette(kept.astype(np.uint8).tobytes())
+    return image
 
 
 def room(names: Iterable[str]) -> float:
@@ -292,8 +310,10 @@ def per_dataset(
     height: float,
     margins: tuple[float, float, float, float],
     gaps: tuple[float, float],
+    abreast: int = 4,
+    question: str = "",
 ) -> tuple[Figure, dict[str, list[Axes]]]:
-    """Lay out ``rows`` panels, one below the other, for each data set, four abreast.
+    """Lay out ``rows`` panels, one below the other, for each data set, some data sets abreast.
 
     Sizes are in inches and final, so that labels can be placed before drawing.
 
@@ -308,24 +328,32 @@ def per_dataset(
         Left, right, bottom (tick labels and axis name), top (title).
     gaps : (float, float)
         Between columns, and between the panels of one data set.
+    abreast : int
+        How many data sets stand side by side.
+    question : str
+        What the figure asks: its title.
 
     Returns
     -------
     Figure, and data set -> list of ``rows`` Axes
     """
     left, right, bottom, top = margins
-    columns = min(len(titles), 4)
+    columns = min(len(titles), abreast)
     lines = -(-len(titles) // columns)
     width = (PAGE - left - right - (columns - 1) * gaps[0]) / columns
     block = top + rows * height + (rows - 1) * gaps[1] + bottom
-    figure = Figure(figsize=(PAGE, lines * block))
+    height_of_all = lines * block + (0.2 if question else 0.0)
+    figure = Figure(figsize=(PAGE, height_of_all))
+    if question:
+        x, y = left / PAGE, 1 - 0.11 / height_of_all
+        figure.text(x, y, question, fontsize=9, fontweight="bold", va="center")
     stacks: dict[str, list[Axes]] = {}
     for i, (dataset, title) in enumerate(titles.items()):
         line, column = divmod(i, columns)
         x = left + column * (width + gaps[0])
         tops = [(lines - line) * block - top - row * (height + gaps[1]) for row in range(rows)]
         boxes = [
-            (x / PAGE, (y - height) / (lines * block), width / PAGE, height / (lines * block))
+            (x / PAGE, (y - height) / height_of_all, width / PAGE, height / height_of_all)
             for y in tops
         ]
         stacks[dataset] = [figure.add_axes(box) for box in boxes]
@@ -497,7 +525,7 @@ def label_ends(
     points = 72 / ax.figure.dpi
     at = [ax.transData.transform((x, y))[1] * points for _, x, y, _ in ends]
     box = ax.get_window_extent()
-    placed = spread(at, LABEL_SIZE + 0.9, box.y0 * points, box.y1 * points)
+    placed = spread(at, LINE, box.y0 * points, box.y1 * points)
     for (text, x, y, color), old, new in zip(ends, at, placed, strict=True):
         ax.annotate(
             text,

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
@@ -15,7 +16,7 @@ from figures.training_table import methods
 VALUE = "A_last"
 NEXT = 1.6  # the axis of seconds extends by this factor beyond its points
 PAD = 0.12  # and that of accuracies by this share of theirs
-TRAINED = "#0072B2"
+TRAINED = "#B22222"  # no closed form's colour
 KEEPS = "s"  # marker of a method that keeps all images; others are circles
 
 
@@ -49,7 +50,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     accuracy = runs.groupby(["dataset", "method"])[VALUE].mean()
     closed = [method for method in ran if method not in trained]
     room = style.room(labels(options, "methods", closed or trained, short=True).values())
-    margins, datasets = (0.42, room, 0.36, 0.24), labels(options, "datasets", options["datasets"])
+    margins, datasets = (0.42, room, 0.58, 0.24), labels(options, "datasets", options["datasets"])
     figure, stacks = style.per_dataset(datasets, 1, 2.6, margins, (room + 0.3, 0.0))
     for dataset, (ax,) in stacks.items():
         of_set = told[told["dataset"] == dataset].groupby(["method", *PAIR])
@@ -66,6 +67,21 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         _panel(ax, points, accuracy[dataset][closed], options)
         if style.is_first_column(ax):
             ax.set_ylabel("accuracy after the last session (%)")
+    look: dict[str, Any] = {"ls": "", "color": TRAINED, "markersize": 3.8, "markeredgewidth": 0.8}
+    handles = [
+        Line2D([], [], marker=marker, markerfacecolor=face, label=text, **look)
+        for marker, face, text in (
+            ("o", TRAINED, "trained: every session fits 95% of its images"),
+            ("o", "white", "a session fits less"),
+            (KEEPS, "white", "square: keeps all images"),
+        )
+    ]
+    handles.append(
+        Line2D([], [], color=style.INK, lw=0.7, label="line: closed form, frozen network")
+    )
+    figure.legend(
+        handles=handles, loc="lower left", ncols=4, frameon=False, fontsize=style.LABEL_SIZE
+    )
     return figure
 
 
@@ -82,8 +98,9 @@ def _panel(ax: Axes, points: pd.DataFrame, closed: pd.Series, options: Mapping[s
     left, right = ax.get_xlim()
     ends, lines = [], []
     for method, value in closed.items():
-        color = style.line(str(method))["color"]
-        ax.axhline(value, color=color, lw=0.7, zorder=1, label=str(method))
+        look = style.look(str(method))
+        color = look.color
+        ax.axhline(value, color=color, lw=0.7, ls=look.linestyle, zorder=1, label=str(method))
         ends.append((label(options, "methods", str(method), short=True), right, value, color))
         lines.append((left, value, right, value))
     for method, row in points.iterrows():

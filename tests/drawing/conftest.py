@@ -5,6 +5,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from copies import ROOT
+from matplotlib.figure import Figure
+
+import figures
+from figures import style
+from figures.frames import read
+from study.pipeline import displays
+from study.pipeline.configuration import load
 
 METHODS = ["ncm", "acil", "sparcl", "sparcl-paper"]
 DATASETS = ["one", "two"]
@@ -106,3 +114,22 @@ def frames() -> dict[str, pd.DataFrame]:
             ("diagnostics", diagnostics),
         )
     }
+
+
+@pytest.fixture(scope="session")
+def committed() -> dict[str, Figure]:
+    """Every committed figure (suite/figure), drawn from the committed summaries."""
+    config, drawn = load(ROOT), {}
+    for path in sorted(ROOT.glob("paper/*/figures/*.pdf")):
+        name, suite = path.stem, path.parts[-3]
+        files = [ROOT / file for file in displays.frames(config, "figures", name, suite)]
+        told = displays.display(config, "figures", name, suite)
+        if all(file.exists() for file in files):
+            module = figures._module("figure", name, told)
+            data = read(files, told["frames"])
+            drawn[f"{suite}/{name}"] = module.draw(data, style.literal(told))
+    claims = config["figures"]["claims"]
+    drawn["claims/claims"] = figures._module("figure", "claims", claims).draw(
+        read([ROOT / "paper/claims/claims.csv"]), claims
+    )
+    return drawn

@@ -1,6 +1,5 @@
 """Colours as eyes tell them apart: contrast (WCAG 2) and distance in CIELAB, with red cones too."""
 
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -35,12 +34,6 @@ def lab(color: Any, eyes: str = "common") -> np.ndarray:
 
 def distance(one: Any, other: Any, eyes: str = "common") -> float:
     return float(np.linalg.norm(lab(one, eyes) - lab(other, eyes)))
-
-
-def nearest(colors: list[Any], eyes: str) -> tuple[float, Any, Any]:
-    """Return the least distance of any two colours, and these."""
-    pairs = [(distance(a, b, eyes), a, b) for a, b in combinations(colors, 2)]
-    return min(pairs, default=(np.inf, None, None), key=lambda pair: pair[0])
 
 
 def contrast(color: Any, ground: Any = "white") -> float:

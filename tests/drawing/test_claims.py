@@ -9,6 +9,7 @@ from figures import claims, style
 from sparcl.base.errors import InputError
 
 NAMES = ["is-large", "is-small", "lies-between", "elsewhere"]
+TITLES = {name: name.replace("-", " ").capitalize() for name in NAMES}
 
 
 def row(
@@ -45,7 +46,7 @@ def ledger() -> pd.DataFrame:
 
 
 def test_strips(ledger: pd.DataFrame) -> None:
-    figure = claims.draw({"claims": ledger}, {})
+    figure = claims.draw({"claims": ledger}, {"names": TITLES})
     assert figure.get_figwidth() == style.PAGE
     (ax,) = figure.axes
     allowed = {patch.get_label(): patch for patch in ax.patches}
@@ -76,14 +77,16 @@ def test_strips(ledger: pd.DataFrame) -> None:
     assert {"1", "3", "−2", "5", "2"} <= {*written}  # the ends of the scales
     bar, _ = [line for line in ax.lines if line.get_color() == "#0072B2"]
     assert np.ptp(bar.get_xdata()) == pytest.approx((1 - 2 * claims.PAD) * wide)  # its interval
-    for text in ("is large", "> 1", "< −2", "−1 … 1", "not measurable here"):
+    for text in ("Is large", "> 1", "< −2", "−1 … 1", "not measurable here"):
         assert text in written
     assert [written.count(word) for word in ("holds", "undecided", "fails", "–")] == [1, 1, 1, 1]
+    assert "In a strip from above: one, two, as far as measured" in written
     assert overlapping(figure) == []
 
 
 def test_bounds_read_every_predicate() -> None:
-    assert claims.bounds("above 1e-10")[:2] == (1e-10, np.inf)
+    assert claims.bounds("above 1e-10") == (1e-10, np.inf, "> $10^{-10}$")
+    assert claims.bounds("below 1.25")[2] == "< 1.25"
     assert claims.bounds("below 0.5")[:2] == (-np.inf, 0.5)
     assert claims.bounds("between 40 and 120")[:2] == (40, 120)
     with pytest.raises(InputError, match="about 3"):
@@ -93,4 +96,6 @@ def test_bounds_read_every_predicate() -> None:
 def test_an_empty_ledger_is_refused(ledger: pd.DataFrame) -> None:
     for given, match in (({}, "not given"), ({"claims": ledger.drop(columns="std")}, "lacks std")):
         with pytest.raises(InputError, match=match):
-            claims.draw(given, {})
+            claims.draw(given, {"names": TITLES})
+    with pytest.raises(InputError, match="names lacks elsewhere, lies-between"):
+        claims.draw({"claims": ledger}, {"names": {"is-large": "", "is-small": ""}})

@@ -47,7 +47,7 @@ def test_an_incomplete_suite_is_refused(frames: dict, options: dict) -> None:
 
 
 def test_settings_of_a_method_have_its_colour() -> None:
-    for setting in ("acil-newest", "acil-official", "acil-paper"):
+    for setting in ("acil-newest", "acil-official", "acil-paper", "ridge-newest"):
         assert style.line(setting)["color"] == style.line("acil")["color"]
         assert style.line(setting)["markerfacecolor"] == "white"
     assert style.line("acil-rhl-wide")["color"] == style.line("acil-rhl")["color"]

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -19,34 +20,41 @@ def curves(ax):
 
 
 def overlapping(figure: Figure) -> list[tuple[str, str]]:
-    """Pairs of texts that cover each other, and texts outside the page."""
+    """Pairs of texts that cover each other, and texts that cover another panel or leave the page."""
+    figure.draw_without_rendering()
     renderer = FigureCanvasAgg(figure).get_renderer()
-    figure.canvas.draw()
-    texts = [t for ax in figure.axes for t in (*ax.texts, ax.title, ax._left_title)] + list(
-        figure.texts
-    )
+    texts: list[tuple[Text, Axes | None]] = [(text, None) for text in figure.texts]
+    for legend in (*figure.legends, *(ax.get_legend() for ax in figure.axes)):
+        texts += [(text, None) for text in legend.get_texts()] if legend else []
     for ax in figure.axes:
-        texts += [ax.xaxis.label, ax.yaxis.label]
-        for axis in (ax.xaxis, ax.yaxis):
+        texts += [(text, ax) for text in (*ax.texts, ax.title, ax._left_title, ax._right_title)]
+        for axis in (ax.xaxis, ax.yaxis) if ax.axison else ():
             low, high = sorted(axis.get_view_interval())
-            texts += [
-                tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high
-            ]
+            ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+            texts += [(label, ax) for tick in ticks for label in (tick.label1, tick.label2)]
+            texts.append((axis.label, ax))
+    texts = [(text, ax) for text, ax in texts if text.get_text() and text.get_visible()]
     # An annotation's own extent holds its leader line too; here only the letters count.
-    boxes = [
-        (t.get_text(), Text.get_window_extent(t, renderer))
-        for t in texts
-        if t.get_text() and t.get_visible()
-    ]
-    page = figure.bbox
-    bad = [
-        (name, "page")
-        for name, box in boxes
-        if box.x0 < page.x0 or box.x1 > page.x1 or box.y0 < page.y0 or box.y1 > page.y1
-    ]
-    for i, (name, box) in enumerate(boxes):
-        bad += [(name, other) for other, its in boxes[i + 1 :] if box.overlaps(its)]
-    return bad
+    boxes = np.array([Text.get_window_extent(text, renderer).extents for text, _ in texts])
+    names, panels = [text.get_text() for text, _ in texts], [ax for ax in figure.axes if ax.axison]
+
+    def covering(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Return the pairs of indices of rows of a and b (x0, y0, x1, y1) with a common area."""
+        return np.argwhere(
+            (np.minimum(a[:, None, 2:], b[:, 2:]) > np.maximum(a[:, None, :2], b[:, :2])).all(
+                axis=2
+            )
+        )
+
+    out = (boxes[:, :2] < figure.bbox.min).any(axis=1) | (boxes[:, 2:] > figure.bbox.max).any(
+        axis=1
+    )
+    bad = [(names[i], "page") for i in np.flatnonzero(out)]
+    bad += [(names[i], names[j]) for i, j in covering(boxes, boxes) if i < j]
+    frames = np.array([ax.bbox.extents for ax in panels]).reshape(-1, 4)
+    others = [(i, j) for i, j in covering(boxes, frames) if texts[i][1] is not panels[j]]
+    # keys of a figure as a whole may stand in a panel
+    return bad + [(names[i], "panel") for i, j in others if texts[i][1] is not None]
 
 
 def test_sessions_draws_the_mean_of_every_method(frames, options):
@@ -140,9 +148,9 @@ def test_the_paper_s_settings_are_dashed_and_hollow_in_the_method_s_colour():
 
 
 def test_looks_differ_even_without_colour():
-    marks = [(look.linestyle, look.marker) for look in style.LOOKS.values()]
+    marks = [(look.linestyle, look.marker, look.hollow) for look in style.LOOKS.values()]
     assert len(set(marks)) == len(marks)
-    assert len({look.color for look in style.LOOKS.values()}) == len(marks)
+    assert [dashes for dashes, *_ in marks if dashes == "--"] == []  # those are of variants
 
 
 def test_session_colours_darken():
@@ -172,7 +180,8 @@ def test_dilution_draws_spectra_and_both_shrinks(frames, options):
     assert above.get_xlim() == below.get_xlim()
     assert below.get_ylim()[0] == 0 and below.get_ylim()[1] >= 1
     assert above.get_ylabel() == "eigenvalue of $R$"
-    assert "upper bound" in figure.texts[0].get_text()
+    question, formula = (text.get_text() for text in figure.texts)
+    assert question.endswith("?") and "upper bound" in formula
 
 
 def test_dilution_draws_the_first_class_order_alone(frames, options):

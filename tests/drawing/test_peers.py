@@ -7,7 +7,7 @@ import pytest
 from drawing.conftest import compared
 from drawing.test_figures import curves, overlapping
 from figures import headline, headline_table, peers, style
-from sparcl.base.errors import ConfigError, InputError
+from sparcl.base.errors import InputError
 from study.report.differences import ALL
 
 GROUPS = {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "elsewhere"], "None": ["elsewhere"]}
@@ -67,12 +67,11 @@ def test_an_incomplete_suite_is_refused(frames: dict, told: dict) -> None:
         )
 
 
-def test_no_colour_twice_in_a_panel() -> None:
-    looks = style.distinct(["sparcl-plus", "sparcl-plus-newest", "lda-plain", "lda-oas", "flycl"])
+def test_methods_that_are_not_registered_take_colours_that_are_free() -> None:
+    looks = style.distinct(["sparcl-plus", "own-1", "lda-plain", "flycl", "own-2"])
     assert len({look["color"] for look in looks.values()}) == 5
-    assert looks["sparcl-plus"]["color"] == style.LOOKS["sparcl-plus"].color
-    with pytest.raises(ConfigError, match="no colour is left"):
-        style.distinct([f"unknown-{i}" for i in range(9)])
+    assert looks["sparcl-plus"] == style.line("sparcl-plus")
+    assert len(style.distinct([f"own-{i}" for i in range(99)])) == 99
 
 
 def test_the_headline_has_the_mean_and_every_set_and_fills_what_is_told_apart(

@@ -88,10 +88,12 @@ def test_pdf_has_no_date_and_embeds_truetype(csv, settings, tmp_path):
 
 
 def test_png_is_made_for_print(csv, settings, tmp_path):
-    from matplotlib.image import imread
+    from PIL import Image
 
     figures.render("figure", "drift", csv, settings, [tmp_path / "x.png"])
-    assert imread(tmp_path / "x.png").shape[1] == int(6.875 * 300)
+    with Image.open(tmp_path / "x.png") as image:
+        assert (image.width, image.mode) == (int(6.875 * 300), "P")
+        assert image.convert("RGB").getpixel((0, 0)) == (255, 255, 255)
 
 
 def test_a_name_without_its_module_is_refused(csv, settings):

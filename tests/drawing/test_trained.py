@@ -49,6 +49,8 @@ def test_points_stand_at_all_seconds_and_lines_at_closed_forms(given: tuple) -> 
         assert (lines["sparcl"].get_marker(), lines["sparcl-paper"].get_marker()) == ("o", "s")
         assert ax.get_xscale() == "log"
         assert {"NCM", "ACIL", "SPARCL", "SPARCL-PAPER"} <= {text.get_text() for text in ax.texts}
+    said = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "a session fits less" in said and "square: keeps all images" in said
     assert overlapping(figure) == []
 
 

@@ -456,6 +456,7 @@ class Figure(Block):
     curve: Ids = ABSENT
     groups: dict[Text, Ids] = ABSENT
     expanding: Ids = ABSENT
+    names: dict[Id, Text] = ABSENT
     finding: Finding = ABSENT
     caption: Text = ABSENT
 
