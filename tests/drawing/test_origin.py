@@ -256,7 +256,6 @@ def test_cells_are_what_their_origin_gives(path: Path) -> None:
     assert all(printed[c] == again[c] for c in again if c not in labels(path))
 
 
-OLDER = {"contaminated"}  # recorded before records kept their answers
 MARKED = {
     "sessions": "A_t",
     "rates": "A_both",
@@ -271,10 +270,6 @@ def test_bold_is_the_best_mean_and_a_dagger_what_is_not_told_apart(path: Path) -
         return  # their daggers stand beside the differences: see above
     if path.stem not in MARKED and "gap" not in cells[0]:
         assert all(cell.get("tied", "0") == "0" for cell in cells)
-        return
-    if path.parts[-3] in OLDER:
-        assert not (path.parents[1] / "summary/differences.csv").exists()
-        assert "by a paired t-test over class orders" in path.with_suffix(".md").read_text("utf-8")
         return
     groups: dict[tuple[str, ...], list[tuple[float, str, dict[str, str]]]] = defaultdict(list)
     for cell in cells:
