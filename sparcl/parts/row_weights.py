@@ -516,7 +516,8 @@ class PseudoLabels(AllRows):
                 Y[:, known] = np.maximum(Y[:, known], high)
             else:
                 best = known[np.argmax(np.where(high, scores, -np.inf), axis=1)]
-                stays = with_every_class(1.0 - high.any(axis=1), batch.columns) > 0
+                alone = np.where(high.any(axis=1), 0.0, 1.0)
+                stays = with_every_class(alone, batch.columns) > 0
                 judged.columns = np.where(stays, batch.columns, best)
                 Y = (judged.columns[:, None] == np.arange(batch.classes)).astype(np.float64)
         several = Y.sum(axis=1)
