@@ -24,9 +24,14 @@ from typing import Any
 from unittest import mock
 
 MODULES = (
-    *("dvc.cli", "dvc.repo", "h5py", "matplotlib.backends.backend_agg"),
-    *("matplotlib.backends.backend_pdf", "matplotlib.figure", "numpy", "pandas", "pydantic"),
-    *("scipy.linalg", "scipy.sparse.linalg", "scipy.spatial", "scipy.special", "snakemake.script"),
+    *("h5py", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
+    *("matplotlib.figure", "numpy", "pandas", "pydantic"),
+    *("scipy.linalg", "scipy.sparse.linalg", "scipy.spatial", "scipy.special"),
+    # what Snakemake and DVC import when they run
+    *("nbformat", "smart_open", "snakemake.script"),
+    *("dvc.cachemgr", "dvc.cli.parser", "dvc.data_cloud", "dvc.repo.artifacts", "dvc.repo.graph"),
+    *("dvc.repo.index", "dvc.repo.open_repo", "dvc.repo.plots", "dvc.repo.stage", "dvc.rwlock"),
+    *("dvc.utils.strictyaml", "networkx", "pygit2", "ruamel.yaml", "scmrepo.git"),
 )
 # Takes `-m module` or a script, with arguments; the real interpreter has everything else.
 CLIENT = """\
