@@ -16,7 +16,6 @@ import warm
 from copies import (
     TOY,
     clone_of,
-    command,
     copy_project,
     duplicate,
     edit_params,
@@ -130,7 +129,7 @@ def elsewhere(once: Builder, pristine: Path) -> Elsewhere:
     def build(folder: Path) -> None:
         place = duplicate(pristine, folder / "another place")
         run = subprocess.Popen(
-            command("--cores", "1", *TOY),
+            [warm.python(**surroundings), "-m", "snakemake", "--cores", "1", *TOY],
             cwd=place,
             env=environment(place, HOME=str(folder), **surroundings),
             stdout=subprocess.PIPE,
