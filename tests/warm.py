@@ -23,10 +23,17 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import threadpoolctl
+
 MODULES = (
-    *("dvc.cli", "dvc.repo", "h5py", "matplotlib.backends.backend_agg"),
-    *("matplotlib.backends.backend_pdf", "matplotlib.figure", "numpy", "pandas", "pydantic"),
-    *("scipy.linalg", "scipy.sparse.linalg", "scipy.spatial", "scipy.special", "snakemake.script"),
+    *("h5py", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_pdf"),
+    *("matplotlib.figure", "numpy", "pandas", "pydantic"),
+    *("scipy.linalg", "scipy.sparse.linalg", "scipy.spatial", "scipy.special"),
+    # what Snakemake and DVC import when they run
+    *("nbformat", "smart_open", "snakemake.script"),
+    *("dvc.cachemgr", "dvc.cli.parser", "dvc.data_cloud", "dvc.repo.artifacts", "dvc.repo.graph"),
+    *("dvc.repo.index", "dvc.repo.open_repo", "dvc.repo.plots", "dvc.repo.stage", "dvc.rwlock"),
+    *("dvc.utils.strictyaml", "networkx", "pygit2", "ruamel.yaml", "scmrepo.git"),
 )
 # Takes `-m module` or a script, with arguments; the real interpreter has everything else.
 CLIENT = """\
@@ -37,7 +44,7 @@ if not given or given[0] != "-m" and given[0].startswith("-"):
     os.execv({real!r}, [{real!r}, *given])
 with socket.socket(socket.AF_UNIX) as server:
     server.connect({address!r})
-    request = json.dumps([given, os.getcwd(), dict(os.environ)]).encode()
+    request = json.dumps([given, os.getcwd(), dict(os.environ), os.umask(0)]).encode()
     socket.send_fds(server, [len(request).to_bytes(8)], [0, 1, 2])
     server.sendall(request)
     code = server.recv(1)
@@ -46,8 +53,11 @@ os._exit(code[0] if code else 1)
 
 
 @functools.cache
-def folder() -> Path:
-    """Start the process and return a folder for the PATH, with `python` and `snakemake`; both end with this process."""
+def folder(**at_start: str) -> Path:
+    """Start the process and return a folder for the PATH, with `python` and `snakemake`; both end with this process.
+
+    ``at_start`` are variables of its environment that Python and its libraries read when they start.
+    """
     place = Path(tempfile.mkdtemp(prefix="warm-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     address = os.fspath(place / "socket")
@@ -59,7 +69,7 @@ def folder() -> Path:
     # without the project on its path
     server = subprocess.Popen(
         [sys.executable, __file__, address, os.fspath(place / "python")],
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"} | at_start,
         stdin=subprocess.PIPE,  # at its end the process ends
         stdout=subprocess.PIPE,
     )
@@ -68,9 +78,9 @@ def folder() -> Path:
     return place
 
 
-def python() -> str:
-    """Return the path of the interpreter."""
-    return os.fspath(folder() / "python")
+def python(**at_start: str) -> str:
+    """Return the path of the interpreter; ``at_start`` as in `folder`."""
+    return os.fspath(folder(**at_start) / "python")
 
 
 def load() -> None:
@@ -144,12 +154,20 @@ def answer(client: socket.socket, executable: str, places: list[str]) -> None:
 
 
 def become(
-    given: list[str], cwd: str, environment: dict[str, str], executable: str, places: list[str]
+    given: list[str],
+    cwd: str,
+    environment: dict[str, str],
+    umask: int,
+    executable: str,
+    places: list[str],
 ) -> None:
     """Do what an interpreter does that is started with these arguments."""
     os.chdir(cwd)
+    os.umask(umask)
     os.environ.clear()
     os.environ.update(environment)
+    if "OPENBLAS_NUM_THREADS" in environment:  # which OpenBLAS reads when it is loaded
+        threadpoolctl.threadpool_limits(int(environment["OPENBLAS_NUM_THREADS"]), "blas")
     sys.executable = executable
     sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
     named = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place]

@@ -114,16 +114,6 @@ def test_a_value_that_was_changed_by_hand_is_refused(
         assert "Make the file again" in said
 
 
-def test_a_saved_file_without_a_seal_is_refused(
-    use: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    np.savez("saved.npz", **saved())
-    capsys.readouterr()
-    assert main(use) == 2
-    said = capsys.readouterr().err
-    assert "saved.npz: has no seal" in said and "Make the file again with the command" in said
-
-
 def test_a_saved_file_that_was_changed_is_refused(
     use: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

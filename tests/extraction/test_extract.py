@@ -1,12 +1,11 @@
 """Extraction for real: images through EfficientNet-Lite0 into feature files."""
 
 import io
-import json
+import multiprocessing
 import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from contextlib import closing
@@ -200,17 +199,16 @@ def test_killed_and_started_again_gives_the_same_bytes(tmp_path, uninterrupted, 
     work = tmp_path / "out" / ".train.work"
     chunk = 4 * 1280 * 2
     job["extraction"]["threads"] = 1  # slower, so that there is something left to interrupt
-    script = (
-        "import json, sys\nfrom study.images.extract import extract_split\n"
-        "extract_split(sys.argv[1], **json.loads(sys.argv[2]))"
-    )
-    first = subprocess.Popen([sys.executable, "-c", script, str(path), json.dumps(job)])
+    fork = multiprocessing.get_context("fork")
+    first = fork.Process(target=extract_split, args=(path,), kwargs=job)
+    first.start()
     deadline = time.monotonic() + 120
-    while not (work.exists() and work.stat().st_size > 2 * chunk) and first.poll() is None:
+    while not (work.exists() and work.stat().st_size > 2 * chunk) and first.is_alive():
         assert time.monotonic() < deadline
         time.sleep(0.005)
     os.kill(first.pid, signal.SIGKILL)
-    assert first.wait() == -signal.SIGKILL and not path.exists()
+    first.join()
+    assert first.exitcode == -signal.SIGKILL and not path.exists()
     with work.open("ab") as file:  # as if it had died in the middle of a chunk
         file.write(chunk.to_bytes(8, "little") + b"half a chunk")
     with caplog.at_level("INFO"):

@@ -3,12 +3,9 @@
 import dataclasses
 import fcntl
 import hashlib
-import json
+import multiprocessing
 import os
 import shutil
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import h5py
@@ -320,48 +317,35 @@ def test_left_out_images(tmp_path, job, save_image):
 
 # --- two at once ------------------------------------------------------------------------------------
 
-WORKER = """
-import fcntl, json, os, sys, time
-from pathlib import Path
-from study.images.extract import extract_split
-path, job, locks = Path(sys.argv[1]), *map(json.loads, sys.argv[2:])
-if not locks:  # two machines on one disk: no lock reaches the other, and process ids may be equal
-    fcntl.flock = lambda *_: None
-    os.getpid = lambda: 4711
-path.with_name("ready").touch()
-while path.with_name("ready").exists():
-    time.sleep(0.001)
-extract_split(path, **job, shard=(1, 2))
-"""
+FORK = multiprocessing.get_context("fork")
+
+
+def extract_when_both_are_ready(path, job, locks, both):
+    both.wait()
+    with pytest.MonkeyPatch.context() as patch:
+        if (
+            not locks
+        ):  # two machines on one disk: no lock reaches the other, and process ids may be equal
+            patch.setattr(fcntl, "flock", lambda *_: None)
+            patch.setattr(os, "getpid", lambda: 4711)
+        extract_split(path, **job, shard=(1, 2))
 
 
 # Waiting for a lock is also tested on the work file alone (tests/extraction/test_work_file.py).
 @pytest.mark.parametrize("locks", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_two_processes_write_one_shard_at_once(tmp_path, job, locks, monkeypatch):
+def test_two_processes_write_one_shard_at_once(tmp_path, job, locks):
     """This process and another."""
     job |= {"extraction": job["extraction"] | {"batch_size": 16, "threads": 1}}
     expected = tmp_path / "alone" / "1-of-2.h5"
     extract_split(expected, **job, shard=(1, 2))
     path = tmp_path / "both" / "1-of-2.h5"
     path.parent.mkdir()
-    other = subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(path), *map(json.dumps, (job, locks))],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    ready = path.with_name("ready")
-    while not ready.exists():
-        assert other.poll() is None, other.stderr.read()
-        time.sleep(0.001)
-    ready.unlink()
-    with monkeypatch.context() as patch:
-        if not locks:
-            patch.setattr(fcntl, "flock", lambda *_: None)
-            patch.setattr(os, "getpid", lambda: 4711)
-        extract_split(path, **job, shard=(1, 2))
-    _, said = other.communicate(timeout=300)
-    assert other.returncode == 0, said[-3000:]
+    arguments = (path, job, locks, FORK.Barrier(2))
+    other = FORK.Process(target=extract_when_both_are_ready, args=arguments)
+    other.start()
+    extract_when_both_are_ready(*arguments)
+    other.join(300)
+    assert other.exitcode == 0
     assert content(path.parent) == content(expected.parent)
 
 

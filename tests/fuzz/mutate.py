@@ -44,6 +44,14 @@ from sparcl.base.errors import SparclError
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS, MEBIBYTES = 10, 512  # for one input: time, and address space beyond what is in use
 LOOPBACK = "127.0.0.1"
+MODULES = (
+    "pandas",
+    "pyarrow.parquet",
+    "timm",
+    "onnx",
+    "safetensors.torch",
+    "numpy.random",
+)  # of readers
 FORBIDDEN = ("os.system", "os.exec", "os.posix_spawn", "socket.connect", "subprocess.Popen")
 # Numbers and names that break readers: extremes, signs, other kinds, ways out of a folder.
 TOKENS = [
@@ -910,14 +918,7 @@ def main(count: int, folder: Path) -> None:
     from PIL import Image
 
     csv.field_size_limit(2**17)
-    for module in (
-        "pandas",
-        "pyarrow.parquet",
-        "timm",
-        "onnx",
-        "safetensors.torch",
-        "numpy.random",
-    ):
+    for module in MODULES:
         importlib.import_module(module)
     Image.init()
     print(json.dumps({name: forked(name, count, folder) for name in TARGETS}))

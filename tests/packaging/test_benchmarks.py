@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import warm
 
 from sparcl.algebra.host import Host
 
@@ -210,7 +211,7 @@ def test_wrong_sums_stop_the_scaling(scaling, monkeypatch: pytest.MonkeyPatch) -
 def test_the_command_measures_in_processes_of_their_own_and_draws(
     scaling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = [sys.executable, str(ROOT / "benchmarks/scaling.py"), "--out", str(tmp_path)]
+    command = [warm.python(), str(ROOT / "benchmarks/scaling.py"), "--out", str(tmp_path)]
     done = subprocess.run(
         [*command, "--small", "--axis", "T"],
         cwd=ROOT,

@@ -4,6 +4,8 @@ True of the exact form with the coupling block (appendix, "Block Matrix Identity
 printed drops that block and is a counterexample.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,30 +16,35 @@ from reference.streams import Session, synthetic_stream
 from sparcl.methods import build
 
 
-def two_sessions(
-    name: str, sessions: list[Session], ridge: float, tau: float
+def last_session(
+    name: str, sessions: list[Session], ridge: float, tau: float, **way: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return W of session 1, W of session 2, the core, R and C after both sessions."""
-    learner = build(name, ridge=ridge, tau=tau, refresh=1)
-    learner.fit_session(*sessions[0])
-    first = learner.weights.copy()
-    learner.fit_session(*sessions[1])
+    """Return W before and after the last session, the core of that session, and R and C of all."""
+    learner = build(name, ridge=ridge, tau=tau, **{"refresh": 1} | way)
+    for session in sessions[:-1]:
+        learner.fit_session(*session)
+    before = learner.weights.copy()
+    learner.fit_session(*sessions[-1])
+    assert "update" not in way or learner.report()["update"] == way["update"]
     R, C = naive.sums(sessions, naive.class_list(sessions))
-    return first, learner.weights.copy(), learner.core.U_core.copy(), R, C
+    return before, learner.weights.copy(), learner.core.U_core.copy(), R, C
 
 
 @given(
     seed=st.integers(0, 10**6),
     ridge=st.sampled_from([0.01, 0.3, 5.0]),
     tau=st.floats(0.2, 0.97),
+    way=st.sampled_from([{}, *({"refresh": 0, "update": u} for u in ("direct", "woodbury"))]),
 )
-def test_exact_form_is_the_constrained_minimum(seed: int, ridge: float, tau: float) -> None:
-    sessions = synthetic_stream(seed, sessions=2, classes=2, samples=8, dimension=12)
-    first, W, U, R, C = two_sessions("sparcl", sessions, ridge, tau)
-    old = first.shape[1]
-    kkt = naive.constrained_ridge(R, C[:, :old], ridge, U, U.T @ first)
+def test_exact_form_is_the_constrained_minimum(
+    seed: int, ridge: float, tau: float, way: dict[str, Any]
+) -> None:
+    sessions = synthetic_stream(seed, sessions=3, classes=2, samples=7, dimension=12)
+    before, W, U, R, C = last_session("sparcl", sessions, ridge, tau, **way)
+    old = before.shape[1]
+    kkt = naive.constrained_ridge(R, C[:, :old], ridge, U, U.T @ before)
     assert W[:, :old] == pytest.approx(kkt, abs=1e-8)
-    # New columns carry no constraint: the joint solution.
+    # New columns carry no constraint: the joint solution, whose core coordinates solve the Schur complement of A_rr.
     assert W[:, old:] == pytest.approx(naive.joint_ridge(R, C, ridge)[:, old:], abs=1e-8)
     # The normal equations of the residual coordinates, A_rr Z = U_r^T C - A_rc W_core.
     gradient = (R + ridge * np.eye(12)) @ W - C
@@ -52,8 +59,8 @@ def test_exact_form_is_the_constrained_minimum(seed: int, ridge: float, tau: flo
 
 def test_algorithm_1_as_printed_is_not() -> None:
     sessions = synthetic_stream(sessions=2)
-    first, exact, U, R, C = two_sessions("sparcl", sessions, 0.1, 0.8)
-    same, printed, U_printed, _, _ = two_sessions("sparcl-alg1", sessions, 0.1, 0.8)
+    first, exact, U, R, C = last_session("sparcl", sessions, 0.1, 0.8)
+    same, printed, U_printed, _, _ = last_session("sparcl-alg1", sessions, 0.1, 0.8)
     old = first.shape[1]
     assert same == pytest.approx(first, abs=1e-12)
     assert U_printed @ U_printed.T == pytest.approx(U @ U.T, abs=1e-12)
@@ -84,8 +91,8 @@ def test_algorithm_1_agrees_on_old_classes_when_nothing_couples(seed: int) -> No
     core_part = rng.standard_normal((4, 3)) @ U[:, :3].T
     residual_part = rng.standard_normal((4, 5)) @ U[:, 3:].T
     new = np.concatenate([core_part, residual_part]), np.repeat([2, 3], 4)
-    first, exact, _, _, _ = two_sessions("sparcl", [old, new], 0.2, 0.9)
-    _, printed, core, _, _ = two_sessions("sparcl-alg1", [old, new], 0.2, 0.9)
+    first, exact, _, _, _ = last_session("sparcl", [old, new], 0.2, 0.9)
+    _, printed, core, _, _ = last_session("sparcl-alg1", [old, new], 0.2, 0.9)
     assert core.shape[1] == 3  # 24 of 25.5
     assert printed[:, :2] == pytest.approx(exact[:, :2], abs=1e-10)
     assert np.abs(exact[:, :2] - first).max() > 1e-3

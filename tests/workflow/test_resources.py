@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -10,10 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from copies import command, duplicate, edit_params, environment, leftovers, outputs, snakemake
+from copies import duplicate, edit_params, edited, leftovers, outputs, snakemake
 from tiny_suite import RUNS
-
-MEBIBYTE = 2**20
 
 
 def records(folder: Path) -> set[str]:
@@ -53,18 +50,12 @@ def read_only(folder: Path) -> Iterator[None]:
         folder.chmod(0o755)
 
 
-def limited(folder: Path, what: int, limit: int) -> subprocess.CompletedProcess[str]:
-    """Compute the run records where every process is under a limit, as `ulimit` sets one."""
-    return subprocess.run(
-        command(*RUNS),
-        cwd=folder,
-        env=environment(folder, OPENBLAS_NUM_THREADS="1"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        preexec_fn=lambda: resource.setrlimit(what, (limit, limit)),
-    )
+def limited(folder: Path, script: str, what: str, limit: str) -> subprocess.CompletedProcess[str]:
+    """Compute the run records where a script's jobs are under a limit, as `ulimit` sets one."""
+    path = folder / "workflow/scripts" / f"{script}.py"
+    line = f"import resource\nresource.setrlimit(resource.{what}, ({limit},) * 2)\n"
+    with edited(path, ("", line)):
+        return snakemake(folder, *RUNS)
 
 
 def said(run: subprocess.CompletedProcess[str], error: str) -> list[str]:
@@ -110,18 +101,13 @@ def test_disk_full(ready: Path, undisturbed: Path) -> None:
 def test_a_limit_on_the_size_of_files(ready: Path, undisturbed: Path) -> None:
     """As `ulimit -f` sets it, in the jobs that write the records."""
     smallest = min(p.stat().st_size for p in (undisturbed / "results/runs").rglob("*.json"))
-    script = ready / "workflow/scripts/run_method.py"
-    text = script.read_text(encoding="utf-8")
-    limit = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({smallest - 1},) * 2)\n"
-    script.write_text(f"{limit}{text}", encoding="utf-8")
-    run = snakemake(ready, *RUNS)
+    run = limited(ready, "run_method", "RLIMIT_FSIZE", str(smallest - 1))
     assert run.returncode != 0
     assert records(ready) == set()
     errors = said(run, "OutputError")
     assert len(errors) == len(EVERY), run.stdout
     assert all("/runs/tiny/" in line and "File too large" in line for line in errors)
     assert leftovers(ready) == []
-    script.write_text(text, encoding="utf-8")
     finishes(ready, undisturbed)
 
 
@@ -143,7 +129,7 @@ def test_a_file_where_a_folder_should_be_and_a_read_only_one(
 
 
 def test_out_of_memory_in_one_job(tiny: Path) -> None:
-    """Random features 20,000 wide need 3 GB for one matrix; every process may have 2."""
+    """One matrix of random features 20,000 wide needs 3 GB; a job may have 2 more than it starts with."""
 
     def change(width: int) -> None:
         edit_params(
@@ -157,7 +143,8 @@ def test_out_of_memory_in_one_job(tiny: Path) -> None:
         )
 
     change(20_000)
-    run = limited(tiny, resource.RLIMIT_AS, 2048 * MEBIBYTE)
+    held = "int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()"
+    run = limited(tiny, "select_hyper", "RLIMIT_AS", f"{held} + 2**31")
     assert run.returncode != 0
     assert records(tiny) == {"tiny-a/ncm", "tiny-a/sparcl"}, run.stdout
     assert len(said(run, "MemoryError")) == 1
