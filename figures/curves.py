@@ -1,7 +1,7 @@
 """Curves of many methods: accuracy and forgetting by session, one row per group, the others in grey."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -99,7 +99,7 @@ def _key(ax: Axes, ids: list[str], last: pd.Series, options: Mapping[str, Any]) 
     ax.set_axis_off()
     looks, box = style.distinct(ids), ax.get_position()
     ax.set_xlim(0, box.width * style.PAGE)
-    ax.set_ylim(-box.height * ax.figure.get_figheight(), 0)
+    ax.set_ylim(-box.height * cast(Figure, ax.figure).get_figheight(), 0)
     for i, method in enumerate(sorted(ids, key=lambda m: -last[m])):
         y = -0.06 - i * (style.LABEL_SIZE + 3) / 72
         look = looks[method]
