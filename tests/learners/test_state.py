@@ -42,6 +42,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "signed power": ("compose", {"transform": {"power": {"exponent": 0.3}}}),
     "kernels": ("gkeal", {"width": 30}),
     "balanced": ("air", {"width": 70, "ridge": "gaussian"}),
+    "balanced by class": ("compose", {"head": "balanced-by-class", "ridge": 0.1}),
     "first covariance": ("slda", {"covariance": "frozen"}),
     "pseudo-inverse": ("klda", {"width": 70, "ridge": 0, "sigma": 2.0}),
     "oracle shrinkage": ("randumb", {"width": 70}),

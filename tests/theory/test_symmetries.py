@@ -29,8 +29,21 @@ NORMED = {
     "top-k map": ("sparcl-plus-1", {"tau": 0.6, "width": 20, "expansion": "topk"}),
 }
 HOMOGENEOUS = {name: (name, {"width": 40}) for name in ("acil-rhl", "gacl", "air", "ranpac")}
-BY_PLACE = {"ranpac", "gkeal", "layup", "ridge-lda", *SOFTMAX}  # rows held out, centres, batches
-BY_COLUMN = {"anacp", "ridge-lda", *SOFTMAX}  # what is drawn for columns, in the order of labels
+BY_PLACE = {
+    "ranpac",
+    "c-ranpac",
+    "gkeal",
+    "fenec",
+    "layup",
+    "ridge-lda",
+    *SOFTMAX,
+}  # rows held out, centres, batches
+BY_COLUMN = {
+    "anacp",
+    "c-ranpac",
+    "ridge-lda",
+    *SOFTMAX,
+}  # what is drawn for columns, in the order of labels
 
 
 @settings(max_examples=6)
