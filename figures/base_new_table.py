@@ -47,7 +47,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     require(arrived, "arrivals", [LAST])
     keys, first = ["dataset", "method", *PAIR], arrived["session"] == 1
     base, new = (arrived[part].groupby(keys)[LAST].mean() for part in (first, ~first))
-    rows = runs.join(base.rename("base"), on=keys).join(new.rename("new"), on=keys)
+    rows = runs.join(base.to_frame("base"), on=keys).join(new.to_frame("new"), on=keys)
     total = (rows["base"] + rows["new"]).where(lambda both: both > 0, 1.0)
     rows["harmonic"] = 2 * rows["base"] * rows["new"] / total
     sheet = Sheet(options, "runs", rows, part="dataset", label="method")

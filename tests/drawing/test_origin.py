@@ -172,6 +172,14 @@ def rates(cell: dict[str, str]) -> list[str]:
     return [" / ".join(f"{value:.1f}" for value in means)]
 
 
+def adjacent(cell: dict[str, str]) -> list[str]:
+    """Mean similarity of class orders, or mean accuracies."""
+    if not cell["column"].startswith("similarity"):
+        return rates(cell)
+    values = [float(row[cell["column"]]) for row in sources(cell)]
+    return [f"{statistics.fmean(values):.3f}"]
+
+
 def advice(cell: dict[str, str]) -> list[str]:
     """Share of strangers in percent: class orders with a core advised, and with right advice."""
     share, held, right = 0.0, 0, 0
@@ -220,6 +228,7 @@ OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
     "selected": settings,
     "rates": rates,
     "anytime": rates,
+    "adjacent": adjacent,
     "advice": advice,
     "training": training,
 }

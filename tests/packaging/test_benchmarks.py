@@ -238,7 +238,10 @@ def small_set(monkeypatch: pytest.MonkeyPatch, module) -> None:
         centres = np.random.default_rng(1).standard_normal((10, 20))
         features = centres[labels] + 0.5 * rng.standard_normal((len(labels), 20))
         return SimpleNamespace(
-            features=features, labels=labels, class_names=[f"class-{i}" for i in range(10)]
+            features=features,
+            labels=labels,
+            ids=[f"{i:03d}" for i in range(len(labels))],
+            class_names=[f"class-{i}" for i in range(10)],
         )
 
     monkeypatch.setattr(module.store, "read", read)

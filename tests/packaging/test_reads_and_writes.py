@@ -105,6 +105,7 @@ ENTRY_POINTS = {
 BEYOND = {"file in `results/`", "features as numbers", "path", "output", "page"}
 # These read the project's own code and pages, and what its jobs have sealed; one confirms a folder on the disk.
 OWN = {
+    "figures/style.py:save",  # what was drawn in memory
     "sparcl/base/files.py:_sync",
     "workflow/snakemake_logger_plugin_oneline/__init__.py",
     "workflow/study/finished.py",

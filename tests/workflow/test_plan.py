@@ -66,7 +66,7 @@ def test_only_ablations_read_other_suites(loaded: dict[str, Any]) -> None:
     }
     assert (
         reading
-        == {"hard", "long", "near-duplicate", "sweep"}
+        == {"adjacent-most", "hard", "long", "near-duplicate", "sweep"}
         <= set(plan.of_group(loaded, "ablations"))
     )
 

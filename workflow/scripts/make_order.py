@@ -7,10 +7,8 @@ from sparcl.base.rows import prepared
 from sparcl.features import matching, store
 from sparcl.protocol import order_file, stream
 from study.pipeline import adapter
-from study.pipeline.provenance import LOOKING
-from study.pipeline.streams import first_classes
 from study.sealed import write_sealed
-from study.streams import shots
+from study.streams.order_rules import LOOKING, few_after_first, first_classes
 
 
 def main(snakemake) -> None:
@@ -47,7 +45,7 @@ def main(snakemake) -> None:
                 parts = orders.by_similarity(alike, parts, most=rule == "adjacent-most")
                 names["similarity"] = orders.adjacent_similarity(alike, parts)
         if "shots" in spec:
-            of_sample = shots.few_after_first(data.labels, parts, spec["shots"], number)
+            of_sample = few_after_first(data.labels, parts, spec["shots"], number)
             names |= {"session_of_sample": of_sample}
             hashed = [of_sample]
         sessions = [part.tolist() for part in parts]

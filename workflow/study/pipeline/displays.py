@@ -10,6 +10,7 @@ from study.pipeline.provenance import here
 from study.pipeline.specs import candidates
 from study.places import where
 from study.report.numerals import one_order
+from study.streams.order_rules import LOOKING
 
 Settings = Mapping[str, Any]
 
@@ -127,7 +128,7 @@ def part(suite: Settings) -> str:
     shown = {*suite["tables"], *suite["figures"]}
     if "trained" in shown:
         return "Trained networks"
-    stressed = suite["stress"] != "none" or suite["order_rule"] in ("mild", "hard")
+    stressed = suite["stress"] != "none" or suite["order_rule"] in LOOKING
     if suite["streams"] or stressed or "streams" in shown:
         return "Streams"
     if "peers" in shown:

@@ -26,8 +26,6 @@ LIKELY = re.compile(
     re.MULTILINE,
 )
 TYPES = re.compile(r"^( *)if TYPE_CHECKING:\n(?:\1 +.*\n|\n)+", re.MULTILINE)
-# The rules of class orders that look at features.
-LOOKING = ("mild", "hard", "adjacent-least", "adjacent-most")
 
 
 def here(path: str) -> str:

@@ -12,6 +12,7 @@ from sparcl.protocol import order_file
 from sparcl.protocol.stream import split_sessions
 from study.pipeline import paths
 from study.places import where
+from study.streams.order_rules import first_classes
 
 Settings = Mapping[str, Any]
 
@@ -102,11 +103,6 @@ def contradictions(config: Settings, name: str, root: Path) -> Iterator[str]:
                 f"{place}: sessions: '{dataset}' has one class in its first session, where {', '.join(selecting)} "
                 "select hyper-parameters on two or more. Lower `sessions`, set `base_classes`, or give numbers."
             )
-
-
-def first_classes(base: float, classes: int) -> int:
-    """Return how many classes the first session has, given their number or their share; 0 for one like the others."""
-    return int(base if isinstance(base, int) else base * classes)
 
 
 def known_classes(config: Settings, dataset: str, root: Path) -> int | None:

@@ -1,4 +1,4 @@
-"""Few shots after the first session: which training rows of a stream are used (FSCIL)."""
+"""What the settings of a suite say of its class orders: their rules, their first session, and few shots after it."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,14 @@ import numpy as np
 
 from sparcl.base.randomness import generator
 from sparcl.base.types import Ints
+
+# The rules of class orders that look at features.
+LOOKING = ("mild", "hard", "adjacent-least", "adjacent-most")
+
+
+def first_classes(base: float, classes: int) -> int:
+    """Return how many classes the first session has, given their number or their share; 0 for one like the others."""
+    return int(base if isinstance(base, int) else base * classes)
 
 
 def few_after_first(labels: Ints, sessions: Sequence[Ints], shots: int, number: int) -> list[int]:
