@@ -21,7 +21,6 @@ MERGED = {
     "mild": ("hard/tables/orders.csv", "mild"),
     "near-duplicate": ("near-duplicate/tables/failures.csv", "near-duplicate"),
     "saturated": ("near-duplicate/tables/failures.csv", "saturated"),
-    "long-tail": ("near-duplicate/tables/failures.csv", "long-tailed"),
 }
 PAGES = 24
 WHOLE = ["bundled", *(name for name, block in PARAMS["suites"].items() if "group" in block)]

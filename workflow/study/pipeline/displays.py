@@ -129,7 +129,7 @@ def part(suite: Settings) -> str:
     if "trained" in shown:
         return "Trained networks"
     stressed = suite["stress"] != "none" or suite["order_rule"] in LOOKING
-    if suite["streams"] or stressed or "streams" in shown:
+    if suite["streams"] or "shots" in suite or stressed or "streams" in shown:
         return "Streams"
     if "peers" in shown:
         return "Peers"
