@@ -85,6 +85,7 @@ def test_every_figure_and_table_of_paper_is_there_with_its_caption(html: str) ->
     assert html.count("<img ") == html.count('loading="lazy" decoding="async" width="')
     assert "the previous sessions' R" in html.replace("&#39;", "'")
     assert "C75 holds." in html
+    assert len(html) < 5_000_000  # a mail takes it, and a browser opens it at once
 
 
 def test_settings_are_read_as_a_list(html: str) -> None:
