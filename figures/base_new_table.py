@@ -9,13 +9,13 @@ from figures.frames import PAIR, measured, require, select
 from figures.sheet import Sheet, groups
 
 LAST = "A_last"
-# Column -> its head, and what it is made from.
+# Column -> its head, and the frame and column that it is made from.
 HEADS = {
-    "A_bar": ("average accuracy", "A_bar"),
-    "A_last": ("last accuracy", "A_last"),
-    "base": ("base classes", "A_last"),
-    "new": ("new classes", "A_last"),
-    "harmonic": ("harmonic mean", "A_last"),
+    "A_bar": ("average accuracy", "runs", "A_bar"),
+    "A_last": ("last accuracy", "runs", "A_last"),
+    "base": ("base classes", "arrivals", "A_last"),
+    "new": ("new classes", "arrivals", "A_last"),
+    "harmonic": ("harmonic mean", "arrivals", "A_last"),
 }
 
 
@@ -54,8 +54,9 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     for of, of_set in groups(rows, options):
         means = of_set.groupby("method")[list(HEADS)].mean()
         for method in methods:
-            for column, (head, source) in HEADS.items():
+            for column, (head, frame, source) in HEADS.items():
                 value = float(means[column][method])
                 best = value == float(means[column].max())
-                sheet.add(f"{value:.1f}", source, of | {"method": method}, best, head=head)
+                keys = of | {"method": method}
+                sheet.add(f"{value:.1f}", source, keys, best, name=frame, head=head)
     return sheet.texts()

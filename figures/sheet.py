@@ -46,14 +46,18 @@ class Sheet:
         keys: Mapping[str, Any],
         best: bool = False,
         tied: bool = False,
+        name: str = "",
         **texts: str,
     ) -> None:
-        """Add a cell, made from a column of the rows that share ``keys``; ``texts`` stand at the other places."""
+        """Add a cell, made from a column of the rows that share ``keys``; ``texts`` stand at the other places.
+
+        ``name`` is the frame of the rows, if it is another one.
+        """
         place: dict[str, Any] = texts | {at: self._text(k, keys[k]) for at, k in self.place.items()}
         source = None
         if printed != grid.NOTHING:
             of = {"backbone": self.rows["backbone"].iloc[0]} if "backbone" in self.rows else {}
-            source = origin(self.options, self.name, column, **of, **keys)
+            source = origin(self.options, name or self.name, column, **of, **keys)
         self.cells.append(grid.Cell(printed, best=best, tied=tied, origin=source, **place))
 
     def _text(self, key: str, value: Any) -> str:

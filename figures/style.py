@@ -103,7 +103,7 @@ LOOKS = {
     "ft-head": Look("#8C510A", ":", "x"),
     "derpp-head": Look("#CC6677", "-.", "s"),
     "acil": Look("#000000", "-", "o"),
-    "acil-unit": Look("#000000", "-.", "D", hollow=True),
+    "acil-unit": Look("#000000", "-.", "v", hollow=True),
     "ridge-gaussian": Look("#000000", ":", "D", hollow=True),
     "ridge-lda": Look("#6A51A3", "-.", "p"),
     "layup": Look("#882255", ":", "h"),

@@ -180,6 +180,22 @@ def adjacent(cell: dict[str, str]) -> list[str]:
     return [f"{statistics.fmean(values):.3f}"]
 
 
+def base_new(cell: dict[str, str]) -> list[str]:
+    """Mean over class orders; of base classes, new ones and both, from the accuracy by session of arrival."""
+    if not cell["file"].endswith("arrivals.csv"):
+        return mean(cell)
+    orders = defaultdict(lambda: ([], []))
+    for row in sources(cell):
+        orders[row["order"]][row["arrival"] != "1"].append(float(row["A_last"]))
+    pairs = [(statistics.fmean(base), statistics.fmean(new)) for base, new in orders.values()]
+    values = {
+        "base classes": [base for base, _ in pairs],
+        "new classes": [new for _, new in pairs],
+        "harmonic mean": [statistics.harmonic_mean(pair) for pair in pairs],
+    }[cell["head"]]
+    return [f"{statistics.fmean(values):.1f}"]
+
+
 def advice(cell: dict[str, str]) -> list[str]:
     """Share of strangers in percent: class orders with a core advised, and with right advice."""
     share, held, right = 0.0, 0, 0
@@ -229,6 +245,7 @@ OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
     "rates": rates,
     "anytime": rates,
     "adjacent": adjacent,
+    "base-new": base_new,
     "advice": advice,
     "training": training,
 }
