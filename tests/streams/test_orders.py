@@ -7,7 +7,7 @@ import pytest
 
 from sparcl.base.errors import InputError
 from sparcl.protocol import stream
-from study.streams import orders, shots
+from study.streams import order_rules, orders
 
 
 def data(classes: int = 24, d: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -106,11 +106,11 @@ def test_adjacent_orders_are_below_and_above_drawn_ones(sizes: list[int]) -> Non
 def test_few_shots_begin_after_the_first_session() -> None:
     labels = np.repeat(np.arange(6), [7, 3, 7, 7, 7, 7])
     sessions = [np.array([4, 0]), np.array([1, 3]), np.array([2])]
-    found = np.array(shots.few_after_first(labels, sessions, 5, 1993))
+    found = np.array(order_rules.few_after_first(labels, sessions, 5, 1993))
     assert [np.count_nonzero(found == t) for t in (0, 1, 2, -1)] == [14, 3 + 5, 5, 7 + 4]
     for t, classes in enumerate(sessions):
         assert set(labels[found == t]) == set(classes)
-    other = np.array(shots.few_after_first(labels, sessions, 5, 1994))
+    other = np.array(order_rules.few_after_first(labels, sessions, 5, 1994))
     assert (found != other).any()
-    more = np.array(shots.few_after_first(labels, sessions, 6, 1993))
+    more = np.array(order_rules.few_after_first(labels, sessions, 6, 1993))
     assert (more[found >= 0] >= 0).all()  # more shots add to fewer
