@@ -46,6 +46,7 @@ class Sheet:
         keys: Mapping[str, Any],
         best: bool = False,
         tied: bool = False,
+        *,
         name: str = "",
         **texts: str,
     ) -> None:
