@@ -57,6 +57,6 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
             for column, (head, frame, source) in HEADS.items():
                 value = float(means[column][method])
                 best = value == float(means[column].max())
-                keys = of | {"method": method}
-                sheet.add(f"{value:.1f}", source, keys, best, name=frame, head=head)
+                place = of | {"method": method}
+                sheet.add(f"{value:.1f}", source, place, best, name=frame, head=head)
     return sheet.texts()
