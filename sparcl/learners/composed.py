@@ -29,6 +29,7 @@ from sparcl.parts.rules import AllSessions, Given, Rule
 from sparcl.parts.transforms import Identity, Transform
 
 CLOSE = 1e-3  # rounding of sums over a ridge from which on the smallest eigenvalue of R is worth its O(D^3)
+MAPPED = 2**28  # bytes of mapped rows that are kept from session to session to be scored
 HELD_OUT = "its rule keeps sums of rows that it held out, and nothing says which rows those were"
 
 
@@ -399,9 +400,8 @@ class Composed(Mapped, Summed):
             smallest = float(host(descending_eigh(total.R)[0])[-1])
             least += max(smallest - total.rounding[0], 0.0)
         W = self.weights
-        if (
-            self.columns == "unit"
-        ):  # each column moves by what it would alone: the shortest one most
+        if self.columns == "unit":
+            # each column moves by what it would alone: the shortest one most
             lengths = np.linalg.norm(W, axis=0)
             shortest = int(np.argmin(np.where(lengths > 0, lengths, np.inf)))
             W = W[:, shortest : shortest + 1]
@@ -416,7 +416,9 @@ class Composed(Mapped, Summed):
         self.sums = Sums(D, self.dtype, self.on)
 
     def scorer(self, Phi: Array) -> Callable[[int], Array]:
-        """Return what scores the first n rows of Phi after any later session, as every learner."""
+        """Return what scores the first n rows of Phi after any later session; they stay mapped where that is little."""
+        if len(Phi) * self.total.D * np.dtype(self.dtype).itemsize > MAPPED:
+            return super().scorer(Phi)
         H = self._expanded(checked_rows(Phi, self))
         return lambda n: check_scores(host(self.solutions.scores(self.on, H[:n])))
 

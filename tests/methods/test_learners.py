@@ -5,6 +5,7 @@ import pytest
 from reference import peers, ridge, solver
 from reference.streams import PROBE, STREAM, fit, synthetic_stream
 
+from sparcl.learners import composed
 from sparcl.methods import build
 from sparcl.parts.rules import WIDE as RIDGES
 
@@ -104,6 +105,18 @@ def test_protocol(name: str) -> None:
         assert score(30) == pytest.approx(learner.logits(PROBE[:30]), rel=1e-12, abs=1e-12)
         predicted = learner.predict(PROBE)
         assert predicted.tolist() == [classes[j] for j in logits.argmax(axis=1)]
+
+
+@pytest.mark.parametrize(("kept", "times"), [(0, 2), (PROBE.nbytes * 40, 1)])
+def test_rows_stay_mapped_where_that_takes_little(
+    kept: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(composed, "MAPPED", kept)
+    learner = fit(build("ranpac", **SMALL["ranpac"]), STREAM)
+    mapped, expanded = [], learner._expanded
+    monkeypatch.setattr(learner, "_expanded", lambda rows: mapped.append(rows) or expanded(rows))
+    score = learner.scorer(PROBE)
+    assert np.array_equal(score(30), score(30)) and len(mapped) == times
 
 
 @pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus-1", "ranpac"])
