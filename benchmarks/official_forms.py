@@ -256,11 +256,8 @@ class SRDA:
     def __init__(self, d: int, classes: int, own: float, epsilon: float) -> None:
         self.own, self.epsilon = own, epsilon
         self.scatters, self.inverses = (np.zeros((classes, d, d)) for _ in range(2))
-        self.means, self.counts, self.norms = (
-            np.zeros((classes, d)),
-            np.zeros(classes),
-            np.zeros(classes),
-        )
+        self.means = np.zeros((classes, d))
+        self.counts, self.norms = np.zeros(classes), np.zeros(classes)
 
     def accumulate(self, Phi: Array, y: Labels) -> None:
         """Take in a session of new classes."""

@@ -44,9 +44,8 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
             cells.append(Cell(f"{similarity:.3f}", head="similarity", origin=source, **place))
             for method in methods:
                 keys = {"backbone": runs["backbone"].iloc[0], "dataset": dataset, "method": method}
-                means = runs[(runs["dataset"] == dataset) & (runs["method"] == method)][
-                    MEASURES
-                ].mean()
+                own_runs = runs[(runs["dataset"] == dataset) & (runs["method"] == method)]
+                means = own_runs[MEASURES].mean()
                 source = origin(options, name, " / ".join(MEASURES), **keys)
                 head = label(options, "methods", method, short=True)
                 printed = "{:.1f} / {:.1f}".format(*means)

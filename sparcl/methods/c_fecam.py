@@ -31,9 +31,8 @@ from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.methods.fecam import Correlation, FeCam
 
-ROUNDED = (
-    64 * np.finfo(np.float64).eps
-) ** 2  # what rounding leaves of the scatter of a unit row and its copies
+# what rounding leaves of the scatter of a unit row and its copies
+ROUNDED = (64 * np.finfo(np.float64).eps) ** 2
 
 
 @dataclass(eq=False)
@@ -80,11 +79,8 @@ class CFeCam(FeCam):
         return None
 
     def _logits(self, Phi: Array) -> Array:
-        U, kept, added = (
-            unit(Phi),
-            self.gaussians,
-            self.alpha * base_variance(self.gaussians, self.base),
-        )
+        U, kept = unit(Phi), self.gaussians
+        added = self.alpha * base_variance(kept, self.base)
         points, weights = prototypes(kept.means, self.base, self.shift)
         scores = np.empty((len(U), len(points)))
         for j, point in enumerate(points):

@@ -151,9 +151,8 @@ class FeCam(Learner):
         U, kept = unit(Phi), self.gaussians
         scores = np.empty((len(U), len(kept.counts)))
         for j, (n, mean, F) in enumerate(zip(kept.counts, kept.means, kept.factors, strict=True)):
-            scores[:, j] = -Correlation.of(
-                F, int(n), self.alpha * mean_variance(F, int(n))
-            ).squares(U - mean)
+            metric = Correlation.of(F, int(n), self.alpha * mean_variance(F, int(n)))
+            scores[:, j] = -metric.squares(U - mean)
         return scores
 
 

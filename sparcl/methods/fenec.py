@@ -73,10 +73,8 @@ class FeNec(FeCam):
         self.sizes += [np.zeros(0) for _ in range(classes - len(self.sizes))]
         for j in np.unique(columns):
             rows = U[columns == j]
-            X, sizes = (
-                np.vstack([self.points[j], rows]),
-                np.append(self.sizes[j], np.ones(len(rows))),
-            )
+            X = np.vstack([self.points[j], rows])
+            sizes = np.append(self.sizes[j], np.ones(len(rows)))
             rng = generator("centroids", self.seed)
             self.points[j], self.sizes[j] = k_means(X, sizes, self.centroids, rng)
 
@@ -111,10 +109,8 @@ class FeNec(FeCam):
         nearest = np.stack([part.min(axis=1) for part in squares], axis=1)
         if self.neighbours == 1:
             return -nearest
-        D, owners = (
-            np.sqrt(np.hstack(squares)),
-            np.repeat(np.arange(len(P)), [part.shape[1] for part in squares]),
-        )
+        D = np.sqrt(np.hstack(squares))
+        owners = np.repeat(np.arange(len(P)), [part.shape[1] for part in squares])
         k = min(self.neighbours, len(owners))
         voting = np.argpartition(D, k - 1, axis=1)[:, :k]
         near = np.take_along_axis(D, voting, axis=1)

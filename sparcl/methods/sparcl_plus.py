@@ -398,12 +398,8 @@ class SparclPlus(Summed):
         V, inner = solved[:, :c], host(product(Q.T, solved))
         right = np.hstack([np.diag(n / root), n * inner[:, c:]])
         turned = product(V, on.array(HOST.block_solve(np.eye(c) - inner[:, :c], right)))
-        W, AU, W_ridge, C = (
-            turned[:, :c],
-            n * solved[:, c:] + turned[:, c:],
-            V * on.array(root),
-            sums.C,
-        )
+        W, AU = turned[:, :c], n * solved[:, c:] + turned[:, c:]
+        W_ridge, C = V * on.array(root), sums.C
         if self.columns == "unit":
             scales = column_scales(W_ridge)
             W_ridge, C = W_ridge * scales, C * scales
