@@ -121,7 +121,6 @@ LOOKS = {
     "sparcl": Look("#D55E00", "-", "s"),
     "sparcl-alg1": Look("#D380AD", "-.", "v"),
     "sparcl-plus": Look("#2AA26E", "-", "^"),
-    "stream-watchful": Look("#2AA26E", ":", "v", hollow=True),
 }
 # Other ids, and beginnings of ids, of a method: with a fixed ridge in suites of streams, and `ridge-<rule>`.
 ALSO = {
@@ -129,8 +128,6 @@ ALSO = {
     "stream-ridge": "acil",
     "stream-lda": "lda",
     "stream-core": "sparcl",
-    "stream-ranpac": "ranpac",
-    "stream-plus": "sparcl-plus-2",
 }
 # A method without an entry of its own is grey; its label tells it apart.
 PLAIN = Look(QUIET, "-.", "")
