@@ -19,7 +19,7 @@ from study.places import where
 VALUE = "A_bar"
 # Frame -> its column, the factor from its unit to the drawn one, and the name of the axis.
 COSTS = {
-    "methods": ("tau_post", 1.0, "seconds a session, after extraction"),
+    "methods": ("tau_post", 1.0, "seconds per session, after extraction"),
     "memory": ("state_bytes", 1e-6, "megabytes kept after the last session"),
 }
 NEXT = 2.6  # an axis of costs extends by this factor beyond its points

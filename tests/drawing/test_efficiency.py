@@ -105,7 +105,7 @@ def test_committed_names_touch_no_mark_and_no_dotted_line() -> None:
 def test_seconds_alone(given: tuple) -> None:
     frames, options = given
     figure = efficiency.draw({name: frames[name] for name in ("runs", "methods")}, options)
-    assert [ax.get_xlabel() for ax in figure.axes] == ["seconds a session, after extraction"]
+    assert [ax.get_xlabel() for ax in figure.axes] == ["seconds per session, after extraction"]
 
 
 def test_nothing_measured_of_the_suite(given: tuple) -> None:
