@@ -34,6 +34,15 @@ def test_an_error_of_the_users_is_one_line_and_the_log_has_the_traceback(
     assert log.read_text().startswith("begun\nTraceback")
 
 
+def test_a_job_leaves_the_handlers_of_its_process_as_they_were(tmp_path: Path) -> None:
+    loggers = [logging.getLogger(name) for name in ("", "sparcl", "study")]
+    before = [(logger.level, logger.handlers[:]) for logger in loggers]
+    with logged([str(tmp_path / "job.log")]):
+        logging.getLogger("elsewhere").info("noted")
+    assert [(logger.level, logger.handlers[:]) for logger in loggers] == before
+    assert (tmp_path / "job.log").read_text() == "INFO:elsewhere:noted\n"
+
+
 def test_jobs_of_a_run_say_the_same_once(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,8 +40,7 @@ def logged(log: Sequence[str], sealed: Sequence[str] = ()) -> Iterator[None]:
         sys.exit(printable(f"OutputError: {refused}"))
     try:
         with redirect_stdout(file), redirect_stderr(file):
-            logging.basicConfig(stream=file, level=logging.INFO, force=True)
-            with _on_terminal():
+            with _handled(file):
                 yield
         if sealed:
             write_text(place.with_suffix(SEALS), "".join(map(seal, sealed)))
@@ -74,17 +73,23 @@ class _Once(logging.StreamHandler[TextIO]):
 
 
 @contextmanager
-def _on_terminal() -> Iterator[None]:
-    """Say on the terminal, beside the log, what this project warns of."""
-    terminal = _Once(sys.__stderr__)
+def _handled(log: TextIO) -> Iterator[None]:
+    """Write every record to a log alone, and say on the terminal what this project warns of; then undo both."""
+    root, terminal = logging.getLogger(), _Once(sys.__stderr__)
     terminal.setLevel(logging.WARNING)
     terminal.setFormatter(Formatter())
     projects = [logging.getLogger(name) for name in ("sparcl", "study")]
+    before, level = root.handlers[:], root.level
+    root.handlers[:] = [logging.StreamHandler(log)]
+    root.handlers[0].setFormatter(logging.Formatter(logging.BASIC_FORMAT))
+    root.setLevel(logging.INFO)
     for project in projects:
         project.addHandler(terminal)
     try:
         yield
     finally:
+        root.handlers[:] = before
+        root.setLevel(level)
         for project in projects:
             project.removeHandler(terminal)
 
