@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SHOWN = ["training_accuracy", "underfitted", "loss", "exemplars", "trainable_parameters"]
-OTHERS = ["head_accuracy", "pair_accuracy"]
+OTHERS = ["head_accuracy", "pair_accuracy", "slot_accuracy"]
 
 
 def summarise(records: Iterable[str | Path]) -> "pd.DataFrame":
@@ -19,8 +19,8 @@ def summarise(records: Iterable[str | Path]) -> "pd.DataFrame":
 
     ``seconds`` of training; ``training_accuracy`` in percent of the session's own images, and whether it is
     ``underfitted``; ``loss`` of the last epoch; ``exemplars`` kept and ``trainable_parameters`` so far;
-    ``peak_bytes`` of the whole run; ``head_accuracy`` and ``pair_accuracy`` on all test images seen, where a
-    method has a second way to predict.
+    ``peak_bytes`` of the whole run; ``head_accuracy``, ``pair_accuracy`` and ``slot_accuracy`` on all test images
+    seen, where a method has a second way to predict or chooses a slot.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,11 +15,23 @@ from study.trained.phase import Phase
 LATER_DECAY = 0.4
 
 
-def kaiming_linear(width: int, classes: int, generator: torch.Generator) -> nn.Linear:
-    """Return a linear layer with Kaiming-uniform weights of gain 1 and bias 0 (PILOT's head)."""
+def linear(
+    width: int, classes: int, generator: torch.Generator, start: str = "kaiming"
+) -> nn.Linear:
+    """Return a linear layer whose weights have the deviation that ``start`` names, D the width.
+
+    ``kaiming``: uniform, D^(-1/2), PILOT's own head; ``normal``: normal, 0.02, cut at 2, timm's head; both with bias 0;
+    ``torch``: weights and bias uniform, (3 D)^(-1/2).
+    """
     layer = skip_init(nn.Linear, width, classes)  # draws nothing itself
-    nn.init.kaiming_uniform_(layer.weight, nonlinearity="linear", generator=generator)
     nn.init.zeros_(layer.bias)
+    if start == "kaiming":
+        nn.init.kaiming_uniform_(layer.weight, nonlinearity="linear", generator=generator)
+    elif start == "normal":
+        nn.init.trunc_normal_(layer.weight, std=0.02, generator=generator)
+    else:
+        for parameter in (layer.weight, layer.bias):
+            nn.init.uniform_(parameter, -(width**-0.5), width**-0.5, generator=generator)
     return layer
 
 
@@ -32,7 +44,9 @@ class Heads(nn.ModuleList):
 
 
 class Growing(Trained):
-    """Network and ``head``, one block of rows a session."""
+    """Network and ``head``, one block of rows a session, each drawn as ``start`` says."""
+
+    start: ClassVar[str] = "kaiming"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,16 +54,15 @@ class Growing(Trained):
 
     def grow(self, new: int) -> None:
         """Add the rows of new classes to the head."""
-        self.head.append(kaiming_linear(self.d, new, self.torch_rng("head")))
+        self.head.append(linear(self.d, new, self.torch_rng("head"), self.start))
 
     def predict(self, x: Tensor) -> Tensor:
         """Return logits (b, c)."""
         return self.head(self.network(x))
 
-    def everything(self) -> dict[str, Any]:
-        """Return the parameter group of network and head."""
-        decay = LATER_DECAY if self.number > 1 else 1.0
-        return self.group(self.network, self.head, decay=decay)
+    def everything(self) -> list[dict[str, Any]]:
+        """Return the parameter groups of head and network, with less weight decay from the second session on."""
+        return self.two_rates(self.head, LATER_DECAY if self.number > 1 else 1.0)
 
 
 class Prompted(Growing):
@@ -58,6 +71,7 @@ class Prompted(Growing):
     Trained are prompts for it, and the head's rows of the session's classes.
     """
 
+    start: ClassVar[str] = "normal"
     trains_network = False
 
     def query(self, x: Tensor) -> Tensor:

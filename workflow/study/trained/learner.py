@@ -24,12 +24,13 @@ from study.trained.setup import Setup
 
 Rows = NDArray[np.int64]  # numbers (n,) of training images
 Phases = Iterator[Phase]
+Others = Mapping[str, tuple[Callable[[Tensor], Tensor], NDArray[np.integer]]]
 logger = logging.getLogger(__name__)
 
 # percent; a session whose own images are classified worse was trained too little
 UNDERFITTED = 95.0
 TENSORS, KEPT = "tensors/", "kept/"  # in the names of a state
-LARGEST = 1e30  # of a rate or a decay: torch multiplies them in float32
+LARGEST = 1e30  # of a setting: torch multiplies rates and decays in float32
 
 
 class Batch(NamedTuple):
@@ -50,8 +51,8 @@ class Trained(nn.Module, ABC):
     Parameters
     ----------
     setup : network, images and device
-    rate, epochs, batch, decay : learning rate, epochs, batch size and weight decay of the training; the last is
-        a setting of some methods
+    rate, epochs, batch : learning rate, epochs and batch size of the training
+    decay, slow : weight decay, and the network's rate in units of ``rate``, 0 freezes it; settings of some methods
     seed : of all draws: of modules, heads, batches and views, and of what a method adds
 
     Attributes
@@ -71,19 +72,16 @@ class Trained(nn.Module, ABC):
     batch: int
     seed: int
     decay = 0.0
+    slow = 0.0
     name: ClassVar[str]
     trains_network: ClassVar[bool] = True  # a frozen network is left out of the state
 
     def __post_init__(self) -> None:
         super().__init__()
-        check_positive("rate", self.rate)
+        self.above_zero("rate")
         self.at_least(1, "epochs", "batch")
         self.at_least(0, "seed")
-        self.from_zero("decay")
-        if max(self.rate, self.decay) > LARGEST:
-            raise InputError(
-                f"rate = {self.rate!r}, decay = {self.decay!r}: neither may be above {LARGEST:g}."
-            )
+        self.from_zero("decay", "slow")
         network: Any = copy.deepcopy(self.setup.network).eval().requires_grad_(False)
         if not hasattr(network, "patch_embed"):  # convolutions are a third faster so
             network = network.to(memory_format=torch.channels_last)
@@ -118,8 +116,8 @@ class Trained(nn.Module, ABC):
         """Return the number of training images kept."""
         return 0
 
-    def others(self) -> Mapping[str, Callable[[Tensor], Tensor]]:
-        """Return further ways to predict, by name, whose accuracy a run states beside the method's."""
+    def others(self) -> Others:
+        """Return further choices by name, whose accuracy a run states: scores, and each class's right column (c,)."""
         return {}
 
     # What all do.
@@ -240,17 +238,26 @@ class Trained(nn.Module, ABC):
             setattr(self, name, check_int(name, getattr(self, name), least=least))
 
     def from_zero(self, *names: str) -> None:
-        """Raise InputError unless the settings ``names`` are finite numbers of at least zero."""
+        """Raise InputError unless the settings ``names`` are numbers of at least zero that float32 can multiply."""
         for name in names:
             value = getattr(self, name)
             number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-            if not number or not 0 <= value < np.inf:
-                raise InputError(f"{name} = {value!r}: it must be a finite number of at least 0.")
+            if not number or not 0 <= value <= LARGEST:
+                raise InputError(f"{name} = {value!r}: it must be a number from 0 to {LARGEST:g}.")
+
+    def above_zero(self, *names: str) -> None:
+        """Raise InputError unless the settings ``names``, rates for instance, are positive numbers."""
+        self.from_zero(*names)
+        for name in names:
+            check_positive(name, getattr(self, name))
 
     def columns(self, rows: Rows) -> NDArray[np.int64]:
         """Return the columns (n,) of the classes of training images."""
+        return self.columns_of(self.setup.train.labels[rows])
+
+    def columns_of(self, labels: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return the columns (n,) of the classes ``labels`` (n,)."""
         sorter = np.argsort(self.classes)
-        labels = self.setup.train.labels[rows]
         return sorter[np.searchsorted(self.classes, labels, sorter=sorter)].astype(np.int64)
 
     def augmented(self, rows: Rows, *names: str | int) -> Batch:
@@ -261,6 +268,13 @@ class Trained(nn.Module, ABC):
         """Return the parameter group of modules, at ``share`` of the rate and ``decay`` of the weight decay."""
         parameters = [parameter for module in modules for parameter in module.parameters()]
         return {"params": parameters, "lr": share * self.rate, "weight_decay": decay * self.decay}
+
+    def two_rates(self, head: nn.Module, decay: float = 1.0) -> list[dict[str, Any]]:
+        """Return the groups of a head and of the network, which learns slowly or not at all."""
+        groups = [self.group(head, decay=decay)]
+        if self.slow:
+            groups.append(self.group(self.network, share=self.slow, decay=decay))
+        return groups
 
     def phase(
         self,

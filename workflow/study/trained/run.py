@@ -55,7 +55,7 @@ def run(
     The record of :func:`sparcl.protocol.experiment.run`, whose ``reports`` (T,) state loss,
     ``training_accuracy`` on the session's images in percent, ``underfitted`` (below 95), ``exemplars``
     and ``trainable_parameters``, and ``<name>_accuracy`` on all test images seen where a method has
-    another way to predict.  Besides: ``exemplars`` and ``trainable_parameters`` at the end,
+    another way to predict, or chooses a slot.  Besides: ``exemplars`` and ``trainable_parameters`` at the end,
     ``underfitted`` (of any session), ``seconds`` (T,) of training, ``peak_bytes`` of the GPU, or of the
     process on a CPU.  All but the last two repeat on one machine.
 
@@ -150,9 +150,10 @@ class _Resumable:
         images = self._seen()
         self.scores.append(learner.scores(images))
         report = learner.report()
-        for name, predict in learner.others().items():
-            found = learner.classes[np.argmax(learner.scan(predict, images).numpy(), axis=1)]
-            report[f"{name}_accuracy"] = 100 * float(np.mean(found == images.labels))
+        columns = learner.columns_of(images.labels)
+        for name, (scores, right) in learner.others().items():
+            found = np.argmax(learner.scan(scores, images).numpy(), axis=1)
+            report[f"{name}_accuracy"] = 100 * float(np.mean(found == right[columns]))
         self.reports.append(report)
         gpu = learner.setup.device == "cuda"
         self.peak = max(self.peak, torch.cuda.max_memory_allocated() if gpu else memory.peak())

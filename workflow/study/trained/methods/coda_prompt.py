@@ -6,7 +6,7 @@ alpha_m = cos(q * A_m, K_m),  prefix = sum_m alpha_m P_m,
 whose first half are keys, whose second half values.  Every session brings its own components; those of
 earlier sessions take part frozen, those to come are absent.  The class token is the feature:
 loss = CE over the session's columns + orthogonality sum_{B in P, K, A} mean (B B^T - I)^2.
-New components are drawn at random and made orthonormal to all before them (Gram-Schmidt, P flattened).
+New components are normal draws made orthonormal to all before them (Gram-Schmidt, P flattened).
 Source: CODA-Prompt (CVPR 2023), official code and ``models/coda_prompt.py`` of LAMDA-PILOT, commit
 2647455: Adam, rate 0.001 without weight decay, batches of 128, 20 epochs (ImageNet-R: 50), 100 components
 in 10 sessions, L 8.  Rate of epoch e of E: cos(99 pi e / (200 (E - 1))).  The orthogonality weight is 0.1
@@ -59,6 +59,7 @@ class CodaPrompt(Prompted):
     orthogonality: float = 0.0
     seed: int = 0
     name = "coda-prompt"
+    start = "torch"
 
     def __post_init__(self) -> None:
         check_blocks(self, "blocks")
@@ -91,7 +92,7 @@ class CodaPrompt(Prompted):
             ("focus", self.focus, (self.d,)),
         ):
             draws = (len(self.blocks), self.components, int(np.prod(shape)))
-            fresh = torch.rand(draws, generator=self.torch_rng(name), dtype=torch.float64)
+            fresh = torch.randn(draws, generator=self.torch_rng(name), dtype=torch.float64)
             before = [part.detach().cpu().double().flatten(2) for part in pool]
             found = orthonormal(torch.cat([*before, fresh], dim=1), sum(p.shape[1] for p in before))
             pool.append(nn.Parameter(found.float().unflatten(2, shape)))

@@ -8,9 +8,10 @@ that the buffer may hold it several times.  The head has all K columns from the 
 masked, neither in the loss nor in the buffer; images are sorted among the classes seen.
 Source: Dark Experience (NeurIPS 2020), ``models/derpp.py`` of aimagelab/mammoth, commit e75a491.
 Settings there: alpha 0.3, beta 0.5, buffer 500, for a ResNet from scratch on CIFAR-100.  There is no
-recipe for a transformer: rate, epochs, batch and weight decay are those of `finetune`.
+recipe for a transformer: rates, epochs, batch and weight decay are those of `finetune`.
 
-What differs: K is the number of classes of the data set, announced as in the public code.
+What differs: rates and BatchNorm, as in `finetune`.  K is the number of classes of the data set, announced as
+in the public code.
 Cost: 9 forward passes an image and epoch.  Trains P + (D + 1) K parameters; keeps a buffer of images
 with K logits each.
 """
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from study.trained import losses
-from study.trained.growing import kaiming_linear
+from study.trained.growing import linear
 from study.trained.learner import Batch, Phases, Rows, Trained
 
 
@@ -33,14 +34,16 @@ class Derpp(Trained):
 
     Parameters
     ----------
+    rate, slow : rate of the head, and of the network in units of it; 0 freezes the network
     buffer : images in the reservoir
     alpha, beta : weights of the stored logits and of the stored labels
     """
 
-    rate: float = 1e-3
+    rate: float = 0.01
     epochs: int = 20
     batch: int = 128
     decay: float = 5e-4
+    slow: float = 0.01
     buffer: int = 500
     alpha: float = 0.3
     beta: float = 0.5
@@ -52,7 +55,7 @@ class Derpp(Trained):
         self.at_least(1, "buffer")
         self.from_zero("alpha", "beta")
         K = self.setup.train.classes
-        self.head = kaiming_linear(self.d, K, self.torch_rng("head")).to(self.setup.device)
+        self.head = linear(self.d, K, self.torch_rng("head")).to(self.setup.device)
         self.kept["rows"] = torch.zeros(0, dtype=torch.int64)
         self.kept["logits"] = torch.zeros((0, K))
         self.kept["seen"] = torch.zeros((), dtype=torch.int64)
@@ -66,13 +69,7 @@ class Derpp(Trained):
     def session(self, rows: Rows) -> Phases:
         """Train on images and buffer; the buffer changes with every step."""
         self._steps, self._arrivals = 0, self.rng("reservoir")
-        yield self.phase(
-            rows,
-            self.loss,
-            self.group(self.network, self.head),
-            training=(self.network,),
-            after_step=self.store,
-        )
+        yield self.phase(rows, self.loss, *self.two_rates(self.head), after_step=self.store)
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the loss of a batch with two draws from the buffer, if it holds anything."""

@@ -7,6 +7,10 @@ Source: ``models/finetune.py`` of LAMDA-PILOT, commit 2647455.  Settings there: 
 0.9, rate 0.001, weight decay 5e-4 in the first session and 2e-4 later, 20 epochs, batches of 128;
 its milestones 60 and 80 lie beyond the last epoch, so that the rate is constant.  Weight decay
 shrinks old rows of the head too, which have no gradient.
+
+What differs: the head, which starts at random, learns at 0.01 and the network at a hundredth of that, as in
+`slca`.  At one rate for both, joint training ended below a linear probe on frozen features.  BatchNorm
+keeps its pretrained statistics: those of small batches are noisy.
 Cost: 3 forward passes an image and epoch.  Trains P + (D + 1) K parameters.
 """
 
@@ -26,13 +30,15 @@ class Finetune(Growing):
 
     Parameters
     ----------
+    rate, slow : rate of the head, and of the network in units of it; 0 freezes the network
     logits : "new" (cross-entropy over the session's classes) or "seen" (over all classes so far)
     """
 
-    rate: float = 1e-3
+    rate: float = 0.01
     epochs: int = 20
     batch: int = 128
     decay: float = 5e-4
+    slow: float = 0.01
     logits: str = "new"
     seed: int = 0
     name = "finetune"
@@ -43,7 +49,7 @@ class Finetune(Growing):
 
     def session(self, rows: Rows) -> Phases:
         """Train all on the session's images."""
-        yield self.phase(rows, self.loss, self.everything(), training=(self.network,))
+        yield self.phase(rows, self.loss, *self.everything())
 
     def loss(self, batch: Batch) -> Tensor:
         """Return the cross-entropy of a batch."""

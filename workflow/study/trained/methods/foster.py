@@ -15,7 +15,7 @@ from scratch: rate 0.1, 200, 170 and 130 epochs; its beta_1 falls from 0.98 to 0
 
 What differs.  PILOT evaluates the pair, which is not compressed; here the student is the method, and the
 pair is reported as ``pair``.  n_c counts images, where PILOT sums their indices.  Weight alignment,
-which is off in PILOT, is left out.
+which is off in PILOT, is left out.  BatchNorm keeps its pretrained statistics, as in `finetune`.
 Cost: 4 forward passes an image and epoch of boosting, 5 of compression.  Trains P + (3 D + 2) K
 parameters, then P + (D + 1) K; holds 3 P from the second session on, and the exemplars.
 """
@@ -23,7 +23,7 @@ parameters, then P + (D + 1) K; holds 3 P from the second session on, and the ex
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,8 @@ from torch import Tensor, nn
 
 from sparcl.base.checks import check_fraction
 from study.trained import losses
-from study.trained.growing import Heads, kaiming_linear
-from study.trained.learner import Batch, Phases, Rows
+from study.trained.growing import Heads, linear
+from study.trained.learner import Batch, Others, Phases, Rows
 from study.trained.phase import Phase, cosine
 from study.trained.rehearsal import Rehearsal
 
@@ -50,11 +50,11 @@ class Pair(nn.Module):
         seen, D = weight.shape
         self.old, self.new = copy.deepcopy(network), copy.deepcopy(network)
         self.old_head = copy.deepcopy(old)
-        self.head = kaiming_linear(2 * D, classes, generator)
+        self.head = linear(2 * D, classes, generator)
         with torch.no_grad():
             self.head.weight[:seen, :D] = weight
             self.head.bias[:seen] = bias
-        self.auxiliary = kaiming_linear(D, classes, generator)
+        self.auxiliary = linear(D, classes, generator)
         self.requires_grad_(False).eval()
 
     def features(self, x: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ class Foster(Rehearsal):
         self.at_least(1, "compression")
         check_fraction("beta1", self.beta1), check_fraction("beta2", self.beta2)
         self.from_zero("distillation")
-        self._others: dict[str, Callable[[Tensor], Tensor]] = {}
+        self._others: Others = {}
 
     def session(self, rows: Rows) -> Phases:
         """Train, or boost and compress; then choose exemplars."""
@@ -139,7 +139,7 @@ class Foster(Rehearsal):
             epochs=self.compression,
         )
         self.renew_exemplars(pair.features, rows)
-        self._others = {"pair": pair.forward}
+        self._others = {"pair": (pair.forward, np.arange(len(self.classes)))}
 
     def pair(self) -> Pair:
         """Return f_o, which is the student so far, with a copy of itself to be trained."""
@@ -160,7 +160,7 @@ class Foster(Rehearsal):
             targets = targets / targets.sum(1, keepdim=True)
         return losses.soft_cross_entropy(self.predict(batch.x), targets)
 
-    def others(self) -> Mapping[str, Callable[[Tensor], Tensor]]:
+    def others(self) -> Others:
         """Return the pair of the newest session, which is not compressed; none before the second."""
         return self._others
 
@@ -176,7 +176,7 @@ class Foster(Rehearsal):
         decay: float = 1.0,
         **more: Any,
     ) -> Phase:
-        more |= {"name": name, "views": name, "schedule": cosine, "training": modules}
+        more |= {"name": name, "views": name, "schedule": cosine}
         return self.phase(rows, loss, self.group(*modules, decay=decay), **more)
 
 

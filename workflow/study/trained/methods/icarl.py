@@ -10,15 +10,16 @@ Source: iCaRL (CVPR 2017), whose loss is ``sigmoid``; ``models/icarl.py`` of LAM
 2647455, whose loss is ``softmax``.  Settings there: those of `finetune`, memory 2,000 on CIFAR-100,
 20 a class in batches of 32 on ImageNet-R.  PILOT's milestones lie beyond its epochs: constant rate.
 
-What differs: the accuracy of the head, which PILOT logs too, is reported as ``head``.
+What differs: rates and BatchNorm, as in `finetune`.  The accuracy of the head, which PILOT logs too, is
+reported as ``head``.
 Cost: 4 forward passes an image and epoch.  Trains P + (D + 1) K parameters; keeps the exemplars, and
 P more during a session.
 """
 
 import copy
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -26,7 +27,7 @@ from torch.nn import functional
 from sparcl.base.checks import check_choice
 from study.trained import losses
 from study.trained.growing import Heads
-from study.trained.learner import Batch, Phases, Rows
+from study.trained.learner import Batch, Others, Phases, Rows
 from study.trained.rehearsal import Rehearsal, flat
 
 
@@ -36,14 +37,16 @@ class Icarl(Rehearsal):
 
     Parameters
     ----------
+    rate, slow : rate of the head, and of the network in units of it; 0 freezes the network
     memory, per_class : exemplars in all; or, if above 0, of each class
     distillation : "softmax" or "sigmoid", see above
     """
 
-    rate: float = 1e-3
+    rate: float = 0.01
     epochs: int = 20
     batch: int = 128
     decay: float = 5e-4
+    slow: float = 0.01
     memory: int = 2000
     per_class: int = 0
     distillation: str = "softmax"
@@ -60,8 +63,7 @@ class Icarl(Rehearsal):
         yield self.phase(
             self.with_exemplars(rows),
             lambda batch: self.loss(batch, teacher),
-            self.everything(),
-            training=(self.network,),
+            *self.everything(),
         )
         self.renew_exemplars(self.network, rows)
         self.kept["means"] = self.means().to(self.setup.device)
@@ -95,9 +97,9 @@ class Icarl(Rehearsal):
         """Return cosines (b, c) with the means of exemplars."""
         return losses.cosine(self.network(x).float(), self.kept["means"])
 
-    def others(self) -> Mapping[str, Callable[[Tensor], Tensor]]:
+    def others(self) -> Others:
         """Return the head, which iCaRL trains and does not predict with."""
-        return {"head": lambda x: self.head(self.network(x))}
+        return {"head": (lambda x: self.head(self.network(x)), np.arange(len(self.classes)))}
 
 
 build = Icarl

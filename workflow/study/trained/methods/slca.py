@@ -10,8 +10,8 @@
    predicts; the next session goes on from the heads before.
 Source: SLCA (ICCV 2023), official code and ``models/slca.py`` of LAMDA-PILOT, commit 2647455.  Settings
 there: SGD with momentum 0.9, rate 0.01 (a tenth from epoch 18 on), weight decay 5e-4, 20 epochs of
-batches of 64, 3 epochs of alignment with a cosine rate (official: batches of 128, on CUB and ImageNet-R 50
-epochs with the drop at 40, 5 epochs of alignment).
+batches of 64, 3 epochs of alignment with a cosine rate from 0.01 on (official: batches of 128, on CUB and
+ImageNet-R 50 epochs with the drop at 40, 5 epochs of alignment).
 
 What differs.  s_c is the session in which the class came, where PILOT divides by a constant size.  The
 covariance is kept as a thin factor of rank below n_c, the same distribution, in float64; a class of one
@@ -28,13 +28,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn.utils import skip_init
+from torch import Tensor
 
 from sparcl.algebra.gaussians import Gaussians
 from study.trained import losses
-from study.trained.growing import Heads
-from study.trained.learner import Phases, Rows, Trained
+from study.trained.growing import Growing, Heads
+from study.trained.learner import Phases, Rows
 from study.trained.phase import Phase, cosine
 
 RIDGE = 1e-4  # added to every variance
@@ -43,7 +42,7 @@ TEMPERATURE = 0.1
 
 
 @dataclass(eq=False, repr=False)
-class Slca(Trained):
+class Slca(Growing):
     """Network, trained heads ``head`` and their aligned copy ``aligned``; ``kept`` holds the Gaussians.
 
     Parameters
@@ -51,7 +50,7 @@ class Slca(Trained):
     rate, epochs, batch, decay : of the heads' training
     drop : epoch, from 0, from which the rate is a tenth
     slow : rate of the network in units of the heads'; 0 freezes it
-    alignment : epochs of the alignment; 0 for none
+    alignment, alignment_rate : epochs of the alignment, 0 for none, and its rate
     """
 
     rate: float = 0.01
@@ -61,35 +60,31 @@ class Slca(Trained):
     drop: int = 18
     slow: float = 0.01
     alignment: int = 3
+    alignment_rate: float = 0.01
     seed: int = 0
     name = "slca"
+    start = "normal"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.at_least(1, "drop")
         self.at_least(0, "alignment")
-        self.from_zero("slow")
-        self.head, self.aligned = Heads(), Heads()
+        self.above_zero("alignment_rate")
+        self.aligned = Heads()
 
     def grow(self, new: int) -> None:
         """Add the heads of new classes."""
-        layer = skip_init(nn.Linear, self.d, new)  # truncated normal, as timm's heads
-        nn.init.trunc_normal_(layer.weight, std=0.02, generator=self.torch_rng("head"))
-        nn.init.zeros_(layer.bias)
-        self.head.append(layer)
+        super().grow(new)
         self.aligned.append(copy.deepcopy(self.head[-1]))
 
     def session(self, rows: Rows) -> Phases:
         """Train network and new head; store the Gaussians; align a copy of the heads."""
-        groups = [self.group(self.head[-1])]
-        if self.slow:
-            groups.append(self.group(self.network, share=self.slow))
         yield self.phase(
             rows,
             lambda batch: losses.cross_entropy(
                 self.head(self.network(batch.x)), batch.y, self.first
             ),
-            *groups,
+            *self.two_rates(self.head[-1]),
             schedule=lambda epoch, _: 1.0 if epoch < self.drop else 0.1,
         )
         gaussians = self.gaussians()
@@ -104,7 +99,7 @@ class Slca(Trained):
                 "alignment",
                 self.draws(gaussians),
                 DRAWS * len(self.classes),
-                [self.group(self.aligned)],
+                [self.group(self.aligned) | {"lr": self.alignment_rate}],
                 lambda batch: self.alignment_loss(self.aligned(batch[0]), batch[1]),
                 self.alignment,
                 schedule=cosine,
