@@ -1,23 +1,28 @@
-"""Which learning rate should a trained method have in a suite?  Chosen on training images alone.
+"""Which rates should the trained methods have in a suite?  Chosen on training images of its first session alone.
 
-    python benchmarks/learning_rates.py trained trained-cnn   # 90 minutes on two cores
+    python benchmarks/learning_rates.py trained-cnn   # 35 minutes on one core; it uses two
 
-Writes docs/search/learning-rates.csv.  A fifth of the first session's training images validates, the rest trains, for
-the epochs and batches of the suite.  A method that trains the whole network at one rate is tried from its own rate down
-to a hundredth.  From the best of these, for the others from their own rate, the search walks by factors of about 3 for
-as long as validation accuracy rises.  Among equals the rate nearest to the start is chosen.  No test image is read.
-What the file holds already, of the same suite, epochs and batches, is not tried again.
+Writes docs/search/learning-rates.csv.  The classes of the first session of the suite's first class order make two
+sub-sessions, so that a trial sees forgetting, distillation, alignment and the choice of a slot.  A fifth of each
+class's training images validates, the rest trains, for the epochs and batches of the suite.  Two splits differ in
+images and sub-sessions.  Every value of a grid is tried.  The highest mean accuracy after the second sub-session is
+chosen, the smallest value among equals.  A linear probe chooses the rate of the heads, and each method that trains
+the network at a rate of its own then chooses that rate in units of the head's.  No test image is read.  What the
+file holds already, of the same suite and settings, is not tried again.
 """
 
 import csv
 import sys
-from collections.abc import Iterator
+import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
 from composition import write
 
@@ -32,20 +37,29 @@ from study.trained import methods
 from study.trained.images import View, decode
 from study.trained.setup import Setup
 
-FACTORS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
-START = FACTORS.index(1)
-AT_ONE_RATE = ("finetune", "icarl", "derpp", "foster")
-# In the first session it is fine-tuning, whose rate it takes.
-SAME = "joint-finetune"
-
-Row = dict[str, object]
-Rows = dict[float, Row]
 FILE = Path("docs/search/learning-rates.csv")
+SPLITS = (0, 1)
+PROBE = "linear-probe"  # comes first: its rate is that of the heads of those at two rates
+TWO_RATES = ("slow", (0.003, 0.01, 0.03, 0.1, 0.3))
+# method -> the setting that is searched, and its values; `joint-finetune` takes those of `finetune`
+GRIDS: dict[str, tuple[str, tuple[float, ...]]] = {
+    PROBE: ("rate", (0.003, 0.01, 0.03, 0.1)),
+    **dict.fromkeys(("finetune", "icarl", "derpp"), TWO_RATES),
+    "foster": ("rate", (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01)),
+    "slca": ("slow", (0.001, 0.003, 0.01)),
+    "l2p": ("rate", (0.001875, 0.005625, 0.01875, 0.05625)),
+    "dualprompt": ("rate", (3e-4, 1e-3, 3e-3, 0.01)),
+    "coda-prompt": ("rate", (1e-3, 3e-3, 0.01, 0.03)),
+    "ease": ("rate", (0.025, 0.075, 0.25, 0.75)),
+}
+TRIAL = ["suite", "method", "setting", "value", "split", "epochs", "batch", "rate"]
+
+Row = dict[str, Any]
 
 
 @cache
-def prepared(name: str) -> tuple[dict, Setup, np.ndarray, np.ndarray]:
-    """Return the configuration, the setup, and the rows of the first session that train and that validate."""
+def prepared(name: str) -> tuple[dict[str, Any], Setup, int, np.ndarray]:
+    """Return the configuration, the setup, the class order and the classes of its first session."""
     torch.set_num_threads(1)
     configuration = load(Path.cwd())
     suite = configuration["suites"][name]
@@ -64,90 +78,91 @@ def prepared(name: str) -> tuple[dict, Setup, np.ndarray, np.ndarray]:
     model = backbones.build(network, preprocessing, cache=places["cache"]).model
     setup = Setup(model, images, view, training["device"], training["precision"])
     order = suite["pairs"][0][0]
-    classes = stream.split_sessions(stream.class_order(order, images.classes), suite["sessions"])[0]
-    held = np.zeros(len(images), dtype=bool)
+    sessions = stream.split_sessions(stream.class_order(order, images.classes), suite["sessions"])
+    return configuration, setup, order, sessions[0]
+
+
+def tried(suite: str, method: str, hyper: Row, split: int) -> Row:
+    """Return seconds, and accuracies in percent of the sub-sessions' own images and of those held out, all classes."""
+    configuration, setup, order, classes = prepared(suite)
+    images, held = setup.train, np.zeros(len(setup.train), dtype=bool)
     for label in classes:
         rows = np.flatnonzero(images.labels == label)
-        held[generator("rates", order, int(label)).permutation(rows)[: max(len(rows) // 5, 1)]] = (
-            True
-        )
-    rows = np.flatnonzero(np.isin(images.labels, classes))
-    return configuration, setup, rows[~held[rows]], rows[held[rows]]
-
-
-def tried(suite: str, method: str, factor: float) -> dict[str, object]:
-    """Train the first session at ``factor`` times the method's own rate; return accuracies in percent."""
-    configuration, setup, rows, held = prepared(suite)
-    budget = configuration["suites"][suite]["training"]["methods"].get(method, {})
-    block = configuration["methods"][method]
-    own = (methods.hyperparameters(block["learner"]) | block["hyper"])["rate"]
-    hyper = block["hyper"] | budget | {"rate": float(f"{factor * own:.4g}")}
-    learner = methods.build(block["learner"], setup, **hyper)
-    row = {key: hyper[key] for key in ("epochs", "batch", "rate")}
-    row = {"suite": suite, "method": method, "factor": factor} | row
+        rows = generator("rates", order, split, int(label)).permutation(rows)
+        held[rows[: max(len(rows) // 5, 1)]] = True
+    learner = methods.build(configuration["methods"][method]["learner"], setup, **hyper)
+    began, fitted = time.monotonic(), []
     try:
-        learner.fit_session(rows)
+        for part in np.array_split(generator("rates", order, split).permutation(classes), 2):
+            learner.fit_session(np.flatnonzero(np.isin(images.labels, part) & ~held))
+            fitted.append(learner.report()["training_accuracy"])
     except NumericalError:
-        return row | {"training": 0.0, "validation": 0.0}
-    images = setup.train
+        return {"training": 0.0, "validation": 0.0, "seconds": round(time.monotonic() - began, 1)}
+    seconds = round(time.monotonic() - began, 1)
     found = learner.classes[np.argmax(learner.scores(images.subset(held)), axis=1)]
-    return row | {
-        "training": round(learner.report()["training_accuracy"], 4),
-        "validation": round(100 * float(np.mean(found == images.labels[held])), 4),
-    }
+    accuracy = 100 * float(np.mean(found == images.labels[held]))
+    training = round(float(np.mean(fitted)), 4)
+    return {"training": training, "validation": round(accuracy, 4), "seconds": seconds}
 
 
-def walked(suite: str, method: str, known: Rows) -> list[Row]:
-    """Return a row for each rate tried, by rate; ``known`` are rows of the same budget by factor."""
-    rows: dict[int, Row] = {}
-
-    def accuracy(index: int) -> float:
-        if index not in rows:
-            factor = FACTORS[index]
-            rows[index] = known.get(factor) or tried(suite, method, factor)
-            print(*rows[index].values(), file=sys.stderr, flush=True)
-        return float(str(rows[index]["validation"]))
-
-    best = max(range(START, -1, -1), key=accuracy) if method in AT_ONE_RATE else START
-    for step in (-1, 1):
-        while 0 <= best + step < len(FACTORS) and accuracy(best + step) > accuracy(best):
-            best += step
-    return [rows[i] | {"chosen": int(i == best)} for i in sorted(rows)]
+def chosen(rows: list[Row], suite: str, method: str) -> float:
+    """Return the value with the highest mean accuracy on held-out images."""
+    mine = [row for row in rows if (row["suite"], row["method"]) == (suite, method)]
+    means = pd.DataFrame(mine).astype({"validation": float, "value": float})
+    return float(means.groupby("value")["validation"].mean().idxmax())  # the first of equals
 
 
-def searches(suites: list[str]) -> Iterator[tuple[str, str, Rows]]:
-    """Yield suite, method and the rows of its budget that the file holds."""
-    configuration = load(Path.cwd())
-    for suite in suites:
-        block = configuration["suites"][suite]
-        for method in block["methods"]:
-            if configuration["methods"][method].get("trained") and method != SAME:
-                budget = block["training"]["methods"].get(method, {})
-                of_budget = {"suite": suite, "method": method}
-                of_budget |= {key: str(budget.get(key)) for key in ("epochs", "batch")}
-                known = [dict(row) for row in recorded() if of_budget.items() <= row.items()]
-                yield suite, method, {float(str(row["factor"])): row for row in known}
-
-
-@cache
-def recorded() -> list[dict[str, str]]:
+def recorded() -> list[Row]:
     """Return the rows of the file."""
     if not FILE.is_file():
         return []
     with FILE.open(newline="") as file:
-        return list(csv.DictReader(file))
+        return [dict(row) for row in csv.DictReader(file)]
+
+
+def search(suite: str, pool: ProcessPoolExecutor) -> None:
+    """Try the grids of a suite's methods, the probe's first; the file has every trial as soon as it ended."""
+    configuration = load(Path.cwd())
+    block = configuration["suites"][suite]
+    known = {tuple(str(row[key]) for key in TRIAL): row for row in recorded()}
+    rows: list[Row] = []
+    others = [row for row in known.values() if row["suite"] != suite]
+    for names in ([PROBE], [m for m in block["methods"] if m in GRIDS and m != PROBE]):
+        trials, waiting = [], []
+        for method, split in product(names, SPLITS):
+            setting, values = GRIDS[method]
+            learner = configuration["methods"][method]["learner"]
+            own = methods.hyperparameters(learner) | configuration["methods"][method]["hyper"]
+            hyper = own | block["training"]["methods"].get(method, {})
+            if GRIDS[method] == TWO_RATES:
+                hyper["rate"] = chosen(rows, suite, PROBE)
+            for value in values:
+                given = hyper | {setting: value}
+                trial = {"suite": suite, "method": method, "setting": setting, "value": value}
+                trial |= {"split": split} | {key: given[key] for key in TRIAL[5:]}
+                found = known.get(tuple(str(trial[key]) for key in TRIAL))
+                trials.append(trial)
+                waiting.append(found or pool.submit(tried, suite, method, given, split))
+        for trial, result in zip(trials, waiting, strict=True):
+            outcome = result if isinstance(result, dict) else result.result()
+            rows.append(
+                trial | {key: outcome[key] for key in ("training", "validation", "seconds")}
+            )
+            print(*rows[-1].values(), file=sys.stderr, flush=True)
+            write(others + [row | {"chosen": 0} for row in rows], str(FILE))
+    best = {name: chosen(rows, suite, name) for name in {str(row["method"]) for row in rows}}
+    marked = [row | {"chosen": int(row["value"] == best[row["method"]])} for row in rows]
+    write(others + marked, str(FILE))
 
 
 def main(suites: list[str]) -> None:
-    """Search for each trained method of ``suites``, one on each core; other suites' rows stay."""
-    rows: list[Row] = [dict(row) for row in recorded() if row["suite"] not in suites]
+    """Search for each trained method of ``suites``, two trials at a time; other suites' rows stay."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        for found in pool.map(walked, *zip(*searches(suites), strict=True)):
-            rows += found
-    write(rows, str(FILE))
+        for suite in suites:
+            search(suite, pool)
 
 
 if __name__ == "__main__":
     if not sys.argv[1:]:
-        sys.exit("Which suites?  As: python benchmarks/learning_rates.py trained trained-cnn")
+        sys.exit("Which suites?  As: python benchmarks/learning_rates.py trained-cnn")
     main(sys.argv[1:])

@@ -150,6 +150,7 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
         rows; methods of the suite that no group names come last, ids outside the suite are skipped.
         ``absent``: methods that the backbone has no features for; their rows have n = 0.
         ``underline``: methods whose best is marked among themselves.
+        ``gate``: two methods; with the frame ``training``, see `_unfit`.
         ``columns``: frame -> what follows a data set's name, for two suites side by side.
 
     Returns
@@ -201,7 +202,8 @@ def _rows(
         between = None
         if pairs is not None and measure in OF_ANSWERS:
             between = partial(pairs.between, dataset=dataset, measure=measure)
-        of_methods = _compared(values, measure, list(group_of), options, between)
+        unfit = _unfit(frames, of_set, options)
+        of_methods = _compared(values, measure, list(group_of), options, between, unfit)
         for method, compared in of_methods.items():
             names = {
                 "group": group_of[method],
@@ -215,18 +217,40 @@ def _rows(
     return found
 
 
+def _unfit(
+    frames: Mapping[str, pd.DataFrame], runs: pd.DataFrame, options: Mapping[str, Any]
+) -> set[str]:
+    """Return the trained methods whose rows on a data set show a budget or a network, and are never best.
+
+    They are those with an underfitted session; and all, where the second method of ``gate`` ends below the first.
+    """
+    if "training" not in frames:
+        return set()
+    told = frames["training"].merge(runs[["dataset", "backbone", "method", *PAIR]])
+    lower, upper = options["gate"]
+    means = runs.groupby("method")["A_last"].mean()
+    passed = means.get(upper, np.inf) >= means.get(lower, -np.inf)
+    return set(told.loc[(told["underfitted"] > 0) | (not passed), "method"])
+
+
 def _compared(
     values: pd.DataFrame,
     measure: str,
     methods: list[str],
     options: Mapping[str, Any],
     between: Callable[[str, str], Difference] | None,
+    unfit: set[str],
 ) -> dict[str, dict[str, Any]]:
     """Return the numbers, marks and text of each method's cell, in the order of ``methods``."""
     higher = MEASURES[measure].higher_is_better
     nothing = grid.ABSENT if len(values.columns) else grid.NOTHING
     ran = [m for m in methods if m in values]
-    compared = against_best(values[ran], higher, between) if ran else pd.DataFrame(columns=COMPARED)
+    fit = [m for m in ran if m not in unfit]
+    compared = against_best(values[fit], higher, between) if fit else pd.DataFrame(columns=COMPARED)
+    if len(fit) < len(ran):
+        rest = against_best(values[[m for m in ran if m in unfit]], higher, None)
+        rest = rest.assign(gap=np.nan, gap_low=np.nan, gap_high=np.nan, best=False, tied=False)
+        compared = pd.concat([compared, rest])
     among = [m for m in compared.index if m in options.get("underline", ())]
     underlined: set[str] = set()
     if among:

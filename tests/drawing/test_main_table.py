@@ -124,6 +124,27 @@ class TestEmphasis:
         assert "| the sparcl | 82.0 ± 0.0 | 82.0 ± 0.0 |" in text
         assert "| the sparcl-paper | **83.0** ± 0.0 | **83.0** ± 0.0 |" in text
 
+    def test_trained_rows_of_too_small_a_budget_or_on_an_unfit_network_are_never_best(
+        self, frames, settings
+    ):
+        keys = ["suite", "dataset", "backbone", "method", "order", "seed"]
+        trained = frames["runs"]["method"].isin(["sparcl-paper", "acil"])
+        told = frames["runs"].loc[trained, keys].assign(session=1, underfitted=0)
+        given = {"runs": frames["runs"], "training": told}
+
+        def best(gate):
+            rows = main_table.rows(given, settings | {"gate": gate}).set_index("method")
+            of_set = rows[(rows["dataset"] == "one") & (rows["measure"] == "A_bar")]
+            assert len(of_set) == 4 and of_set["mean"].notna().all()
+            return of_set.query("best").index.tolist()
+
+        last = frames["runs"].query("dataset == 'one'").groupby("method")["A_last"].mean()
+        lower, upper = sorted(["ncm", "acil"], key=last.get)
+        assert last[lower] < last[upper]
+        assert best([lower, upper]) == ["sparcl-paper"] and best([upper, lower]) == ["sparcl"]
+        told.loc[told["method"] == "sparcl-paper", "underfitted"] = 1
+        assert best([lower, upper]) == ["sparcl"]
+
     def test_latex(self, many):
         tex = main_table.texts(*many)[".tex"]
         spread = r"{\scriptsize$\pm$\,2.0}\rlap{$^{\dagger}$}"

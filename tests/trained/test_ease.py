@@ -71,6 +71,23 @@ def test_scores_and_measured_prototypes_equal_a_slow_reference(setup: Make) -> N
             assert float(scores[i, column]) == pytest.approx(expected, abs=1e-3)
 
 
+def test_the_training_loss_is_that_of_scaled_cosines(setup: Make) -> None:
+    learner = fitted(setup(), 1)
+    learner.begin(np.array([0, 5]))
+    phase = next(learner.session(rows(learner.setup, 1)))
+    weight, scale = phase.parameters[-2:]
+    torch.nn.init.normal_(learner.adapters[1][0].up.weight)
+    torch.nn.init.constant_(scale, 3.0)
+    batch = learner.augmented(rows(learner.setup, 1)[:5])
+    expected = 0.0
+    with torch.no_grad():
+        for image, column in zip(batch.x, batch.y.tolist(), strict=True):
+            f = slow_features(learner, image, 2)
+            z = [3 * float(f @ w.double() / f.norm() / w.double().norm()) for w in weight]
+            expected += (np.log(sum(np.exp(z))) - z[column - 2]) / 5
+        assert float(phase.loss(batch)) == pytest.approx(expected, rel=1e-4)
+
+
 def test_missing_prototypes_are_made_from_later_sessions_class_by_class() -> None:
     rng = torch.Generator().manual_seed(0)
     sizes, ends = [2, 1, 2], [0, 2, 3, 5]

@@ -26,10 +26,10 @@ from study.trained.run import run
 from study.trained.setup import Setup
 
 FAST: dict[str, dict[str, Any]] = {
-    "finetune": {"rate": 0.02, "epochs": 4, "batch": 6},
-    "joint": {"rate": 0.02, "epochs": 2, "batch": 6},
-    "icarl": {"rate": 0.02, "epochs": 2, "batch": 6, "memory": 18},
-    "derpp": {"rate": 0.02, "epochs": 2, "batch": 6, "buffer": 12},
+    "finetune": {"rate": 0.02, "epochs": 4, "batch": 6, "slow": 1.0},
+    "joint": {"rate": 0.02, "epochs": 2, "batch": 6, "slow": 0.5},
+    "icarl": {"rate": 0.02, "epochs": 2, "batch": 6, "slow": 0.5, "memory": 18},
+    "derpp": {"rate": 0.02, "epochs": 2, "batch": 6, "slow": 0.5, "buffer": 12},
     "l2p": {"rate": 0.01, "epochs": 2, "batch": 8, "pool": 4, "length": 2, "chosen": 2},
     "dualprompt": {
         "rate": 0.01,
@@ -44,6 +44,7 @@ FAST: dict[str, dict[str, Any]] = {
     "foster": {"rate": 0.02, "epochs": 2, "compression": 2, "batch": 8, "per_class": 3},
     "linear-probe": {"rate": 0.05, "epochs": 2, "batch": 6},
 }
+HARD = {"rate": 0.02, "slow": 1.0, "batch": 6}  # on a network that was never trained
 NEEDS_TOKENS = {"l2p", "dualprompt", "coda-prompt", "ease"}
 CONVOLUTIONAL = sorted(set(FAST) - NEEDS_TOKENS)
 MEASURED = ("seconds", "peak_bytes")
@@ -218,7 +219,7 @@ def test_a_network_without_tokens_is_refused(name: str, setup: Make) -> None:
 
 
 def test_a_record_is_that_of_other_methods_and_more(setup: Make, test_images: Images) -> None:
-    record = run(setup(), test_images, SESSIONS, "joint", {"rate": 0.02, "epochs": 10, "batch": 6})
+    record = run(setup(), test_images, SESSIONS, "joint", HARD | {"epochs": 10})
     assert json.loads(json.dumps(record)) == record
     assert record["classes"] == [4, 1, 0, 5, 2, 3] and record["test_counts"] == [4] * 6
     assert np.triu(np.array(record["correct"])[:, ::2], 1).sum() == 0
@@ -326,7 +327,14 @@ def test_a_rate_that_is_too_large_is_found(setup: Make) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("decay", "0"), ("decay", None), ("decay", np.nan), ("decay", 1e308), ("rate", 1e308)],
+    [
+        ("decay", "0"),
+        ("decay", None),
+        ("decay", np.nan),
+        ("slow", 1e308),
+        ("rate", 1e308),
+        ("rate", 0),
+    ],
 )
 def test_a_setting_that_is_no_number_or_beyond_all_use_is_refused(
     setup: Make, name: str, value: Any
@@ -361,6 +369,6 @@ def test_a_precision_or_device_that_is_not_there_is_refused(setup: Make) -> None
 
 def test_mixed_precision_trains_too(setup: Make, test_images: Images) -> None:
     made = replace(setup(), precision="bfloat16")
-    hyper = {"rate": 0.02, "epochs": 8, "batch": 6}
-    record = run(made, test_images, [SESSIONS[0], np.array([0, 2, 3, 5])], "joint", hyper)
+    sessions = [SESSIONS[0], np.array([0, 2, 3, 5])]
+    record = run(made, test_images, sessions, "joint", HARD | {"epochs": 8})
     assert sum(record["correct"][1]) >= 20

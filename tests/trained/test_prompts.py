@@ -8,17 +8,19 @@ import torch
 from torch.nn import functional
 from trained import toys
 from trained.slow_transformer import tokens
-from trained.toys import Make, rows, transformer
+from trained.toys import SESSIONS, Make, rows, transformer
 
 from sparcl.base.errors import InputError
 from study.trained import methods
+from study.trained.images import Images
 from study.trained.learner import Batch, Trained
 from study.trained.methods.coda_prompt import orthonormal, quarter_cosine
+from study.trained.run import run
 from study.trained.setup import Setup
 
 L2P = {"rate": 0.01, "epochs": 1, "batch": 8, "pool": 5, "length": 2, "chosen": 2, "pull": 0.4}
 DUAL = {"rate": 0.01, "epochs": 1, "batch": 8, "general_length": 2, "expert_length": 3}
-DUAL |= {"general_blocks": (1,), "expert_blocks": (2, 3), "pull": 0.3}
+DUAL |= {"general_blocks": (1,), "expert_blocks": (2, 3)}
 CODA = {"rate": 0.01, "epochs": 2, "batch": 8, "blocks": (1, 2), "components": 3, "length": 4}
 dualprompt = partial(toys.fitted, "dualprompt", DUAL)
 coda = partial(toys.fitted, "coda-prompt", CODA)
@@ -95,7 +97,7 @@ def test_scores_equal_naive_attention_with_a_slot_for_each_image(setup: Make) ->
     assert len(set(slots)) == 3
 
 
-def test_training_uses_the_newest_slot_and_pulls_its_key(setup: Make) -> None:
+def test_training_uses_the_newest_slot_and_no_key(setup: Make) -> None:
     learner = dualprompt(setup(transformer(3)))
     chosen = rows(learner.setup, 2)[:5]
     batch = learner.augmented(chosen)
@@ -104,14 +106,43 @@ def test_training_uses_the_newest_slot_and_pulls_its_key(setup: Make) -> None:
     loss.backward()
     with torch.no_grad():
         z = torch.stack([slow(learner, image, 2) for image in batch.x])
-        q = torch.stack([tokens(learner.network, image)[0].float() for image in batch.x])
-        pull = functional.cosine_similarity(q, learner.keys[2][None]).mean()
-        expected = functional.cross_entropy(z[:, 4:], batch.y - 4) - 0.3 * pull
+        expected = functional.cross_entropy(z[:, 4:], batch.y - 4)
     assert float(loss.detach()) == pytest.approx(float(expected), rel=1e-3)
-    for parts in (learner.slots, learner.keys):
-        grads = [p.grad for p in parts]
-        assert grads[2].any() and not any(g is not None and g.any() for g in grads[:2])
+    grads = [p.grad for p in (*learner.slots, *learner.keys)]
+    assert grads[2].any() and not any(g is not None and g.any() for g in grads[:2] + grads[3:])
     assert learner.general.grad.any() and not learner.head[0].weight.grad.any()
+
+
+def test_the_newest_key_takes_steps_of_adam_towards_the_queries(setup: Make) -> None:
+    """One full batch an epoch: four steps by hand, in float64, from the key's start."""
+    made = setup(transformer(3))
+    learner = dualprompt(made, 1, epochs=4, batch=16, key_rate=0.05)
+    twin = methods.build("dualprompt", made, **DUAL)
+    twin.begin(np.array([1, 4]))
+    k = twin.keys[0].detach().double().numpy()
+    x = made.view.plain([made.train.pixels[row] for row in rows(made, 0)], "cpu")
+    Q = torch.stack([tokens(made.network, image)[0] for image in x]).numpy()
+    U, first, second = Q / np.linalg.norm(Q, axis=1, keepdims=True), 0.0, 0.0
+    for step in range(1, 5):
+        unit = k / np.linalg.norm(k)
+        g = -(U - (U @ unit)[:, None] * unit).mean(0) / np.linalg.norm(k)
+        first, second = 0.9 * first + 0.1 * g, 0.999 * second + 0.001 * g**2
+        k = k - 0.05 * first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.999**step)) + 1e-8)
+    np.testing.assert_allclose(learner.keys[0].detach(), k, rtol=1e-3, atol=1e-4)
+
+
+def test_the_accuracy_of_slots_counts_images_with_the_slot_of_their_session(
+    setup: Make, test_images: Images
+) -> None:
+    made = setup(transformer(3))
+    report = run(made, test_images, SESSIONS, "dualprompt", DUAL)["reports"][-1]
+    learner, right = dualprompt(made), 0
+    with torch.no_grad():
+        for image, label in zip(test_images.pixels, test_images.labels, strict=True):
+            q = tokens(made.network, made.view.plain([image], "cpu")[0])[0].float()
+            cosines = [float(functional.cosine_similarity(q, k, dim=0)) for k in learner.keys]
+            right += label in SESSIONS[int(np.argmax(cosines))]
+    assert report["slot_accuracy"] == pytest.approx(100 * right / 24) and 0 < right < 24
 
 
 def test_a_slot_starts_as_a_copy_of_the_one_before_and_its_key_at_random(setup: Make) -> None:
@@ -178,6 +209,23 @@ def test_components_start_orthonormal_and_earlier_ones_stay_to_the_bit(setup: Ma
     two = coda(setup(), 2)
     for pool, old in zip((two.prompts, two.keys, two.focus), first, strict=True):
         assert torch.equal(pool[0], old)
+
+
+def test_heads_and_components_start_with_their_deviation_in_all_directions(setup: Make) -> None:
+    D = 2000
+    weights = {"finetune": D**-0.5, "l2p": 0.02, "dualprompt": 0.02, "slca": 0.02}
+    for name, deviation in (weights | {"coda-prompt": (3 * D) ** -0.5}).items():
+        learner = methods.build(name, setup(transformer(5)))
+        learner.d = D
+        learner.begin(np.array([1, 4]))
+        head = learner.head[0]
+        assert float(head.weight.std()) == pytest.approx(deviation, rel=0.05), name
+        assert bool(head.bias.any()) == (name == "coda-prompt")
+        assert head.weight.abs().max() > 2.5 * deviation or name in ("finetune", "coda-prompt")
+    for pool in (learner.prompts, learner.keys, learner.focus):
+        parts = pool[0].detach().flatten(2)
+        cosines = parts.sum(2).abs() / parts.shape[2] ** 0.5  # with the vector of ones
+        assert cosines.max() < 4.5 / parts.shape[2] ** 0.5
 
 
 def test_gram_schmidt_equals_the_textbook() -> None:

@@ -336,7 +336,7 @@ def test_the_pair_is_reported_apart_and_exemplars_are_kept(
     learner = foster(made, 1)
     assert not learner.others()
     learner.fit_session(rows(made, 1))
-    scores = learner.scan(learner.others()["pair"], test_images).numpy()
+    scores = learner.scan(learner.others()["pair"][0], test_images).numpy()
     assert scores.shape == (24, 4) and not np.allclose(scores, learner.scores(test_images))
     assert learner.exemplars() == 12 and learner.kept["exemplars"].shape == (4, 3)
     P = sum(p.numel() for p in made.network.parameters())

@@ -63,7 +63,7 @@ def listed(block: Settings) -> list[str]:
     lists = [
         entries(block.get("show", [])),
         entries([block["against"]]) if "against" in block else [],
-        *(block.get(key, []) for key in ("curve", "underline", "expanding")),
+        *(block.get(key, []) for key in ("curve", "underline", "expanding", "gate")),
         list(block.get("quoted_as", [])),
         [block["of"]] if "of" in block else [],
         *(note["of"] for note in block.get("notes", [])),

@@ -483,6 +483,7 @@ class Table(Block):
     quoted_as: dict[Id, Text] = ABSENT
     quoted: dict[Text, Annotated[list[Text], SOME, DISTINCT]] = ABSENT
     underline: Ids = ABSENT
+    gate: Annotated[Ids, Field(min_length=2, max_length=2)] = ABSENT
     caption: Text
 
 
