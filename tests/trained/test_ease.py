@@ -7,11 +7,10 @@ import pytest
 import torch
 from trained import toys
 from trained.slow_transformer import tokens
-from trained.toys import SESSIONS, Make, rows
+from trained.toys import Make, rows
 
 from sparcl.base.errors import InputError
 from study.trained import methods
-from study.trained.images import Images
 from study.trained.learner import Trained
 from study.trained.methods.ease import complemented
 
@@ -126,24 +125,6 @@ def test_measured_prototypes_and_old_features_never_change(setup: Make) -> None:
     assert torch.equal(learner.all_features(x)[:, :3].detach(), before)
     now = learner.kept["measured"][:4, :3]
     assert torch.equal(now.nan_to_num(9.0), measured.nan_to_num(9.0))
-
-
-def test_kept_features_give_the_scores_that_recomputed_ones_give(
-    setup: Make, test_images: Images, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, passes = setup(), []
-    learner = methods.build("ease", made, **HYPER)
-    features = learner.features
-    for classes in SESSIONS:
-        learner.fit_session(np.flatnonzero(np.isin(made.train.labels, classes)))
-        with monkeypatch.context() as patch:
-            patch.setattr(
-                learner, "features", lambda x, space: passes.append(len(x)) or features(x, space)
-            )
-            scores = learner.scores(test_images)
-        recomputed = learner.scan(learner.predict, test_images).numpy()
-        np.testing.assert_allclose(scores, recomputed, rtol=1e-5, atol=1e-6)
-    assert sum(passes) == 24 * 4  # three sets, and the network without adapters
 
 
 def test_parameters_and_bad_settings(setup: Make) -> None:

@@ -116,18 +116,6 @@ def test_a_killed_run_goes_on_to_the_same_record(
     assert all(map(torch.equal, before, after))  # the caller's network
 
 
-def test_a_checkpoint_changes_nothing_and_outlives_the_run_that_is_killed(
-    setup: Make, test_images: Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, path = setup(), tmp_path / "checkpoint.npz"
-    whole = run(made, test_images, SESSIONS, "finetune", FAST["finetune"])
-    with killed_in(2, monkeypatch):
-        run(made, test_images, SESSIONS, "finetune", FAST["finetune"], path)
-    assert path.is_file()
-    resumed = run(made, test_images, SESSIONS, "finetune", FAST["finetune"], path)
-    assert counts(resumed) == counts(whole)
-
-
 @pytest.mark.parametrize("name", FAST)
 def test_a_phase_changes_what_it_declares_and_an_image_scores_alike_in_any_batch(
     name: str, setup: Make, test_images: Images, monkeypatch: pytest.MonkeyPatch
@@ -259,33 +247,6 @@ def test_a_checkpoint_that_is_no_file_is_refused_before_any_work(
     assert os.path.lexists(path) and not (tmp_path / "elsewhere.npz").exists()
 
 
-def said(change: Callable[[dict[str, Any]], object]) -> Callable[[State], State]:
-    """Return the change of a checkpoint's text that ``change`` makes in what it says."""
-
-    def changed(content: State) -> State:
-        done = json.loads(str(content["done"]))
-        change(done)
-        return content | {"done": json.dumps(done)}
-
-    return changed
-
-
-HEAD = "tensors/head.0.weight"
-CHANGES: dict[str, Callable[[State], State]] = {
-    "head of another size": lambda c: c | {HEAD: c[HEAD][:1]},
-    "head missing": lambda c: {key: array for key, array in c.items() if "head" not in key},
-    "a head too many": lambda c: c | {"tensors/head.1.weight": c[HEAD]},
-    "no reports": said(lambda done: done["reports"].clear()),
-    "report of another": said(lambda done: done["reports"][0].pop("exemplars")),
-    "trained is no list": said(lambda done: done.update(trained=None)),
-    "seconds that are no numbers": said(lambda done: done.update(seconds=["1"])),
-    "scores of others": lambda c: c | {"scores/0": c["scores/0"][:, :1]},
-    "scores that are no numbers": lambda c: c | {"scores/0": np.nan * c["scores/0"]},
-    "scores missing": lambda c: {key: array for key, array in c.items() if key != "scores/0"},
-    "nothing said": lambda c: c | {"done": "[" * 100_000},
-}
-
-
 def test_a_checkpoint_that_was_changed_is_refused(
     setup: Make, test_images: Images, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,8 +266,9 @@ def test_a_checkpoint_that_was_changed_is_refused(
         np.savez(path, **packed | {name: array})
         with pytest.raises(InputError, match=f"{re.escape(str(path))}.*{name}.*seal.*Delete it"):
             go()
-    for change in CHANGES.values():
-        write_npz(path, change(kept))  # behind a seal that fits
+    head = "tensors/head.0.weight"  # behind a seal that fits
+    for change in ({head: kept[head][:1]}, {"tensors/head.1.weight": kept[head]}, {"done": "["}):
+        write_npz(path, kept | change)
         with pytest.raises(InputError, match=re.escape(str(path)) + ".*Delete it"):
             go()
     write_npz(path, kept)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 from trained import toys
-from trained.toys import SESSIONS, Make, convolutional, rows
+from trained.toys import SESSIONS, Make, rows
 
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
@@ -267,37 +267,6 @@ def test_equal_counts_make_compression_plain_distillation(setup: Make) -> None:
         torch.testing.assert_close(
             learner.compression_loss(batch, pair, uneven), -(p * q.log()).sum() / 7
         )
-
-
-def test_boosting_leaves_the_old_network_alone_and_compression_the_pair(
-    setup: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """BatchNorm's statistics included: the old network of a pair is never in training mode."""
-    made = setup(convolutional())
-    learner = methods.build("foster", made, **FOSTER)
-    pairs, make, train = [], learner.pair, learner._train
-
-    def noted() -> torch.nn.Module:
-        pairs.append(make())
-        return pairs[-1]
-
-    def watched(phase: Phase, where: str) -> float:
-        frozen = {"boosting": [pairs[-1].old, pairs[-1].old_head, learner.network]} if pairs else {}
-        frozen |= {"compression": [pairs[-1]]} if pairs else {}
-        modules = frozen.get(phase.name, [])
-        before = [t.clone() for m in modules for t in m.state_dict().values()]
-        loss = train(phase, where)
-        after = [t for m in modules for t in m.state_dict().values()]
-        assert all(map(torch.equal, before, after))
-        seen.append(phase.name)
-        return loss
-
-    seen: list[str] = []
-    monkeypatch.setattr(learner, "pair", noted)
-    monkeypatch.setattr(learner, "_train", watched)
-    for session in range(2):
-        learner.fit_session(rows(made, session))
-    assert seen == ["training", "boosting", "compression"]
 
 
 def test_each_phase_has_its_weights_and_the_pair_chooses_the_exemplars(

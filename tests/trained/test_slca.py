@@ -110,25 +110,3 @@ def test_the_network_learns_at_its_own_rate_or_not_at_all(setup: Make) -> None:
     moved = fitted(made, 1)
     pairs = zip(moved.network.parameters(), made.network.parameters(), strict=True)
     assert any(not torch.equal(a, b) for a, b in pairs)
-
-
-def test_with_a_frozen_network_it_is_the_training_of_a_head_on_features(setup: Make) -> None:
-    """One full batch an epoch, no augmentation: steps of momentum by hand from the same start."""
-    made = setup()
-    learner = fitted(made, 1, slow=0.0, epochs=3, batch=16, decay=0.01)
-    twin = methods.build("slca", made, **HYPER)
-    twin.begin(np.array([1, 4]))
-    W, b = (p.detach().clone() for p in twin.head[0].parameters())
-    velocity = [torch.zeros_like(W), torch.zeros_like(b)]
-    chosen = rows(made, 0)
-    with torch.no_grad():
-        X = made.network(made.view.plain([made.train.pixels[r] for r in chosen], "cpu"))
-    y = torch.from_numpy(np.searchsorted([1, 4], made.train.labels[chosen]))
-    for epoch in range(3):
-        G = (X @ W.T + b).softmax(1)
-        G[torch.arange(16), y] -= 1
-        for p, v, g in zip((W, b), velocity, (G.T @ X / 16, G.mean(0)), strict=True):
-            v.mul_(0.9).add_(g + 0.01 * p)
-            p -= 0.05 * (1.0 if epoch < 1 else 0.1) * v
-    torch.testing.assert_close(learner.head[0].weight.detach(), W, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(learner.head[0].bias.detach(), b, rtol=1e-4, atol=1e-5)

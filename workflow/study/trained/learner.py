@@ -164,7 +164,7 @@ class Trained(nn.Module, ABC):
             raise InputError(
                 f"{self.name}: no session was fitted yet, call fit_session before scores."
             )
-        return self._scores(images)
+        return self.scan(self.predict, images).numpy()
 
     def scan(self, function: Callable[[Tensor], Tensor], images: Images) -> Tensor:
         """Return ``function`` (n, ...) of the plain views of images, in evaluation mode, on the CPU in float32."""
@@ -310,10 +310,6 @@ class Trained(nn.Module, ABC):
         setup = self.setup
         x = setup.view.augmented(setup.train.subset(rows).pixels, seeds, setup.device)
         return Batch(x, torch.from_numpy(self.columns(rows)).to(x.device), rows)
-
-    def _scores(self, images: Images) -> NDArray[np.float32]:
-        """Return scores (n, c) of images; for methods that need not compute everything anew."""
-        return self.scan(self.predict, images).numpy()
 
     def _check_usable(self) -> None:
         if self._failure:

@@ -27,7 +27,6 @@ from study.trained.images import Images, check_images
 from study.trained.learner import Trained
 from study.trained.setup import Setup
 
-KEYS = {"exemplars", "trainable_parameters", "training_accuracy", "underfitted"}  # of a report
 logger = logging.getLogger(__name__)
 
 
@@ -208,7 +207,6 @@ class _Resumable:
             self.learner.load(tensors, self.sessions[: len(self.scores)])
             self.learner.trained = set(done["trained"])
             self.learner.measured = dict(self.reports[-1])
-            self._check()
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError, InputError) as error:
             said = " ".join(str(error).split())
             raise InputError(
@@ -219,21 +217,6 @@ class _Resumable:
             "%s: %d of %d sessions were done before; going on.",
             self.learner.name, len(self.scores), len(self.sessions),
         )  # fmt: skip
-
-    def _check(self) -> None:
-        """Raise ValueError unless reports, seconds and scores are those of as many sessions."""
-        sessions = len(self.reports)
-        if any(not KEYS <= report.keys() for report in self.reports):
-            raise ValueError("a session without a report")
-        if len(self.seconds) != sessions or not np.isfinite([*self.seconds, self.peak]).all():
-            raise ValueError("a session without its seconds")
-        for self.asked in range(1, sessions + 1):
-            scores = self.scores[self.asked - 1]
-            if scores.shape != (len(self._seen()), len(self.classes)):
-                raise ValueError("a session without its scores")
-            if not np.isfinite(scores).all():
-                raise ValueError("scores that are not finite")
-        self.asked = 0
 
 
 def _fingerprint(

@@ -34,7 +34,6 @@ class Derpp(Trained):
 
     Parameters
     ----------
-    rate, slow : rate of the head, and of the network in units of it; 0 freezes the network
     buffer : images in the reservoir
     alpha, beta : weights of the stored logits and of the stored labels
     """

@@ -15,18 +15,15 @@ decay 5e-4, batches of 48, 20 epochs, width 64, s 0.1, dropout 0.1, alpha 0.1.  
 What differs.  The paper makes prototypes from the newest session's classes and normalises over the old
 ones; the codes and this file do as above, in every session anew.  alpha is divided by t - 1 as in
 the codes, not in the paper.  Prototypes are means of plain images.
-Cost: 2.1 forward passes an image and epoch; at test one for each set, whose features of the images
-scored are kept: T n D floats.  Trains T L (2 D r + r + D)
-parameters in T sessions; keeps T K D floats of prototypes and no images.
+Cost: 2.1 forward passes an image and epoch; at test one for each set.  Trains T L (2 D r + r + D) parameters in T
+sessions; keeps T K D floats of prototypes and no images.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils import skip_init
@@ -34,7 +31,6 @@ from torch.nn.utils import skip_init
 from sparcl.base.checks import check_positive
 from sparcl.base.errors import InputError
 from study.trained import losses
-from study.trained.images import Images
 from study.trained.learner import Batch, Phases, Rows, Trained
 from study.trained.phase import cosine
 from study.trained.tokens import adapted, check_tokens
@@ -117,8 +113,6 @@ class Ease(Trained):
             )
         self.least = 0 if self.beta else 1  # first space in use
         self.adapters = nn.ModuleList()
-        # test images by identity, and kept alive by it, with their features
-        self._known: dict[tuple[int, int], tuple[NDArray[np.uint8], Tensor]] = {}
         self.kept["measured"] = torch.zeros((0, 1, self.d), device=self.setup.device)
         self.kept["prototypes"] = self.kept["measured"]
 
@@ -168,17 +162,6 @@ class Ease(Trained):
     def predict(self, x: Tensor) -> Tensor:
         """Return scores (b, c)."""
         return self.classify(self.all_features(x, self.least))
-
-    def _scores(self, images: Images) -> NDArray[np.float32]:
-        """Return scores (n, c); an image passes each set once, as a trained set never changes."""
-        for space in range(self.least, self.number + 1):
-            new = [p for p in images.pixels if (id(p), space) not in self._known]
-            unlabelled = Images(new, np.zeros(len(new), dtype=np.int64), images.classes)
-            found = self.scan(partial(self.features, space=space), unlabelled)
-            self._known |= {(id(p), space): (p, f) for p, f in zip(new, found, strict=True)}
-        spaces = range(self.least, self.number + 1)
-        features = [torch.stack([self._known[id(p), j][1] for j in spaces]) for p in images.pixels]
-        return self.classify(torch.stack(features)).numpy()
 
     def classify(self, features: Tensor) -> Tensor:
         """Return scores (b, c) from features (b, t, D) of the spaces in use."""

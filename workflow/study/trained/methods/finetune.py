@@ -30,7 +30,6 @@ class Finetune(Growing):
 
     Parameters
     ----------
-    rate, slow : rate of the head, and of the network in units of it; 0 freezes the network
     logits : "new" (cross-entropy over the session's classes) or "seen" (over all classes so far)
     """
 

@@ -37,7 +37,6 @@ class Icarl(Rehearsal):
 
     Parameters
     ----------
-    rate, slow : rate of the head, and of the network in units of it; 0 freezes the network
     memory, per_class : exemplars in all; or, if above 0, of each class
     distillation : "softmax" or "sigmoid", see above
     """
