@@ -128,7 +128,8 @@ def search(suite: str, pool: ProcessPoolExecutor) -> None:
     rows: list[Row] = []
     others = [row for row in known.values() if row["suite"] != suite]
     for names in ([PROBE], [m for m in block["methods"] if m in GRIDS and m != PROBE]):
-        trials, waiting = [], []
+        trials: list[Row] = []
+        waiting: list[Any] = []
         for method, split in product(names, SPLITS):
             setting, values = GRIDS[method]
             learner = configuration["methods"][method]["learner"]
@@ -152,6 +153,8 @@ def search(suite: str, pool: ProcessPoolExecutor) -> None:
             write(others + [row | {"chosen": 0} for row in rows], str(FILE))
     best = {name: chosen(rows, suite, name) for name in {str(row["method"]) for row in rows}}
     marked = [row | {"chosen": int(row["value"] == best[row["method"]])} for row in rows]
+    for name, value in sorted(best.items()):
+        print(f"{suite}: {name}: {GRIDS[name][0]}: {value:g}", file=sys.stderr)
     write(others + marked, str(FILE))
 
 

@@ -77,7 +77,7 @@ def test_the_training_loss_is_that_of_scaled_cosines(setup: Make) -> None:
     weight, scale = phase.parameters[-2:]
     torch.nn.init.normal_(learner.adapters[1][0].up.weight)
     torch.nn.init.constant_(scale, 3.0)
-    batch = learner.augmented(rows(learner.setup, 1)[:5])
+    batch = learner.eval().augmented(rows(learner.setup, 1)[:5])  # without dropout
     expected = 0.0
     with torch.no_grad():
         for image, column in zip(batch.x, batch.y.tolist(), strict=True):
