@@ -99,8 +99,9 @@ def tried(suite: str, method: str, hyper: Row, split: int) -> Row:
     except NumericalError:
         return {"training": 0.0, "validation": 0.0, "seconds": round(time.monotonic() - began, 1)}
     seconds = round(time.monotonic() - began, 1)
-    found = learner.classes[np.argmax(learner.scores(images.subset(held)), axis=1)]
-    accuracy = 100 * float(np.mean(found == images.labels[held]))
+    validating = images.subset(np.flatnonzero(held))
+    found = learner.classes[np.argmax(learner.scores(validating), axis=1)]
+    accuracy = 100 * float(np.mean(found == validating.labels))
     training = round(float(np.mean(fitted)), 4)
     return {"training": training, "validation": round(accuracy, 4), "seconds": seconds}
 
