@@ -110,7 +110,7 @@ def chosen(rows: list[Row], suite: str, method: str) -> float:
     """Return the value with the highest mean accuracy on held-out images."""
     mine = [row for row in rows if (row["suite"], row["method"]) == (suite, method)]
     means = pd.DataFrame(mine).astype({"validation": float, "value": float})
-    return float(means.groupby("value")["validation"].mean().idxmax())  # the first of equals
+    return float(str(means.groupby("value")["validation"].mean().idxmax()))  # the first of equals
 
 
 def recorded() -> list[Row]:
