@@ -40,11 +40,11 @@ from study.trained.setup import Setup
 FILE = Path("docs/search/learning-rates.csv")
 SPLITS = (0, 1)
 PROBE = "linear-probe"  # comes first: its rate is that of the heads of those at two rates
-TWO_RATES = ("slow", (0.003, 0.01, 0.03, 0.1, 0.3))
-# method -> the setting that is searched, and its values; `joint-finetune` takes those of `finetune`
+TWO_RATES = ("slow", (0.001, 0.003, 0.01, 0.03, 0.1, 0.3))
+# method -> the setting that is searched, and its values
 GRIDS: dict[str, tuple[str, tuple[float, ...]]] = {
-    PROBE: ("rate", (0.003, 0.01, 0.03, 0.1)),
-    **dict.fromkeys(("finetune", "icarl", "derpp"), TWO_RATES),
+    PROBE: ("rate", (0.001, 0.003, 0.01, 0.03, 0.1)),
+    **dict.fromkeys(("finetune", "icarl", "derpp", "joint-finetune"), TWO_RATES),
     "foster": ("rate", (3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 0.01)),
     "slca": ("slow", (0.001, 0.003, 0.01)),
     "l2p": ("rate", (0.001875, 0.005625, 0.01875, 0.05625)),

@@ -222,7 +222,8 @@ def _unfit(
 ) -> set[str]:
     """Return the trained methods whose rows on a data set show a budget or a network, and are never best.
 
-    They are those with an underfitted session; and all, where the second method of ``gate`` ends below the first.
+    They are those with an underfitted session; the two of ``gate``, which are references; and all, where the second
+    of them ends below the first.
     """
     if "training" not in frames:
         return set()
@@ -230,7 +231,8 @@ def _unfit(
     lower, upper = options["gate"]
     means = runs.groupby("method")["A_last"].mean()
     passed = means.get(upper, np.inf) >= means.get(lower, -np.inf)
-    return set(told.loc[(told["underfitted"] > 0) | (not passed), "method"])
+    reference = told["method"].isin(options["gate"])
+    return set(told.loc[(told["underfitted"] > 0) | reference | (not passed), "method"])
 
 
 def _compared(

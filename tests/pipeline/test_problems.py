@@ -42,7 +42,6 @@ REFUSED: list[tuple[Settings, tuple[str, ...]]] = [
     ({NOISY + "methods": ["acil"]}, ("noisy.yaml", "'acil' has `select`", "settings that are given")),
     ({NOISY + "tables": ["main"]}, ("noisy.yaml: tables.main reads runs", "with `streams` does not make")),
     ({TOY + "tables": ["rates"]}, ("toy.yaml: tables.rates reads rates", "without `streams` does not make")),
-    ({TRAINED + "tables": ["main"]}, ("trained.yaml: tables: main reads differences", "train the network")),
     ({"suites/increments/compare/of": "ncm"}, ("increments.yaml: compare", "'ncm'", "sparcl-plus")),
     ({"timings/refresh/datasets": ["nonesuch"]}, ("config/timings.yaml: refresh.datasets", "'nonesuch'")),
     ({"methods/ncm/learner": "nonesuch"}, ("config/methods.yaml: ncm.learner", "'nonesuch'", "sparcl-alg1")),

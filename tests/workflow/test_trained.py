@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import math
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -146,12 +147,17 @@ def test_from_images_to_table_and_figure(
     params = SimpleNamespace(spec=spec, orders=[{"order": "1993", "seed": "0"}], code="")
     call("run_method", settings, "ncm", input=inputs, output=[closed], params=params)
 
-    names = ("runs", "sessions", "arrivals", "diagnostics", "training")
+    names = ("runs", "sessions", "arrivals", "diagnostics", "training", "differences")
     csv = {name: tmp_path / f"{name}.csv" for name in names}
     outputs = Files(**csv, metrics=tmp_path / "metrics.json")
     both = Files(records=[*records, closed], traces=[])
     call("summarise_runs", settings, input=both, output=outputs)
     call("summarise_training", settings, input=Files(records=records), output=outputs)
+    given = Files(records=[*records, closed], manifests=[folder / "test.json"])
+    whole = SimpleNamespace(spec={"steps": False})
+    call("compare_methods", settings, input=given, output=[csv["differences"]], params=whole)
+    pairs = pd.read_csv(csv["differences"]).query("measure == 'A_last'")  # both kinds: the same samples
+    assert len(pairs) == math.comb(len(methods), 2) and "ncm" in set(pairs["method"])
     told = pd.read_csv(csv["training"])
     assert len(told) == 3 * len(records)
     assert (told["underfitted"] == (told["training_accuracy"] < 95)).all()

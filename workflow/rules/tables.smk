@@ -68,9 +68,7 @@ rule compare_methods:
     log:
         "results/logs/compare_methods/{suite}.log",
     wildcard_constraints:
-        suite=one_of(
-            [s for s in config["suites"] if s not in plan.trained_suites(config)]
-        ),
+        suite=one_of(config["suites"]),
     conda:
         "../envs/core.yaml"
     threads: 1

@@ -65,11 +65,12 @@ def session_count(suite: Settings) -> int:
 def feature_manifests(
     config: Settings, suite: str, splits: Sequence[str] = ("train", "test")
 ) -> list[str]:
-    """Return the manifests of a suite's features."""
+    """Return the manifests of a suite's features; none where all its methods read images."""
     block = config["suites"][suite]
-    return [
-        manifest(config, *names) for names in product(block["datasets"], block["backbones"], splits)
-    ]
+    if set(block["methods"]) <= set(trained(config)):
+        return []
+    places = product(block["datasets"], block["backbones"], splits)
+    return [manifest(config, *names) for names in places]
 
 
 def stressed_suites(config: Settings) -> list[str]:
@@ -148,7 +149,7 @@ def summary_files(config: Settings, suite: str) -> list[str]:
         return [f"paper/{suite}/summary/{name}.csv" for name in (*RATED, COMPARED)]
     names = [*RECORDS, *(TRACES if block["traces"] else ())]
     names += ORDERED if suite in ordered_suites(config) else ()
-    names += TRAINING if suite in trained_suites(config) else (COMPARED,)
+    names += (COMPARED, *(TRAINING if suite in trained_suites(config) else ()))
     return [
         f"paper/{suite}/summary/{name}" for name in [*(f"{n}.csv" for n in names), "metrics.json"]
     ]

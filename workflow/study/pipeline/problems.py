@@ -8,7 +8,7 @@ from typing import Any
 from sparcl.base.errors import SparclError
 from study import methods
 from study.pipeline import displays, specs, streams, variants
-from study.pipeline.plan import COMPARED, RATED, session_count, trained
+from study.pipeline.plan import COMPARED, RATED, session_count
 from study.pipeline.provenance import hyperparameters, learners
 from study.pipeline.settings import FORMS, faults, unusable
 from study.places import where
@@ -79,7 +79,6 @@ def _unknown(place: str, names: Iterable[str], kind: str, known: Iterable[str]) 
 
 def _shown(config: Settings, place: str, suite: Settings) -> Iterator[str]:
     """Refuse figures and tables that this suite has nothing for."""
-    trains = not set(trained(config)).isdisjoint(suite["methods"])
     for shown in [] if suite["traces"] else displays.traced(config, suite):
         yield (
             f"{place}: {shown} reads the spectrum of R, which `traces: 0` leaves out. Take it from the "
@@ -89,11 +88,6 @@ def _shown(config: Settings, place: str, suite: Settings) -> Iterator[str]:
         for shown in suite[kind]:
             block = config[kind].get(shown, {"frames": []})
             folders = {displays.split_frame(frame)[0]: frame for frame in block["frames"]}
-            if COMPARED in block["frames"] and trains:
-                yield (
-                    f"{place}: {kind}: {shown} reads {COMPARED}, which a suite with methods that train the network "
-                    "does not make. Take it from the list."
-                )
             if block.get("module", shown) == "increments" and not suite["compare"]:
                 yield f"{place}: {kind}: {shown} shows what the key `compare` names. Add it."
             if not displays.drawable(block, suite["methods"]):

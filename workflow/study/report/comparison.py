@@ -134,7 +134,7 @@ def _runs(
 ) -> Iterator[tuple[Rates, Run]]:
     """Yield the run of a record, or those of a record of streams that go wrong with their rates."""
     told = record["method"], (record["order"], record["seed"])
-    test = record["test_sha256"]
+    test = record.get("test_ids_sha256", record["test_sha256"])
     hashes = record["order_sha256"], samples.get(test, test)
     for stream in record.get("runs", [record]):
         run = record | stream

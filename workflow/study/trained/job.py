@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from os import PathLike
 from typing import Any
 
@@ -46,7 +47,8 @@ def train(
 
     Returns
     -------
-    The record, and ``learner``, ``train_sha256`` and ``test_sha256`` (of pixels and labels), ``weights_sha256``.
+    The record, and ``learner``, ``train_sha256`` and ``test_sha256`` (of pixels and labels), ``test_ids_sha256``,
+    ``weights_sha256``.
 
     Raises
     ------
@@ -59,16 +61,15 @@ def train(
         device = "cuda" if torch.cuda.is_available() else "cpu"
     preprocessing = preprocessing_of(spec["backbone"], spec["dataset"])
     side = int(preprocessing["size"] / preprocessing["crop"])  # the short side of a plain view
-    splits = {
-        split: decode(
-            datasets.open_split(
-                dataset, block | spec["dataset"], split, places["image_root"], places["cache"], split_list
-            ),
-            side,
-            preprocessing["interpolation"],
+    opened = {
+        split: datasets.open_split(
+            dataset, block | spec["dataset"], split, places["image_root"], places["cache"], split_list
         )
         for split in ("train", "test")
-    }  # fmt: skip
+    }
+    splits = {
+        name: decode(split, side, preprocessing["interpolation"]) for name, split in opened.items()
+    }
     network = backbones.build(spec["backbone"], preprocessing, cache=places["cache"])
     views = {key: spec[key] for key in ("augmentation", "least_area") if key in spec}
     view = View(preprocessing, **views, side=side)
@@ -77,4 +78,7 @@ def train(
     hyper = spec["hyper"] | {"seed": seed}
     record = run(setup, splits["test"], classes, spec["learner"], hyper, str(checkpoint))
     hashes = {f"{split}_sha256": images.digest() for split, images in splits.items()}
+    # as the manifest of features of these images hashes their ids: the samples and their order are the same
+    ids = np.char.encode(opened["test"].ids, "utf-8", "surrogatepass")
+    hashes["test_ids_sha256"] = hashlib.sha256(ids.tobytes()).hexdigest()
     return record | hashes | {"learner": spec["learner"], "weights_sha256": network.weights_sha256}
