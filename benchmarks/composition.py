@@ -19,7 +19,8 @@ import numpy as np
 from sparcl.base.files import replacing
 from sparcl.base.randomness import generator
 from sparcl.features import store
-from sparcl.protocol import experiment, metrics, stream
+from sparcl.protocol import stream
+from study.loop import experiment, metrics
 
 ORDERS = (2001, 2002)
 SETS = (

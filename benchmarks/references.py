@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sparcl.base.rows import unit
 from sparcl.features import store
-from sparcl.protocol.experiment import Split
+from study.loop.experiment import Split
 
 SETS = ("cifar-100-150", "cub-50", "grocery-81", "sketchy-125")
 ORDER = 2001  # of the split into fitted and scored samples

@@ -14,7 +14,7 @@ from composition import SETS, development, record
 from sparcl.base.rows import prepared
 from sparcl.features import store
 from sparcl.protocol import stream
-from sparcl.protocol.experiment import Split
+from study.loop.experiment import Split
 from study.streams import run as stressed
 
 ORDERS = (2001, 2002)

@@ -18,7 +18,7 @@ from composition import ORDERS, PLUS
 from sparcl.base.randomness import generator
 from sparcl.features import store
 from sparcl.methods import build
-from sparcl.protocol.experiment import Split
+from study.loop.experiment import Split
 
 SETS = ("cub-50/efficientnet-lite0", "sketchy-125/efficientnet-lite0", "cub-50/vit-s14-focus")
 RIDGE = {"transform": "unit", "ridge": 0.1, "relative": True}

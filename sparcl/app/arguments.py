@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.backend import DEVICES
+from sparcl.base.checks import LARGEST
 from sparcl.base.errors import InputError
 from sparcl.base.terminal import printable
-from sparcl.protocol import order_file
+from sparcl.protocol.stream import order_hash
 
+ORDER_FILE = 'Expected {"sessions": [[3, 1], [0, 2]]} as .json: classes by position from 0 in the class list.'
 Argument = dict[str, Any]  # the name, and what argparse's ``add_argument`` takes
 
 
@@ -97,7 +99,7 @@ def lines(path: Path) -> list[str]:
 
 
 def sessions(path: Path) -> list[NDArray[np.int64]]:
-    """Return the classes of each session of an order file, as the workflow writes them.
+    """Return the classes of each session of an order file, by position from 0 in the class list.
 
     Raises
     ------
@@ -106,7 +108,28 @@ def sessions(path: Path) -> list[NDArray[np.int64]]:
     """
     if not path.is_file():
         raise InputError(f"{path}: no such order file. Correct the path.")
-    return order_file.numbered(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path}: missing or damaged ({error}). {ORDER_FILE}") from error
+    found = content.get("sessions") if isinstance(content, dict) else None
+    if not (isinstance(found, list) and found and all(map(_is_session, found))):
+        raise InputError(f"{path}: not a class order. {ORDER_FILE}")
+    if content.get("sha256", own := order_hash(found)) != own:
+        raise InputError(
+            f"{path}: its sessions are not those of its sha256. Usual cause: it was edited by hand, or the sessions "
+            "are stated by samples. Take the key sha256 out of an order of your own."
+        )
+    return [np.array(part, dtype=np.int64) for part in found]
+
+
+def _is_session(value: Any) -> bool:
+    """Tell whether a value is a list of whole numbers that an array holds, at least one."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(type(label) is int and abs(label) <= LARGEST for label in value)
+    )
 
 
 def check_order(chosen: argparse.Namespace) -> None:

@@ -26,7 +26,7 @@ from sparcl.learners.learner import Learner
 from sparcl.methods.ncm import NearestClassMean
 from sparcl.methods.ridge_lda import RidgeLda
 from sparcl.protocol import diagnostics, stream
-from sparcl.protocol.metrics import prototype_cosine
+from sparcl.protocol.diagnostics import prototype_cosine
 
 # The paper's settings of the spectrum.
 RIDGE, TAU, MODES = 1.0, 0.95, 64

@@ -1,1 +1,1 @@
-"""Streams of sessions, the session loop, and what is measured in it."""
+"""Class orders and sessions, the protocol's diagnostics, and sweeps from sums."""

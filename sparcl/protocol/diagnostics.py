@@ -1,7 +1,7 @@
 """What a new session does to the sums R and C, and which remedy that calls for.
 
 None of this needs a learner: the numbers belong to a data set and a class order, and are the same
-for every method.  What a learner does to its old classes is measured in :mod:`sparcl.protocol.old_classes`.
+for every method.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,6 @@ from sparcl.algebra.spectra import canonical_angle, energy_rank
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
 from sparcl.base.types import Array, Ints
-from sparcl.protocol.metrics import prototype_cosine
 
 # Share of the largest eigenvalue below which rounding decides another's digits, and all of its vector.
 NULL = 1e-10
@@ -75,6 +74,16 @@ def kappa(values: Array, vectors: Array, C_old: Array, ridge: float) -> float:
     effective = np.flatnonzero(carried >= EFFECTIVE * carried.sum())
     least = effective[-1] if len(effective) else int(np.argmax(carried))
     return float((values[0] + ridge) / (values[least] + ridge))
+
+
+def prototype_cosine(prototypes: Array) -> float:
+    """Return the mean cosine between different columns of prototypes (D, c); nan for one column."""
+    c = prototypes.shape[1]
+    if c < 2:
+        return np.nan
+    norm = np.linalg.norm(prototypes, axis=0)
+    unit = prototypes / np.where(norm > 0, norm, 1)
+    return float((np.square(unit.sum(axis=1)).sum() - np.square(unit).sum()) / (c * (c - 1)))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
 from sparcl.learners.from_sums import learn_sums, needs_rows
-from sparcl.protocol import experiment
 
 Array = NDArray[np.floating]
 
@@ -69,7 +68,8 @@ def correct(
 
     Returns
     -------
-    (T, K) counts as ``correct`` of :func:`sparcl.protocol.experiment.run`, by number of ridge and of core rule.
+    (T, K) counts of hits after each session, of the class at each place of the order, by number of ridge and of core
+    rule.
     Cost beside the fits: 2 n d c flops a point and session.
     """
     order = np.concatenate(sessions)
@@ -91,43 +91,3 @@ def correct(
             counts = result.setdefault(point, np.zeros((len(sessions), len(order)), dtype=np.int64))
             counts[t] = np.bincount(hit, minlength=len(order))
     return result
-
-
-def run(
-    sums: ClassSums,
-    test: experiment.Split,
-    sessions: Sequence[NDArray[np.integer]],
-    method: str,
-    hyper: dict[str, Any],
-    device: str = "cpu",
-) -> dict[str, Any]:
-    """Run one method over one stream from sums; the record is that of :func:`sparcl.protocol.experiment.run`.
-
-    Parameters
-    ----------
-    sums : of the training samples; test : prepared as those were
-    sessions : classes of each session
-    method, hyper, device : for :func:`sparcl.methods.build`
-
-    Raises
-    ------
-    SparclError
-        When the method or a hyper-parameter needs samples, or from the learner.
-    """
-    sessions = [np.asarray(classes, dtype=np.int64) for classes in sessions]
-    fitted = learner(method, hyper, device)
-    counts = np.bincount(test.labels, minlength=sums.classes)
-    if len(counts) > sums.classes or test.features.shape[1] != sums.d or not counts.all():
-        raise InputError(
-            f"{sums.classes} classes of {sums.d} features were summed, but the test split has "
-            f"{np.count_nonzero(counts)} classes of {test.features.shape[1]} features: extract both splits of one data "
-            "set with the same backbone."
-        )
-    return experiment.evaluate_stream(
-        fitted,
-        lambda session: learn_sums(fitted, sessions[session], sums),
-        test,
-        sessions,
-        method,
-        methods.hyperparameters(method) | hyper,
-    )

@@ -12,7 +12,8 @@ from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
 from sparcl.learners.from_sums import learn_sums
 from sparcl.parts.heads import ridge as head
-from sparcl.protocol import experiment, stream, sweep
+from sparcl.protocol import stream, sweep
+from study.loop import experiment, from_sums
 
 GRID = {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]}
 
@@ -156,7 +157,7 @@ def test_a_run_from_sums_has_the_record_of_one_from_samples(method: str, hyper: 
     for by in (None, groups):
         sums = ClassSums(d, classes, by)
         sums.accumulate(Phi, y)
-        found = sweep.run(sums, splits[1], sessions, method, hyper)
+        found = from_sums.run(sums, splits[1], sessions, method, hyper)
         assert found.keys() == wanted.keys()
         for name in ("correct", "classes", "answers", "session_of_class", "test_counts"):
             assert found[name] == wanted[name]
@@ -167,12 +168,12 @@ def test_a_run_from_sums_has_the_record_of_one_from_samples(method: str, hyper: 
         assert found["hyper"] == methods.hyperparameters(method) | hyper
     narrow = experiment.Split(probe[:, 1:], labels)
     with pytest.raises(InputError, match=r"9 classes of 24 features .* 9 classes of 23 features"):
-        sweep.run(sums, narrow, sessions, method, hyper)
+        from_sums.run(sums, narrow, sessions, method, hyper)
     fewer = experiment.Split(probe[labels < 8], labels[labels < 8])
     with pytest.raises(InputError, match="but the test split has 8 classes"):
-        sweep.run(sums, fewer, sessions, method, hyper)
+        from_sums.run(sums, fewer, sessions, method, hyper)
     with pytest.raises(InputError, match="'ncm' does not follow from sums"):
-        sweep.run(sums, splits[1], sessions, "ncm", {})
+        from_sums.run(sums, splits[1], sessions, "ncm", {})
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 200), cut=st.integers(1, 5))

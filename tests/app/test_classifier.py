@@ -23,8 +23,9 @@ from sparcl.base.errors import ArgumentError, InputError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.features import store
 from sparcl.learners.composed import Composed
-from sparcl.protocol import experiment, stream
+from sparcl.protocol import stream
 from study import streams as stress
+from study.loop import experiment
 
 ROOT = Path(__file__).resolve().parents[2]
 CUB = ROOT / "data/features/cub-50/efficientnet-lite0"

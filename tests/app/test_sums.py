@@ -19,7 +19,8 @@ from sparcl.base.errors import FeatureFileError, InputError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.base.rows import prepared, unit
 from sparcl.features import layout, shards, store
-from sparcl.protocol import experiment, stream, sweep
+from sparcl.protocol import stream, sweep
+from study.loop import experiment
 
 CIFAR = Path(__file__).resolve().parents[2] / "data/features/cifar-100-150/efficientnet-lite0"
 NAMES = ["ant", "bee", "cat"]

@@ -715,7 +715,7 @@ def write_given(folder: Path) -> list[str]:
 
 
 def read_given(folder: Path) -> object:
-    from sparcl.protocol import order_file
+    from study.loop import order_file
 
     found = []
     for path in sorted(folder.glob("*.*")):

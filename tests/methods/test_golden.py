@@ -14,7 +14,8 @@ import pytest
 from sparcl import methods
 from sparcl.base.rows import unit
 from sparcl.features import store
-from sparcl.protocol import experiment, stream
+from sparcl.protocol import stream
+from study.loop import experiment
 from study.pipeline import specs
 from study.pipeline.configuration import load
 

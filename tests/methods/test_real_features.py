@@ -10,7 +10,8 @@ from sklearn.linear_model import Ridge
 from sparcl.base.rows import unit
 from sparcl.features import store
 from sparcl.methods import build
-from sparcl.protocol import experiment, stream
+from sparcl.protocol import stream
+from study.loop import experiment
 
 BUNDLE = Path(__file__).resolve().parents[2] / "data" / "features"
 SETS = ["cub-50", "grocery-81"]  # few and equal samples a class, and many and unequal ones

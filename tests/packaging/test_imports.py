@@ -41,7 +41,7 @@ def test_importing_and_building_a_learner_loads_nothing_heavy() -> None:
 def test_a_run_job_loads_no_tables_and_no_plots() -> None:
     modules = loaded_by(
         "from sparcl import methods\nfrom study.pipeline import adapter\n"
-        "from sparcl.protocol import experiment\nfrom study import selection\nfrom sparcl.features import store\n"
+        "from study.loop import experiment\nfrom study import selection\nfrom sparcl.features import store\n"
         "methods.build('sparcl')"
     )
     assert not modules & {

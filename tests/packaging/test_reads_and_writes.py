@@ -65,10 +65,11 @@ ENTRY_POINTS = {
         "sparcl/extraction/weights.py:_from_wheel",
     },
     "JSON": {
+        "sparcl/app/arguments.py:sessions",
         "sparcl/base/files.py:read_json",
         "sparcl/features/manifest.py:load",
         "workflow/study/pipeline/streams.py:known_classes",
-        "sparcl/protocol/order_file.py:read",
+        "workflow/study/loop/order_file.py:read",
     },
     "table, list or log": {
         "workflow/study/exchange/import_log.py:run",
@@ -78,7 +79,7 @@ ENTRY_POINTS = {
         "sparcl/app/arguments.py:lines",
         "sparcl/extraction/splits.py:read",
         "sparcl/features/shards.py:_list_skipped",
-        "sparcl/protocol/order_file.py:_columns",
+        "workflow/study/loop/order_file.py:_columns",
         "workflow/study/report/published.py:_rows",
         "workflow/study/report/reading.py:read_csv",
         "workflow/study/report/verify.py:_read",

@@ -13,7 +13,7 @@ from sparcl.algebra import ridge
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.randomness import generator
 from sparcl.methods import build
-from sparcl.protocol import old_classes
+from study.loop import old_classes
 
 RIDGES = (0.03, 0.1, 0.3, 1.0, 3.0)
 

@@ -11,7 +11,7 @@ import pytest
 from copies import ROOT, environment
 
 from sparcl import methods
-from sparcl.protocol.experiment import Split, run
+from study.loop.experiment import Split, run
 from study.pipeline import provenance, specs
 from study.selection import select
 
@@ -133,7 +133,7 @@ config = configuration.load(Path.cwd())
 for suite in config["suites"]:
     plan.run_records(config, suite), plan.paper_files(config, suite), specs.data(config, suite)
 for name, block in config["methods"].items():
-    specs.method(config, name), provenance.code_hash("run_method", "sparcl.protocol.experiment")
+    specs.method(config, name), provenance.code_hash("run_method", "study.loop.experiment")
 print(json.dumps([*sys.modules]))
 """
     done = subprocess.run(

@@ -6,7 +6,8 @@ from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
-from sparcl.protocol import diagnostics, metrics, old_classes
+from sparcl.protocol import diagnostics
+from study.loop import metrics, old_classes
 
 RIDGE, TAU = 0.3, 0.8
 THRESHOLDS = {"overlap": 0.5, "drift": 0.05, "cosine": 0.5}
@@ -99,8 +100,8 @@ def test_kappa_falls_back_to_the_mode_that_carries_most() -> None:
 
 
 def test_prototype_cosine_of_one_class_is_not_a_number() -> None:
-    assert np.isnan(metrics.prototype_cosine(np.ones((4, 1))))
-    assert metrics.prototype_cosine(np.eye(3)) == pytest.approx(0)
+    assert np.isnan(diagnostics.prototype_cosine(np.ones((4, 1))))
+    assert diagnostics.prototype_cosine(np.eye(3)) == pytest.approx(0)
 
 
 @pytest.mark.parametrize(

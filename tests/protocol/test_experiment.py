@@ -6,8 +6,8 @@ from reference import metrics as naive
 from reference.streams import synthetic_stream
 
 from sparcl.methods import build
-from sparcl.protocol import experiment
 from study import selection
+from study.loop import experiment
 from study.selection import pseudo_stream
 
 HYPER = {

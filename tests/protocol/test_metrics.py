@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reference import metrics as naive
 
 from sparcl.base.errors import InputError
-from sparcl.protocol import metrics
+from study.loop import metrics
 
 # Two classes in session 1 (10 and 30 test samples), one in session 2 (20), one in session 3 (40).
 COUNTS = np.array([10, 30, 20, 40])

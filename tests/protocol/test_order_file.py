@@ -9,8 +9,9 @@ import pytest
 from reference import ridge as naive
 
 from sparcl.base.errors import InputError
-from sparcl.protocol import experiment, order_file, stream
-from sparcl.protocol.experiment import Split
+from sparcl.protocol import stream
+from study.loop import experiment, order_file
+from study.loop.experiment import Split
 
 NAMES = ["ant", "bee", "cat", "dog"]
 IDS = [f"{NAMES[i % 4]}/{i}" for i in range(40)]

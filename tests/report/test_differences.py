@@ -12,7 +12,7 @@ from scipy.stats import ttest_1samp
 
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
-from sparcl.protocol.metrics import forgetting, pack_answers, session_accuracy
+from study.loop.metrics import forgetting, pack_answers, session_accuracy
 from study.report import comparison
 from study.report import differences as paired
 from study.report.summary import counts, write_csv

@@ -10,7 +10,7 @@ from reference.streams import synthetic_stream
 import figures
 from figures import frames, main_table
 from sparcl.base.errors import ConfigError, InputError
-from sparcl.protocol import experiment
+from study.loop import experiment
 from study.pipeline import configuration
 from study.report import comparison, summary
 from study.report.reading import read_csv

@@ -9,7 +9,8 @@ import pytest
 from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
-from sparcl.protocol import diagnostics, experiment
+from sparcl.protocol import diagnostics
+from study.loop import experiment
 from study.report import summary
 from study.sealed import write_sealed
 

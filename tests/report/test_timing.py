@@ -5,7 +5,7 @@ import pytest
 from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
-from sparcl.protocol.experiment import Split
+from study.loop.experiment import Split
 from study.report import timing
 
 

@@ -7,9 +7,9 @@ from reference.streams import synthetic_stream
 from sparcl.base.errors import InputError
 from sparcl.learners.composed import Composed
 from sparcl.methods import build
-from sparcl.protocol import experiment
 from study import selection
 from study.few_rows import FewRows, in_span
+from study.loop import experiment
 from study.selection import pseudo_stream
 
 OPTIONS = {"sub_sessions": 3, "fit_share": 0.6, "prefer_ridge": 1.0, "seed": 4}

@@ -6,8 +6,8 @@ from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
-from sparcl.protocol.experiment import Split
 from study import streams as stress
+from study.loop.experiment import Split
 
 
 class Data:

@@ -5,7 +5,7 @@ import pytest
 
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
-from sparcl.protocol.experiment import Split
+from study.loop.experiment import Split
 from study.streams import RATED, Samples, blurry, stressed
 
 SESSIONS = [np.array(c) for c in ([7, 2, 5], [0, 4, 8], [1, 6, 3], [9, 11, 10])]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sparcl.base.errors import InputError
-from sparcl.protocol import experiment
-from sparcl.protocol.experiment import Split
+from study.loop import experiment
+from study.loop.experiment import Split
 from study.report import stressed as report
 from study.sealed import write_sealed
 from study.streams import run as stressed

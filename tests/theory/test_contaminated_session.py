@@ -5,7 +5,7 @@ import pytest
 
 from sparcl.learners.composed import Composed
 from sparcl.methods import build
-from sparcl.protocol.experiment import Split
+from study.loop.experiment import Split
 from study.streams import stressed
 from study.streams.old_change import measure
 

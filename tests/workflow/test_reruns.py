@@ -60,7 +60,7 @@ CHANGES = {
     "candidates of tau": ([("params.yaml", "tau: [0.3, 0.5,", "tau: [0.4, 0.5,")], ONE),
     "the algebra": ([("sparcl/algebra/ridge.py", "", "# changed\n")], RUNS),
     "the experiment": (
-        [("sparcl/protocol/experiment.py", "", "# changed\n")],
+        [("workflow/study/loop/experiment.py", "", "# changed\n")],
         {
             **REPORT,
             "make_order": {""},  # reads its inputs by the module that runs read theirs by

@@ -20,7 +20,7 @@ from sparcl.base.errors import FeatureFileError, InputError, OutputError
 from sparcl.base.rows import unit
 from sparcl.features import layout, shards, store
 from sparcl.protocol import stream
-from sparcl.protocol.experiment import Split, run
+from study.loop.experiment import Split, run
 from study.report import memory, timing
 from study.sealed import write_sealed
 from study.selection import select
@@ -356,7 +356,7 @@ def test_a_class_order_that_fails_is_named_and_the_finished_ones_are_kept(
 ) -> None:
     """What the next call computes is what is missing or rests on something else."""
     ran: list[int] = []
-    experiment = importlib.import_module("sparcl.protocol.experiment")
+    experiment = importlib.import_module("study.loop.experiment")
     real = experiment.run
     monkeypatch.setattr(
         experiment, "run", lambda *given: ran.append(given[2][0][0]) or real(*given)

@@ -5,7 +5,8 @@ import numpy as np
 from sparcl.base.files import read_json
 from sparcl.base.rows import prepared
 from sparcl.features import matching, store
-from sparcl.protocol import order_file, stream
+from sparcl.protocol import stream
+from study.loop import order_file
 from study.pipeline import adapter
 from study.sealed import write_sealed
 from study.streams.order_rules import LOOKING, few_after_first, first_classes

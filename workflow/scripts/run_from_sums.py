@@ -5,8 +5,8 @@ from functools import lru_cache
 from sparcl.app.sums_file import SumsFile
 from sparcl.base.files import read_json
 from sparcl.features import matching
-from sparcl.protocol import sweep
 from study.jobs import Job, Run
+from study.loop import from_sums
 from study.pipeline import adapter
 
 
@@ -28,7 +28,7 @@ def main(snakemake) -> None:
     def record(run: Run) -> dict:
         (test,), sums = run.splits(), summed(run.sums).sums
         learner = job.spec["learner"], run.hyper, job.device
-        return run.record(sweep.run(sums, test, run.sessions, *learner), **of_train)
+        return run.record(from_sums.run(sums, test, run.sessions, *learner), **of_train)
 
     job.write(record)
 

@@ -1,7 +1,7 @@
 """Run one method over every class order of a suite and write the records."""
 
-from sparcl.protocol import experiment
 from study.jobs import Job, Run
+from study.loop import experiment
 from study.pipeline import adapter
 
 

@@ -1,8 +1,8 @@
 """Choose one method's hyper-parameters on the base session's training samples, for every class order of a suite."""
 
-from sparcl.protocol import experiment
 from study import selection
 from study.jobs import Job, Run
+from study.loop import experiment
 from study.pipeline import adapter
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 from sparcl.base.rows import prepared
 from sparcl.features import matching, store
 from sparcl.protocol import stream
-from sparcl.protocol.experiment import Split
+from study.loop.experiment import Split
 from study.pipeline import adapter
 from study.report import summary, timing
 

@@ -1,7 +1,8 @@
 """Measure, over the class orders of a suite that are traced, what depends on the sums R and C only."""
 
-from sparcl.protocol import diagnostics, experiment
+from sparcl.protocol import diagnostics
 from study.jobs import Job, Run
+from study.loop import experiment
 from study.pipeline import adapter
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from sparcl.features import matching, store
 from sparcl.features.layout import FeatureSet
-from sparcl.protocol.experiment import Split
 from study import finished, methods
+from study.loop.experiment import Split
 from study.sealed import ORDER, RUN, read_sealed
 from study.streams import splits
 

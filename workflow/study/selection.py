@@ -14,8 +14,8 @@ from sparcl.base.randomness import generator
 from sparcl.base.types import Ints
 from sparcl.learners.composed import Composed
 from sparcl.parts.rules import Given
-from sparcl.protocol.experiment import Split
 from study import few_rows, methods
+from study.loop.experiment import Split
 
 Setting = dict[str, Any]
 Totals = dict[tuple[int, int], Fraction]

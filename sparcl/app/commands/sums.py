@@ -14,7 +14,7 @@ from sparcl.base.errors import InputError
 from sparcl.base.files import write_json
 from sparcl.features import shards
 from sparcl.parts.core import Core
-from sparcl.protocol import metrics, stream, sweep
+from sparcl.protocol import stream, sweep
 
 
 @command(
@@ -105,9 +105,10 @@ def run_sweep(chosen: argparse.Namespace) -> Iterator[str]:
         fitted = sweep.learner(chosen.method, grid, chosen.device)
         core = fitted.core
         counts = np.bincount(y, minlength=len(order))[order]
-        session = np.repeat(np.arange(len(sessions)), [len(classes) for classes in sessions])
+        sizes = [len(classes) for classes in sessions]
+        seen = np.repeat(np.tri(len(sizes), dtype=bool), sizes, axis=1)  # (T, K) so far
         for (i, j), correct in sweep.correct(*placed, y, sessions, fitted).items():
-            A_t = metrics.session_accuracy(correct, counts, session)
+            A_t = 100 * (correct * seen).sum(axis=1) / (counts * seen).sum(axis=1)
             ridge = fitted.rule.ridges[i]
             tau = core.taus[j] if isinstance(core, Core) else None
             shown = "-" if tau is None else f"{tau:g}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from sparcl.base.errors import InputError
 from sparcl.base.types import Array
-from sparcl.protocol import metrics
+from study.loop import metrics
 from study.sealed import RUN, read_sealed
 
 NAMES = ("suite", "dataset", "backbone", "method", "order", "seed", "hyper")

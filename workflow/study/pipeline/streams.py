@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sparcl.base.errors import InputError
-from sparcl.protocol import order_file
 from sparcl.protocol.stream import split_sessions
+from study.loop import order_file
 from study.pipeline import paths
 from study.places import where
 from study.streams.order_rules import first_classes

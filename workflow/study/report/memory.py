@@ -15,8 +15,8 @@ from sparcl.base.rows import prepared
 from sparcl.features import store
 from sparcl.learners.learner import Learner
 from sparcl.protocol import stream
-from sparcl.protocol.experiment import Split
 from study import methods
+from study.loop.experiment import Split
 
 ROOT = Path(__file__).resolve().parents[3]
 

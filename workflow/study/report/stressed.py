@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparcl.protocol import metrics
+from study.loop import metrics
 from study.report.differences import BLOCKS
 from study.report.summary import KEYS, SHA, frame, naming
 from study.sealed import RUN, read_sealed

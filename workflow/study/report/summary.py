@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
 from sparcl.base.files import write_text
-from sparcl.protocol import metrics
+from study.loop import metrics
 from study.sealed import RUN, TRACE, read_sealed
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def headline(runs: "pd.DataFrame") -> dict[str, dict[str, float]]:
 
 
 def counts(record: Mapping[str, Any]) -> tuple[NDArray, NDArray, NDArray]:
-    """Return a record's counts as arrays, the arguments of `sparcl.protocol.metrics`.
+    """Return a record's counts as arrays, the arguments of `study.loop.metrics`.
 
     Returns
     -------

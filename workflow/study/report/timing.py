@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sparcl.base.errors import InputError
-from sparcl.protocol.experiment import Split
 from study import methods
+from study.loop.experiment import Split
 from study.places import where
 
 

@@ -34,7 +34,7 @@ from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
 from sparcl.base.rows import prepared
 from sparcl.base.types import Ints
-from sparcl.protocol.experiment import Split
+from study.loop.experiment import Split
 from study.streams.blurry import repetition, si_blurry
 from study.streams.contamination import bad_session, mislabelled, returning, unannotated
 from study.streams.failures import long_tail, near_duplicate, saturated

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sparcl.base.types import Ints
-from sparcl.protocol.experiment import Split
+from study.loop.experiment import Split
 
 
 def near_duplicate(sessions: Sequence[Ints], parts: list[Split], *, move: float) -> list[Split]:

@@ -12,8 +12,8 @@ from sparcl.base.types import Array, Ints
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.parts.core import Core
-from sparcl.protocol.experiment import Split, evaluate_stream
 from study import methods
+from study.loop.experiment import Split, evaluate_stream
 from study.streams import old_change, stressed
 
 Rates = dict[str, float]
@@ -48,7 +48,7 @@ def run(
 
     Returns
     -------
-    What all streams share of :func:`sparcl.protocol.experiment.run`, and ``runs``, a mapping a stream:
+    What all streams share of :func:`study.loop.experiment.run`, and ``runs``, a mapping a stream:
     ``rates`` by kind; ``rows`` (T,), training rows of each session; where sessions are blocks
     (:mod:`study.streams.blurry`) ``points``, ``ends``, and of their own what streams share; ``correct``, ``answers``,
     ``drift``, ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class

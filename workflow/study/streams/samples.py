@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
 from sparcl.base.types import Array, Ints
-from sparcl.protocol.experiment import Split
+from study.loop.experiment import Split
 
 Draw = Callable[..., np.random.Generator]
 

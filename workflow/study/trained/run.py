@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from sparcl.base.errors import InputError, OutputError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.learners.learner import Learner
-from sparcl.protocol import experiment, stream
-from sparcl.protocol.experiment import Split
+from sparcl.protocol import stream
+from study.loop import experiment
+from study.loop.experiment import Split
 from study.report import memory
 from study.trained import methods
 from study.trained.images import Images, check_images
@@ -51,7 +52,7 @@ def run(
 
     Returns
     -------
-    The record of :func:`sparcl.protocol.experiment.run`, whose ``reports`` (T,) state loss,
+    The record of :func:`study.loop.experiment.run`, whose ``reports`` (T,) state loss,
     ``training_accuracy`` on the session's images in percent, ``underfitted`` (below 95), ``exemplars``
     and ``trainable_parameters``, and ``<name>_accuracy`` on all test images seen where a method has
     another way to predict, or chooses a slot.  Besides: ``exemplars`` and ``trainable_parameters`` at the end,

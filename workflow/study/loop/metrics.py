@@ -1,4 +1,4 @@
-"""Accuracy, forgetting, drift of logits, and similarity of prototypes.
+"""Accuracy, forgetting, and drift of logits.
 
 Accuracies stay integer counts until they are printed.
 
@@ -94,16 +94,6 @@ def mean_change(change: Array, rounding: float) -> float:
     """
     size = np.abs(change)
     return float(np.mean(np.where(size > rounding, size, 0)))
-
-
-def prototype_cosine(prototypes: Array) -> float:
-    """Return the mean cosine between different columns of prototypes (D, c); nan for one column."""
-    c = prototypes.shape[1]
-    if c < 2:
-        return np.nan
-    norm = np.linalg.norm(prototypes, axis=0)
-    unit = prototypes / np.where(norm > 0, norm, 1)
-    return float((np.square(unit.sum(axis=1)).sum() - np.square(unit).sum()) / (c * (c - 1)))
 
 
 def pack_answers(hits: Sequence[NDArray[np.bool_]]) -> str:

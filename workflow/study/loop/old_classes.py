@@ -11,7 +11,8 @@ import numpy as np
 from sparcl.algebra.sums import Sums
 from sparcl.base.types import Array
 from sparcl.learners.learner import Learner
-from sparcl.protocol.metrics import ROUNDING, mean_change, prototype_cosine
+from sparcl.protocol.diagnostics import prototype_cosine
+from study.loop.metrics import ROUNDING, mean_change
 
 PROBE = 256  # old test samples on which the bound of Theorem 1 is evaluated
 

@@ -11,7 +11,8 @@ from sparcl import methods
 from sparcl.base.errors import InputError, SparclError
 from sparcl.base.types import Array, Ints
 from sparcl.learners.learner import Learner
-from sparcl.protocol import metrics, old_classes, stream
+from sparcl.protocol import stream
+from study.loop import metrics, old_classes
 
 DIGITS = 12  # significant digits of a recorded float
 
@@ -60,7 +61,7 @@ def arrivals(
     ----------
     sessions : classes of each session
     session_of_sample : (n,) from 0, or -1 for a sample that is left out, where an order file states samples
-        (:meth:`sparcl.protocol.order_file.StatedOrder.arrivals`); by default a session has all samples of its classes
+        (:meth:`study.loop.order_file.StatedOrder.arrivals`); by default a session has all samples of its classes
 
     Raises
     ------
@@ -103,7 +104,7 @@ def run(
     ``classes`` (K,) in order; ``session_of_class`` (K,), from 0; ``drift`` (T,), in units of the
     logits, and ``drift_scaled`` (T,), in standard deviations of these, both null in session 1;
     ``reports`` and ``diagnostics`` (T,); ``answers``, whether each test sample is predicted
-    correctly after each session (:func:`sparcl.protocol.metrics.pack_answers`);
+    correctly after each session (:func:`study.loop.metrics.pack_answers`);
     and ``hyper``, every hyper-parameter used.
 
     Raises

@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sparcl.base.checks import LARGEST
 from sparcl.base.errors import InputError, listed
 from sparcl.base.types import Ints
 from sparcl.protocol.stream import order_hash
@@ -26,7 +24,6 @@ FORMS = (
     'Expected {"sessions": [["cat"], ["dog", "eel"]]} (classes by name, or by position from 0), {"ids": [["a.jpg"], '
     '["b.jpg"]]} (training samples), or a .csv with the columns id and session.'
 )
-NUMBERED = 'Expected {"sessions": [[3, 1], [0, 2]]} as .json: classes by position from 0 in the class list.'
 
 
 @dataclass(frozen=True)
@@ -130,13 +127,8 @@ class StatedOrder:
         return new, session.tolist()
 
 
-def read(path: str | Path, forms: str = FORMS) -> StatedOrder:
+def read(path: str | Path) -> StatedOrder:
     """Read the file of a stream.
-
-    Parameters
-    ----------
-    forms
-        What the caller takes, for messages.
 
     Raises
     ------
@@ -147,11 +139,11 @@ def read(path: str | Path, forms: str = FORMS) -> StatedOrder:
     if path.suffix.lower() == ".csv":
         return StatedOrder(path, ids=_columns(path))
     if path.suffix.lower() != ".json":
-        raise InputError(f"{path}: not a class order. {forms}")
+        raise InputError(f"{path}: not a class order. {FORMS}")
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"{path}: missing or damaged ({error}). {forms}") from error
+        raise InputError(f"{path}: missing or damaged ({error}). {FORMS}") from error
     content = content if isinstance(content, dict) else {}
     classes: Any = content.get("sessions")
     ids: Any = content.get("ids")
@@ -162,23 +154,13 @@ def read(path: str | Path, forms: str = FORMS) -> StatedOrder:
     if ids is not None and classes is None and _is_list(ids, str):
         return StatedOrder(path, ids=ids)
     if ids is not None or not (_is_list(classes, int) or _is_list(classes, str)):
-        raise InputError(f"{path}: not a class order. {forms}")
+        raise InputError(f"{path}: not a class order. {FORMS}")
     if content.get("sha256", own := order_hash(classes)) != own:
         raise InputError(
             f"{path}: its sessions are not those of its sha256. Usual cause: it was edited by hand; take the "
             "key sha256 out of an order of your own."
         )
     return StatedOrder(path, classes=classes)
-
-
-def numbered(path: Path) -> list[NDArray[np.int64]]:
-    """Return the sessions of a file that states classes by position; InputError for another."""
-    classes = read(path, NUMBERED).classes
-    if classes is None or any(
-        type(label) is not int or abs(label) > LARGEST for part in classes for label in part
-    ):
-        raise InputError(f"{path}: not a class order. {NUMBERED}")
-    return [np.array(part, dtype=np.int64) for part in classes]
 
 
 def _is_list(value: Any, kind: type) -> bool:
