@@ -175,7 +175,7 @@ def build(
     block : dict with timm_id; weights (default: timm's), blocks (list of int from 1), timm_args (of timm.create_model)
     preprocessing : see `preprocessing.preprocessing_of`
     device, precision : cpu or cuda; float32, float16 or bfloat16 (mixed precision)
-    cache : folder of fetched weights, see `storage.download.cache_folder`
+    cache : folder of fetched weights, see `weights.cache_folder`
 
     Raises
     ------

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -25,7 +26,6 @@ from typing import Any
 
 from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.base.files import replacing
-from sparcl.extraction.storage.download import cache_folder
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +38,15 @@ PIN = re.compile(
 SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
+def cache_folder(cache: str = "") -> Path:
+    """Return where fetched files are kept: `cache`, else $SPARCL_CACHE, else the user's cache folder."""
+    chosen = cache or os.environ.get("SPARCL_CACHE", "")
+    if chosen:
+        return Path(chosen).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if base else Path.home() / ".cache") / "sparcl"
+
+
 def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, bytes]:
     """Return file name and content of the weights that settings pin.
 
@@ -45,7 +54,7 @@ def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, by
     ----------
     block : the ``weights`` mapping of a backbone's settings
     timm_id : the backbone, for ``source: timm``
-    cache : cache folder, see `storage.download.cache_folder`
+    cache : cache folder, see `cache_folder`
 
     Returns
     -------

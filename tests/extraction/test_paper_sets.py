@@ -9,8 +9,7 @@ import pytest
 from PIL import Image
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction import splits
-from study.images import datasets
+from study.images import datasets, split_lists
 
 WNIDS = ["n01443537", "n01484850", "n01494475"]
 FRUIT = ["apple", "bear", "train"]  # CIFAR-100 has a class that is called like a split
@@ -150,7 +149,9 @@ def test_cub_split_anew_leaves_no_image_out(place, blocks):
     assert np.bincount(test.labels).tolist() == [1, 1, 1]
     assert len(set(train.ids) | set(test.ids)) == 15
     assert (
-        train.split_sha256 == test.split_sha256 == splits.sha256(datasets.find_split("mini", block))
+        train.split_sha256
+        == test.split_sha256
+        == split_lists.sha256(datasets.find_split("mini", block))
     )
 
 
@@ -193,14 +194,14 @@ def test_somebody_elses_list(place, blocks, tmp_path):
     theirs = {name: "test" if name.endswith("art_0.jpg") else "train" for name in names}
     assert theirs != drawn
     path = tmp_path / "theirs.txt"
-    splits.write(path, theirs)
+    split_lists.write(path, theirs)
     for found in (
         datasets.open_split("mini", block | {"split": str(path)}, "test"),
         datasets.open_split("mini", block, "test", split_list=path),
     ):
         assert found.ids == [name for name in names if name.endswith("art_0.jpg")]
-        assert found.split_sha256 == splits.sha256(theirs)
-    splits.write(path, theirs | {"n0/none.jpg": "test"})
+        assert found.split_sha256 == split_lists.sha256(theirs)
+    split_lists.write(path, theirs | {"n0/none.jpg": "test"})
     with pytest.raises(
         DatasetError, match=r"1 images of the split list theirs\.txt.*'n0/none\.jpg'"
     ):
@@ -246,4 +247,4 @@ def test_totals_of_the_paper(params):
     }
     for name, expected in totals.items():
         block = params["datasets"][name]
-        assert (block["classes"], *(block["counts"][s] for s in splits.SPLITS)) == expected
+        assert (block["classes"], *(block["counts"][s] for s in split_lists.SPLITS)) == expected

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sparcl.base.errors import DatasetError, OutputError
 from sparcl.extraction import splits
+from study.images import split_lists
 
 
 def by_hand(sizes, total):
@@ -91,40 +92,40 @@ def test_a_draw_hangs_on_names_alone():
 def test_a_list_goes_to_a_file_and_back(tmp_path):
     split = {"b/2 with space.png": "test", "a/ü.png": "train", "a/1.png": "train"}
     path = tmp_path / "list.txt"
-    splits.write(path, split)
+    split_lists.write(path, split)
     assert path.read_text("utf-8") == "train a/1.png\ntrain a/ü.png\ntest b/2 with space.png\n"
-    assert splits.read(path) == split
+    assert split_lists.read(path) == split
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    assert splits.sha256(split) == digest
+    assert split_lists.sha256(split) == digest
     path.with_name("notepad.txt").write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
-    assert splits.read(path.with_name("notepad.txt")) == split
+    assert split_lists.read(path.with_name("notepad.txt")) == split
     assert (tmp_path / "list.txt.sha256").read_text() == f"{digest}  list.txt\n"
 
 
 def test_every_write_of_a_list_may_fail(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     folder, split = tmp_path / "splits", {"b": "test", "a": "train"}
-    splits.write(folder / "list.txt", split)
+    split_lists.write(folder / "list.txt", split)
     expected = tree(folder)
     with failing(folder, None) as disk:
-        splits.write(folder / "list.txt", split)
+        split_lists.write(folder / "list.txt", split)
     assert disk.steps >= 4 * len(expected) == 8  # opened, confirmed, renamed, confirmed
     for fault in each(folder, disk.steps, map(len, expected.values())):
         for name in expected:
             (tmp_path / name).write_text("old")
         with fault, pytest.raises(OutputError, match=r"list\.txt"):
-            splits.write(folder / "list.txt", split)
+            split_lists.write(folder / "list.txt", split)
         left = tree(folder)
         assert left.keys() == expected.keys()
         assert all(left[name] in (content, b"old") for name, content in expected.items())
-        splits.write(folder / "list.txt", split)
+        split_lists.write(folder / "list.txt", split)
         assert tree(folder) == expected
 
 
 def test_damaged_lists(tmp_path):
     path = tmp_path / "list.txt"
     with pytest.raises(DatasetError, match=r"cannot read the split list.*Correct `split`"):
-        splits.read(path)
+        split_lists.read(path)
     for content, message in (
         (b"train a\nval b\n", "line 2: 'val b'"),
         (b"train a\n\ntest b\n", "line 2: ''"),
@@ -134,4 +135,4 @@ def test_damaged_lists(tmp_path):
     ):
         path.write_bytes(content)
         with pytest.raises(DatasetError, match=message):
-            splits.read(path)
+            split_lists.read(path)

@@ -19,9 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction.storage import download
 from sparcl.extraction.storage.folder import FolderStorage
-from study.images import archive, datasets
+from study.images import archive, datasets, download
 from study.images.archive import TarStorage
 from study.images.locate import open_storage
 from study.pipeline.adapter import logged

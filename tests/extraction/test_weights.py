@@ -16,7 +16,7 @@ from safetensors.torch import save
 from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.extraction import weights
 from sparcl.extraction.checkpoints import read_tensors
-from sparcl.extraction.storage.download import cache_folder
+from sparcl.extraction.weights import cache_folder
 
 MEMBER = "tiny_weights/models/tiny.pth"
 

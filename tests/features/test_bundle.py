@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import yaml
 
-from sparcl.features import manifest, matching, store
+from sparcl.features import manifest, store
+from study import pairs
 from study.images.readers.published import photo_id
 from study.pipeline import croissant
 from study.pipeline.configuration import load
@@ -92,7 +93,7 @@ def test_the_card_states_the_duplicates(dataset):
         train, test = (data_of(dataset, name, split) for split in ("train", "test"))
         rows = [manifest.row_hashes(data.features) for data in (train, test)]
         inside = [len(of_split) - len(set(of_split)) for of_split in rows]
-        across = matching.copies(train, test)
+        across = pairs.copies(train, test)
         counts = " | ".join(map(str, (*inside, len(across))))
         assert f"\n| {counts} |\n" in card, counts
         assert all(f"`{own}`" in card and f"`{learned}`" in card for own, learned in across)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from sparcl.base.errors import FeatureFileError
-from sparcl.features import matching, shards, store
+from sparcl.features import shards, store
 from sparcl.features.layout import FeatureSet
+from study import pairs
 from study.counts import check_counts
 
 META = {
@@ -46,7 +47,7 @@ def test_files_of_one_extraction_belong_together(tmp_path: Path) -> None:
     """Batch size, device and library versions change last bits at most."""
     other = {"precision": "float32", "batch_size": 8, "device": "cuda"}
     test = written(tmp_path, "test", extraction=other, torch_version="9")
-    matching.check_pair(*written(tmp_path, "train"), *test)
+    pairs.check_pair(*written(tmp_path, "train"), *test)
 
 
 def test_a_mismatch_is_refused_with_both_values(tmp_path: Path) -> None:
@@ -70,22 +71,22 @@ def test_a_mismatch_is_refused_with_both_values(tmp_path: Path) -> None:
             rf"train\.h5 and .*test\.h5 do not belong together: .*{one} in the first, but {other}"
         )
         with pytest.raises(FeatureFileError, match=rf"{said}.*extract them"):
-            matching.check_pair(*train, *written(tmp_path, "test", **changes))
+            pairs.check_pair(*train, *written(tmp_path, "test", **changes))
 
 
 def test_splits_in_each_others_place_are_refused(tmp_path: Path) -> None:
     train, test = written(tmp_path, "train"), written(tmp_path, "test")
     with pytest.raises(FeatureFileError, match=r"split of .*test\.h5 is 'test', but .* 'train'"):
-        matching.check_pair(*test, *train)
+        pairs.check_pair(*test, *train)
     with pytest.raises(FeatureFileError, match=r"split of .*train\.h5 is 'train', but .* 'test'"):
-        matching.check_pair(*train, *train)
+        pairs.check_pair(*train, *train)
 
 
 def test_a_sample_in_both_is_refused_by_its_id(tmp_path: Path) -> None:
     ids = ["train/7", *(f"test/{i}" for i in range(1, ROWS))]
     pair = *written(tmp_path, "train"), *written(tmp_path, "test", ids=ids)
     with pytest.raises(FeatureFileError, match=r"share 1 samples by id \(first: 'train/7'\)"):
-        matching.check_pair(*pair)
+        pairs.check_pair(*pair)
 
 
 def test_training_rows_under_other_ids_are_refused(
@@ -98,10 +99,10 @@ def test_training_rows_under_other_ids_are_refused(
     pair = path, train, *written(tmp_path, "test", features=features)
     said = r"1 of 60 test samples have the features .*'test/4' those of 'train/9'"
     with pytest.raises(FeatureFileError, match=rf"{said}.*more than 1%"):
-        matching.check_pair(*pair)
+        pairs.check_pair(*pair)
     # a share that published sets have is logged
-    monkeypatch.setattr(matching, "TOLERATED", 1 / 60)
-    matching.check_pair(*pair)
+    monkeypatch.setattr(pairs, "TOLERATED", 1 / 60)
+    pairs.check_pair(*pair)
     assert "'test/4' those of 'train/9'" in caplog.text
 
 
@@ -111,13 +112,13 @@ def test_training_rows_under_other_ids_are_refused(
 def test_a_file_under_a_foreign_path_is_refused(key: str, split: str, tmp_path: Path) -> None:
     path, data = written(tmp_path, "train")
     names = {"dataset": "toy", "backbone": "net", "order": "1"}
-    matching.check_path(path, data.meta, names, "train")
-    matching.check_path(path, data.meta, {"dataset": "toy"}, "train")
+    pairs.check_path(path, data.meta, names, "train")
+    pairs.check_path(path, data.meta, {"dataset": "toy"}, "train")
     names |= {key: "other"}
     actual, wanted = data.meta[key], "test" if key == "split" else "other"
     said = rf"train\.h5: {key} is '{actual}', but its path stands for '{wanted}'.*git checkout"
     with pytest.raises(FeatureFileError, match=said):
-        matching.check_path(path, data.meta, names, split)
+        pairs.check_path(path, data.meta, names, split)
 
 
 def test_the_manifest_counts_duplicates(tmp_path: Path) -> None:

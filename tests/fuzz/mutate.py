@@ -612,7 +612,7 @@ def write_answer(folder: Path) -> list[str]:
 
 def read_answer(folder: Path) -> object:
     """Download from a server that gives one answer, whatever it is asked."""
-    from sparcl.extraction.storage.download import fetch
+    from study.images.download import fetch
 
     for path in folder.glob("got*"):
         path.unlink()

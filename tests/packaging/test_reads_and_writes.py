@@ -35,7 +35,7 @@ NPZ = "npz: models, sums, classifiers, checkpoints of trained methods"
 ENTRY_POINTS = {
     "archive": {
         "workflow/study/images/archive.py:TarStorage.__init__",
-        "sparcl/extraction/storage/download.py:md5_of",  # before it is opened as one
+        "workflow/study/images/download.py:md5_of",  # before it is opened as one
         "workflow/study/images/archive.py:_blocks",
         "sparcl/extraction/weights.py:read_member",
     },
@@ -77,7 +77,7 @@ ENTRY_POINTS = {
         "workflow/study/exchange/mammoth.py:_value",
         "workflow/study/images/readers/published.py:read_grocery",
         "sparcl/app/arguments.py:lines",
-        "sparcl/extraction/splits.py:read",
+        "workflow/study/images/split_lists.py:read",
         "sparcl/features/shards.py:_list_skipped",
         "workflow/study/loop/order_file.py:_columns",
         "workflow/study/report/published.py:_rows",
@@ -90,12 +90,12 @@ ENTRY_POINTS = {
         "sparcl/extraction/storage/folder.py:FolderStorage.read",
     },
     "download": {
-        "sparcl/extraction/storage/download.py:_resume",
+        "workflow/study/images/download.py:_resume",
         "sparcl/extraction/weights.py:_from_timm",
     },
     "package": {"sparcl/extraction/weights.py:_download_wheel"},
     "environment": {
-        "sparcl/extraction/storage/download.py:cache_folder",
+        "sparcl/extraction/weights.py:cache_folder",
         "workflow/study/images/locate.py:local_place",
         "workflow/study/report/memory.py:apart",
         "workflow/study/report/memory.py:peak",
@@ -133,8 +133,8 @@ ALONE = {
     "workflow/study/exchange/export.py:run",  # a folder, renamed
     "sparcl/app/importing.py:write",  # a folder, renamed
     "sparcl/app/plots.py:drawn",  # in memory
-    "sparcl/extraction/storage/download.py:fetch",  # renamed once its hash is right
-    "sparcl/extraction/storage/download.py:_resume",  # the part, which the next call goes on with
+    "workflow/study/images/download.py:fetch",  # renamed once its hash is right
+    "workflow/study/images/download.py:_resume",  # the part, which the next call goes on with
     "sparcl/extraction/weights.py:_download_wheel",  # in a temporary folder
     "sparcl/extraction/checkpoints.py:_load_jax",  # in a temporary folder
     "workflow/study/pipeline/adapter.py:_first",  # a note that a text was said, locked while it grows

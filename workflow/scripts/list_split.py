@@ -1,7 +1,6 @@
 """Write which image of a data set is for training and which for testing."""
 
-from sparcl.extraction import splits
-from study.images import datasets
+from study.images import datasets, split_lists
 from study.pipeline import adapter
 from study.places import named_files
 
@@ -10,7 +9,7 @@ def main(snakemake) -> None:
     dataset, settings = snakemake.wildcards.dataset, snakemake.config["extraction"]
     block = snakemake.config["datasets"][dataset]
     split = datasets.find_split(dataset, block, settings["image_root"], settings["cache"])
-    splits.write(snakemake.output.list, split)
+    split_lists.write(snakemake.output.list, split)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ import numpy as np
 
 from sparcl.base.files import read_json
 from sparcl.base.rows import prepared
-from sparcl.features import matching, store
+from sparcl.features import store
 from sparcl.protocol import stream
+from study import pairs
 from study.loop import order_file
 from study.pipeline import adapter
 from study.sealed import write_sealed
@@ -14,7 +15,7 @@ from study.streams.order_rules import LOOKING, few_after_first, first_classes
 
 def main(snakemake) -> None:
     stated, names = read_json(snakemake.input.manifest), dict(snakemake.wildcards)
-    matching.check_path(snakemake.input.manifest, stated, names, "train")
+    pairs.check_path(snakemake.input.manifest, stated, names, "train")
     number, spec = int(names["order"]), snakemake.params.spec
     hashed: list[list[int]] = []
     if "order_file" in spec:

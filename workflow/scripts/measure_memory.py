@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from sparcl.features import matching, store
+from sparcl.features import store
+from study import pairs
 from study.pipeline import adapter
 from study.report import memory, summary
 
@@ -11,7 +12,7 @@ def main(snakemake) -> None:
     spec, rows = snakemake.params.spec, []
     for dataset in spec["datasets"]:
         path = snakemake.input[dataset]
-        matching.check_path(path, store.header(path).meta, spec | {"dataset": dataset}, "train")
+        pairs.check_path(path, store.header(path).meta, spec | {"dataset": dataset}, "train")
         stream = {key: spec[key] for key in ("order", "sessions")}
         for name, variant in spec["variants"].items():
             sizes = memory.apart(features=path, variant=variant, **stream)

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from sparcl.app.sums_file import SumsFile
 from sparcl.base.files import read_json
-from sparcl.features import matching
+from study import pairs
 from study.jobs import Job, Run
 from study.loop import from_sums
 from study.pipeline import adapter
@@ -13,7 +13,7 @@ from study.pipeline import adapter
 def main(snakemake) -> None:
     job, given = Job(snakemake), snakemake.input
     train = read_json(given.train_manifest)
-    matching.check_path(given.train_manifest, train, job.names, "train")
+    pairs.check_path(given.train_manifest, train, job.names, "train")
     of_train = {
         "train_sha256": train["arrays"]["features"]["sha256"],
         "weights_sha256": train["weights_sha256"],

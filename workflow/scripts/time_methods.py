@@ -3,8 +3,9 @@
 import pandas as pd
 
 from sparcl.base.rows import prepared
-from sparcl.features import matching, store
+from sparcl.features import store
 from sparcl.protocol import stream
+from study import pairs
 from study.loop.experiment import Split
 from study.pipeline import adapter
 from study.report import summary, timing
@@ -15,7 +16,7 @@ def main(snakemake) -> None:
     for dataset in spec["datasets"]:
         path = snakemake.input[dataset]
         data = store.read(path)
-        matching.check_path(path, data.meta, spec | {"dataset": dataset}, "train")
+        pairs.check_path(path, data.meta, spec | {"dataset": dataset}, "train")
         order = stream.class_order(spec["order"], len(data.class_names))
         sessions = stream.split_sessions(order, spec["sessions"])
         train = Split(prepared(data.features, True), data.labels)

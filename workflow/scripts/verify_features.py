@@ -3,7 +3,8 @@
 import shutil
 
 from sparcl.base.files import replacing
-from sparcl.features import matching, store
+from sparcl.features import store
+from study import pairs
 from study.counts import check_counts
 from study.pipeline import adapter
 
@@ -11,7 +12,7 @@ from study.pipeline import adapter
 def main(snakemake) -> None:
     path, names = snakemake.input.features, dict(snakemake.wildcards)
     data = store.read(path, snakemake.input.manifest)
-    matching.check_path(path, data.meta, names, names["split"])
+    pairs.check_path(path, data.meta, names, names["split"])
     check_counts(path, data)
     with replacing(snakemake.output[0]) as temporary:
         shutil.copyfile(snakemake.input.manifest, temporary)

@@ -6,9 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sparcl.features import matching, store
+from sparcl.features import store
 from sparcl.features.layout import FeatureSet
-from study import finished, methods
+from study import finished, methods, pairs
 from study.loop.experiment import Split
 from study.sealed import ORDER, RUN, read_sealed
 from study.streams import splits
@@ -42,9 +42,9 @@ class Job:
         data = {}
         for (split, path), manifest in zip(paths.items(), self.input.manifests, strict=True):
             data[split] = store.read(path, manifest)
-            matching.check_path(path, data[split].meta, self.names, split)
+            pairs.check_path(path, data[split].meta, self.names, split)
         if len(data) == 2:
-            matching.check_pair(paths["train"], data["train"], paths["test"], data["test"])
+            pairs.check_pair(paths["train"], data["train"], paths["test"], data["test"])
         return {
             split: read.using(self.spec.get("features", "last")) for split, read in data.items()
         }

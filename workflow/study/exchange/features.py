@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from sparcl.base.files import replacing
-from sparcl.features import matching, store
+from sparcl.features import store
+from study import pairs
 
 
 def write(train: Path, test: Path, out: Path) -> dict[str, int]:
@@ -21,7 +22,7 @@ def write(train: Path, test: Path, out: Path) -> dict[str, int]:
     FeatureFileError : a file is damaged, or the two are not splits of one data set by one network
     """
     data = {"train": store.read(train), "test": store.read(test)}
-    matching.check_pair(train, data["train"], test, data["test"])
+    pairs.check_pair(train, data["train"], test, data["test"])
     arrays: dict[str, np.ndarray] = {"class_names": np.array(data["train"].class_names)}
     for split, content in data.items():
         arrays[f"{split}_data"] = content.features.astype(np.float32)[:, None, :]

@@ -20,8 +20,9 @@ from typing import Any
 from sparcl.base.errors import DatasetError
 from sparcl.base.files import replacing
 from sparcl.base.locks import locked
-from sparcl.extraction.storage.download import cache_folder, md5_of
 from sparcl.extraction.storage.protocol import EMPTY, odd, printed
+from sparcl.extraction.weights import cache_folder
+from study.images.download import md5_of
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ def open_archive(
     dataset : its id, for messages
     path : of the archive
     block : the settings of the data set: `folder`, and `md5` if it is pinned
-    cache : folder of decompressed archives, see `download.cache_folder`
+    cache : folder of decompressed archives, see `weights.cache_folder`
     remedy : sentence that says how else to provide the files
 
     Raises

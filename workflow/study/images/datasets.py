@@ -18,6 +18,7 @@ from sparcl.extraction import splits
 from sparcl.extraction.images import FOREIGN, ImageSplit, hidden, images
 from sparcl.extraction.storage.folder import FolderStorage
 from sparcl.extraction.storage.protocol import ArrayStorage, Storage
+from study.images import split_lists
 from study.images.locate import local_place, open_storage
 from study.images.readers import BY_NAME, READERS
 from study.images.readers.listing import Listing
@@ -44,7 +45,7 @@ def open_split(
     block : its settings: reader, and what `storage.locate.open_storage` and `split_of` read there
     split : train or test
     root : folder that holds `folder` or `archive`; by default $SPARCL_DATA
-    cache : folder of downloads, see `download.cache_folder`
+    cache : folder of downloads, see `weights.cache_folder`
     split_list : file that says which image is in which split (see `splits`); by default as in `split_of`
 
     Raises
@@ -52,7 +53,7 @@ def open_split(
     DatasetError : images missing, of another layout, or of other counts than the settings state
     ConfigError : unknown reader, split or setting
     """
-    if split not in splits.SPLITS:
+    if split not in split_lists.SPLITS:
         raise ConfigError(f"Split {split!r} of {dataset} is unknown; allowed: train, test.")
     listing, storage = _listing(dataset, block, root, cache)
     assigned = split_of(dataset, block, listing, split_list)
@@ -66,7 +67,7 @@ def open_split(
         labels=np.array([sample.label for sample in samples], dtype=np.int32),
         storage=storage,
         upright=block["reader"] == "folder",
-        split_sha256=splits.sha256(assigned) if how_split(block) != "own" else "",
+        split_sha256=split_lists.sha256(assigned) if how_split(block) != "own" else "",
         skipped=listing.skipped,
     )
 
@@ -108,7 +109,7 @@ def split_of(
     how, counts = how_split(block), block.get("counts", {})
     split_list = split_list or (how if how not in ("own", "draw") else "")
     if split_list:
-        assigned = splits.read(split_list)
+        assigned = split_lists.read(split_list)
         known = {sample.id for sample in listing.samples}
         unknown = [identifier for identifier in assigned if identifier not in known]
         if unknown:
@@ -135,7 +136,7 @@ def split_of(
         if "test_share" not in block:
             share = max(share, len(sizes))
         assigned = splits.draw(pools, counts.get("test", share))
-    found = {split: list(assigned.values()).count(split) for split in splits.SPLITS}
+    found = {split: list(assigned.values()).count(split) for split in split_lists.SPLITS}
     if any(found[key] != counts[key] for key in counts) or (
         len(listing.class_names) != block.get("classes", len(listing.class_names))
     ):
@@ -145,7 +146,7 @@ def split_of(
             f"and {counts}. The copy is incomplete or another version: "
             "fetch it again, or correct the counts of a data set of your own."
         )
-    for split in splits.SPLITS:
+    for split in split_lists.SPLITS:
         held = {sample.label for sample in listing.samples if assigned.get(sample.id) == split}
         names = listing.class_names
         if few := [name for label, name in enumerate(names) if label not in held]:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from sparcl.base.errors import DatasetError
-from sparcl.extraction.storage.download import cache_folder, fetch
 from sparcl.extraction.storage.folder import FolderStorage
 from sparcl.extraction.storage.protocol import Storage
+from sparcl.extraction.weights import cache_folder
 from study.images.archive import COMPRESSED, open_archive
+from study.images.download import fetch
 
 
 def open_storage(dataset: str, block: dict[str, Any], root: str = "", cache: str = "") -> Storage:
@@ -21,7 +22,7 @@ def open_storage(dataset: str, block: dict[str, Any], root: str = "", cache: str
     dataset : its id
     block : its settings, of which `root`, `folder`, `archive`, `url` and `md5` are read
     root : folder that holds `folder` or `archive` unless the block has its own; by default $SPARCL_DATA
-    cache : folder of downloads and decompressed archives, see `download.cache_folder`
+    cache : folder of downloads and decompressed archives, see `weights.cache_folder`
 
     Raises
     ------

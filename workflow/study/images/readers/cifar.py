@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparcl.extraction.splits import SPLITS
 from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 from study.images.readers.folders import read_folder
 from study.images.readers.listing import Listing, Sample
+from study.images.split_lists import SPLITS
 
 
 class _Dtype:

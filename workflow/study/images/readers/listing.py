@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from sparcl.extraction.splits import SPLITS
 from sparcl.extraction.storage.protocol import Storage
+from study.images.split_lists import SPLITS
 
 
 class Sample(NamedTuple):

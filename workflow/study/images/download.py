@@ -1,4 +1,4 @@
-"""Files that are fetched: where they are kept, and a download that is resumed and used only with the right md5."""
+"""Files that are fetched: a download that is resumed and used only with the right md5."""
 
 from __future__ import annotations
 
@@ -12,15 +12,6 @@ from sparcl.base.locks import locked
 
 TIMEOUT_S = 30
 BLOCK = 1 << 20
-
-
-def cache_folder(cache: str = "") -> Path:
-    """Return where fetched files are kept: `cache`, else $SPARCL_CACHE, else the user's cache folder."""
-    chosen = cache or os.environ.get("SPARCL_CACHE", "")
-    if chosen:
-        return Path(chosen).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base else Path.home() / ".cache") / "sparcl"
 
 
 def md5_of(path: Path) -> str:
