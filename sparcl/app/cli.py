@@ -1,4 +1,4 @@
-"""The command line: bring arrays in; fit, evaluate, inspect, merge and use learners; cut and sweep."""
+"""The command line: bring arrays in; fit, evaluate, inspect, merge and use learners; sum and sweep."""
 
 import argparse
 import io
@@ -19,7 +19,7 @@ COMMANDS = (
     import_arrays.import_arrays,
     *(models.fit, models.evaluate, models.predict, models.inspect, models.merge),
     *(models.forget, pictures.label, pictures.learn),
-    *(sums.cut, sums.sums, sums.merge_sums, sums.run_sweep),
+    *(sums.sums, sums.merge_sums, sums.run_sweep),
 )
 SAYS = (
     "Class-incremental learning on features of a frozen network: import arrays, fit and evaluate methods, label "
@@ -66,9 +66,7 @@ def main(
 
 
 def _inputs(chosen: argparse.Namespace) -> list[Path]:
-    """Return what a command reads and must not replace: `fit` may append in place, and `cut` has a check of its own."""
-    if chosen.run is sums.cut.run:
-        return []
+    """Return what a command reads and must not replace; `fit` may append in place."""
     given: list[Any] = [getattr(chosen, name, None) or [] for name in INPUTS]
     return [path for paths in given for path in (paths if type(paths) is list else [paths])]
 

@@ -42,22 +42,6 @@ def check_out(out: Path, inputs: Iterable[Path], option: str = "--out") -> None:
         )
 
 
-def check_view(view: Path, source: Path) -> None:
-    """Raise OutputError where a cut would replace what it reads: a file may be cut in place, its parts are left alone.
-
-    Parameters
-    ----------
-    view : where the view is written, and its manifest beside it
-    source : the feature file that is cut
-    """
-    manifest = layout.manifest_path(view)
-    if manifest == view:
-        raise OutputError(f"--out {view} is the name of a manifest. Name a file that ends in .h5.")
-    parts = store.sources(source) if layout.is_hdf5(source) else []
-    for out in (view, manifest):
-        check_out(out, parts[2:] if _same(view, source) else parts)
-
-
 @contextmanager
 def one_at_a_time(model: Path | None, out: Path) -> Iterator[None]:
     """Let processes that append to one saved model wait for each other: each reads what the one before wrote.

@@ -15,6 +15,7 @@ from sparcl.app import cli
 from sparcl.app.cli import COMMANDS
 from sparcl.features import store
 from study.exchange import __main__ as exchange
+from study.images import __main__ as images
 
 ACIL = ["--method", "acil", "--set", "ridge=0.1"]
 LOG = "{'model': 'ranpac', 'dataset': 'seq-cub200', 'seed': 7, 'accmean_task1': 90.0}\n"
@@ -44,8 +45,9 @@ CALLS = {
 
 
 def main(command: list[str]) -> int:
-    """Run a command of either command line."""
-    return (exchange if command[0] in ("export", "import-log") else cli).main(command)
+    """Run a command of any command line."""
+    others = {"export": exchange, "import-log": exchange, "cut": images}
+    return others.get(command[0], cli).main(command)
 
 
 @pytest.fixture(scope="module")
@@ -143,4 +145,4 @@ def test_a_model_in_a_read_only_folder_is_appended_to_elsewhere(start: Path) -> 
 
 def test_no_command_is_left_out() -> None:
     commands = {call[0] for call in CALLS.values()}
-    assert len(commands) == len(COMMANDS) + 2  # and those of study.exchange
+    assert len(commands) == len(COMMANDS) + 3  # and those of study.exchange and study.images

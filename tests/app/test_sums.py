@@ -18,8 +18,9 @@ from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import FeatureFileError, InputError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.base.rows import prepared, unit
-from sparcl.features import layout, shards, store
+from sparcl.features import layout, store
 from sparcl.protocol import stream, sweep
+from study.images import shards
 from study.loop import experiment
 
 CIFAR = Path(__file__).resolve().parents[2] / "data/features/cifar-100-150/efficientnet-lite0"

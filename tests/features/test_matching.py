@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from sparcl.base.errors import FeatureFileError
-from sparcl.features import shards, store
+from sparcl.features import store
 from sparcl.features.layout import FeatureSet
 from study import pairs
 from study.counts import check_counts
+from study.images import shards
 
 META = {
     "dataset": "toy",

@@ -14,7 +14,8 @@ import pytest
 from own_data import write_network
 
 from sparcl.base.errors import ConfigError, FeatureFileError
-from sparcl.features import layout, shards, store
+from sparcl.features import layout, store
+from study.images import shards
 from study.images.extract import extract_split
 
 BATCH = 512  # 3 batches of the 1,258 images for training

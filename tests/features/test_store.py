@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from sparcl.base.errors import FeatureFileError
-from sparcl.features import layout, store, views
+from sparcl.features import layout, store
+from study.images import views
 
 ROOT = Path(__file__).resolve().parents[2]
 

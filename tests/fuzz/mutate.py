@@ -154,7 +154,7 @@ def write_features(folder: Path) -> list[str]:
 
 def write_view(folder: Path) -> list[str]:
     """Write what `write_features` writes as a view of two shards."""
-    from sparcl.features import shards
+    from study.images import shards
 
     write_features(folder)
     shards.cut(folder / "train.h5", folder / "train.h5", 2)

@@ -78,7 +78,7 @@ ENTRY_POINTS = {
         "workflow/study/images/readers/published.py:read_grocery",
         "sparcl/app/arguments.py:lines",
         "workflow/study/images/split_lists.py:read",
-        "sparcl/features/shards.py:_list_skipped",
+        "workflow/study/images/shards.py:_list_skipped",
         "workflow/study/loop/order_file.py:_columns",
         "workflow/study/report/published.py:_rows",
         "workflow/study/report/reading.py:read_csv",

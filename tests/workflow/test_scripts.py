@@ -18,8 +18,9 @@ from tiny_suite import write_split
 from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import FeatureFileError, InputError, OutputError
 from sparcl.base.rows import unit
-from sparcl.features import layout, shards, store
+from sparcl.features import layout, store
 from sparcl.protocol import stream
+from study.images import shards
 from study.loop.experiment import Split, run
 from study.report import memory, timing
 from study.sealed import write_sealed

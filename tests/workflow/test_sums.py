@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from copies import duplicate, edit_params, snakemake
 
-from sparcl.app.cli import main
 from sparcl.features import layout, store
+from study.images.__main__ import main
 
 NETWORK = "vit-s14-focus"
 CUB = f"data/features/cub-50/{NETWORK}"

@@ -1,6 +1,6 @@
 """Make one feature file of the shards of a split: a view, which copies no features."""
 
-from sparcl.features import shards
+from study.images import shards
 from study.pipeline import adapter
 
 

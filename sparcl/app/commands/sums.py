@@ -1,4 +1,4 @@
-"""The commands about sums and shards: cut, sums, merge-sums, sweep."""
+"""The commands about sums: sums, merge-sums, sweep."""
 
 import argparse
 from collections.abc import Iterator
@@ -8,30 +8,11 @@ import numpy as np
 from sparcl.app import arguments, merging
 from sparcl.app.arguments import argument, command, out, saved
 from sparcl.app.counted import check_once
-from sparcl.app.outputs import check_view
 from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import InputError
 from sparcl.base.files import write_json
-from sparcl.features import shards
 from sparcl.parts.core import Core
 from sparcl.protocol import stream, sweep
-
-
-@command(
-    *("cut", "cut a feature file into shards"),
-    saved("features", "FILE.h5"),
-    argument("--shards", type=arguments.positive, required=True, metavar="N"),
-    out("VIEW.h5", "where the view is written; the shards are in a folder beside it"),
-)
-def cut(chosen: argparse.Namespace) -> Iterator[str]:
-    """Cut a feature file into shards of consecutive samples and write a view, which is read like the file.
-
-    The manifest stays the same.
-    """
-    check_view(chosen.out, chosen.features)
-    n = shards.cut(chosen.features, chosen.out, chosen.shards)["n"]
-    folder = chosen.out.with_suffix(".shards")
-    yield f"{chosen.out}: {n} samples in {chosen.shards} shards, {folder}"
 
 
 @command(

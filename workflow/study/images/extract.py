@@ -22,8 +22,8 @@ from sparcl.base.terminal import printable
 from sparcl.extraction import backbones, networks, passes
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.preprocessing import preprocessing_of
-from sparcl.features import layout, shards, store
-from study.images import datasets
+from sparcl.features import layout, store
+from study.images import datasets, shards
 from study.images.work_file import WorkFile
 
 logger = logging.getLogger(__name__)

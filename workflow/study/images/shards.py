@@ -27,7 +27,7 @@ import numpy as np
 
 from sparcl.base.errors import ConfigError, FeatureFileError
 from sparcl.base.files import write_text
-from sparcl.features import manifest, store, views
+from sparcl.features import manifest, store
 from sparcl.features.layout import (
     ARRAYS,
     JSON_KEYS,
@@ -37,6 +37,7 @@ from sparcl.features.layout import (
     Header,
     manifest_path,
 )
+from study.images import views
 
 # What all shards of a split state alike.
 COMMON = ("of", "total", "ids_sha256")
