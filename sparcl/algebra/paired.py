@@ -8,7 +8,6 @@ inside the classes is S = R - Q Q^T, so that ``(S + ridge I)^-1 Q = V (I - Q^T V
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sparcl.algebra.backend import host, product
 from sparcl.algebra.host import HOST
@@ -52,28 +51,3 @@ class Paired:
         B = HOST.block_solve(np.eye(len(root)) - inner, np.diag(1 / root))
         # -m_c^T (S + ridge I)^-1 m_c / 2 with the means Q diag(n)^(-1/2)
         return cls(V, np.diag(root), B, -0.5 * np.diag(inner @ B) / root)
-
-    def measured(self, sums: Sums) -> tuple[Array, Array]:
-        """Return ``V^T R V`` and ``V^T C`` (c, c) over other rows' sums: 2 D^2 c + 4 D c^2 flops."""
-        return host(self.V.T @ sums.times(self.V)), host(self.V.T @ sums.C)
-
-
-def spread(R: Array, C: Array, counts: NDArray[np.integer]) -> float:
-    """Return the deviation of a difference between two scores inside the classes, over all pairs.
-
-    The root of the mean over pairs i, j of ``S_ii + S_jj - 2 S_ij``, with S the covariance inside the classes, but
-    no less than rounding leaves where all rows of a class are copies; 1 for one class, whose score differs from
-    no other.
-
-    Parameters
-    ----------
-    R, C : (c, c) sums of products of scores, and of scores by class, over rows of ``counts`` (c,)
-    """
-    live = np.flatnonzero(counts)
-    c, n = len(R), counts[live]
-    if c < 2:
-        return 1.0
-    S = (R - (C[:, live] / n) @ C[:, live].T) / max(int(n.sum()) - len(live), 1)
-    mean = 2 * (np.trace(S) - S.sum() / c) / (c - 1)
-    limits = np.finfo(np.float64)
-    return float(np.sqrt(max(mean, limits.eps * np.trace(R) / n.sum(), limits.tiny)))

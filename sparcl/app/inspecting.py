@@ -24,7 +24,6 @@ from sparcl.base.types import Array, Ints, host
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.methods.ncm import NearestClassMean
-from sparcl.methods.ridge_lda import RidgeLda
 from sparcl.protocol import diagnostics, stream
 from sparcl.protocol.diagnostics import prototype_cosine
 
@@ -142,14 +141,12 @@ def inspect(
 
 def sums_of(learner: Learner) -> Sums | None:
     """Return the sums R, C and n of a learner, or None where it keeps none."""
-    own = getattr(learner, "total" if isinstance(learner, RidgeLda) else "sums", None)
+    own = getattr(learner, "sums", None)
     return own if isinstance(own, Sums) and own.D and own.n else None
 
 
 def _weights(learner: Learner) -> tuple[Array, Array] | None:
     """Return W (D, c) and b (c,) of a learner whose scores are ``h W + b`` for the rows h that are summed."""
-    if isinstance(learner, RidgeLda):
-        return host(learner.weights), host(learner.bias)
     if isinstance(learner, Composed) and learner.solutions.weights:
         W, b = next(learner.solutions.scored())
         return host(W), np.zeros(W.shape[1]) if b is None else host(b)

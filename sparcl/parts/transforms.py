@@ -70,20 +70,6 @@ class SignedPower(Transform):
 
 
 @dataclass(eq=False)
-class ChosenPower(Transform):
-    """A :class:`SignedPower` whose exponent a learner chooses in the first session, for good."""
-
-    kept: ClassVar[dict[str, Shape | None]] = {"exponent": float}
-
-    def __post_init__(self) -> None:
-        self.exponent = 1.0
-
-    def __call__(self, Phi: Array) -> Array:
-        """Return the rows (n, d) of unit norm, in the precision of Phi."""
-        return SignedPower(self.exponent)(Phi)
-
-
-@dataclass(eq=False)
 class Rooted(Transform):
     """The square root of features that are never negative, then unit norm; others have unit norm alone.
 

@@ -10,9 +10,9 @@ from sparcl.algebra import backend, spectra, tensors
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
-from sparcl.learners.from_sums import learn_sums
 from sparcl.parts.heads import ridge as head
 from sparcl.protocol import stream, sweep
+from sparcl.protocol.sweep import learn_sums
 from study.loop import experiment, from_sums
 
 GRID = {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]}

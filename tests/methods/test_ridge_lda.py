@@ -8,9 +8,10 @@ from reference import heads
 from reference.ridge import joint_ridge, predicted_accuracy, sums
 from reference.streams import PROBE, STREAM, Session, fit
 
-from sparcl.algebra.paired import Paired, spread
+from sparcl.algebra.paired import Paired
 from sparcl.algebra.sums import Sums
 from sparcl.methods import build
+from study.methods.ridge_lda import spread
 
 GRID = [1e-3, 0.1, 3.0]
 MIXTURES = [0.0, 0.3, 1.0]
@@ -55,7 +56,7 @@ def test_both_heads_from_one_factor(d: int, shift: float) -> None:
     assert pair.V @ pair.discriminant == pytest.approx(lda, abs=1e-9 * scale)
     assert pair.bias == pytest.approx(bias, rel=1e-8)
     scores = Phi @ lda
-    R, C = pair.measured(total)
+    R, C = pair.V.T @ total.R @ pair.V, pair.V.T @ total.C
     B = pair.discriminant
     assert spread(B.T @ R @ B, B.T @ C, total.counts) == pytest.approx(spread_by_rows(scores, y))
 

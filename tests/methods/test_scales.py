@@ -13,8 +13,8 @@ from sparcl.algebra.class_sums import ClassSums
 from sparcl.algebra.sums import Gram
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.rows import unit
-from sparcl.learners.from_sums import learn_sums
 from sparcl.methods import build, hyperparameters
+from sparcl.protocol.sweep import learn_sums
 
 STREAM = synthetic_stream(sessions=2)
 PROBE = STREAM[1][0]

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sparcl import methods
 from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError
-from sparcl.learners.from_sums import learn_sums
 from sparcl.protocol import sweep
+from sparcl.protocol.sweep import learn_sums
 from study.loop import experiment
 
 

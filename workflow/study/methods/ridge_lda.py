@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sparcl.algebra.backend import host, like, product
 from sparcl.algebra.capacity import Session, check_fit
-from sparcl.algebra.paired import Paired, spread
+from sparcl.algebra.paired import Paired
 from sparcl.algebra.ridge import predicted_accuracy
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_positives
@@ -36,7 +36,7 @@ from sparcl.learners.composed import HELD_OUT, Mapped
 from sparcl.parts.batch import ROWS, Batch
 from sparcl.parts.catalogue import Asked, part
 from sparcl.parts.rules import HoldOut, need_two
-from sparcl.parts.transforms import ChosenPower, SignedPower
+from sparcl.parts.transforms import SignedPower, Transform
 
 GRID = tuple(float(10 ** (power / 2)) for power in range(-12, 3))  # half decades of a
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -57,6 +57,20 @@ class Choice(NamedTuple):
     weight: float
     scales: tuple[float, float]
     accuracy: float
+
+
+@dataclass(eq=False)
+class ChosenPower(Transform):
+    """A :class:`SignedPower` whose exponent a learner chooses in the first session, for good."""
+
+    kept: ClassVar[dict[str, Shape | None]] = {"exponent": float}
+
+    def __post_init__(self) -> None:
+        self.exponent = 1.0
+
+    def __call__(self, Phi: Array) -> Array:
+        """Return the rows (n, d) of unit norm, in the precision of Phi."""
+        return SignedPower(self.exponent)(Phi)
 
 
 @dataclass(eq=False)
@@ -151,7 +165,8 @@ class RidgeLda(Mapped):
             )
         losses = []
         for _, pair in solved:
-            R, C = pair.measured(held)
+            # of scores of the rows held out: 2 D^2 c + 4 D c^2 flops
+            R, C = host(pair.V.T @ held.times(pair.V)), host(pair.V.T @ held.C)
             losses.append(
                 (
                     predicted_accuracy(pair.ridge, R, C, held.counts),
@@ -224,6 +239,27 @@ def _sums(X: Array, columns: NDArray[np.integer], classes: int) -> Sums:
     sums.grow(classes)
     sums.accumulate(X, columns)
     return sums
+
+
+def spread(R: Array, C: Array, counts: NDArray[np.integer]) -> float:
+    """Return the deviation of a difference between two scores inside the classes, over all pairs.
+
+    The root of the mean over pairs i, j of ``S_ii + S_jj - 2 S_ij``, with S the covariance inside the classes, but
+    no less than rounding leaves where all rows of a class are copies; 1 for one class, whose score differs from
+    no other.
+
+    Parameters
+    ----------
+    R, C : (c, c) sums of products of scores, and of scores by class, over rows of ``counts`` (c,)
+    """
+    live = np.flatnonzero(counts)
+    c, n = len(R), counts[live]
+    if c < 2:
+        return 1.0
+    S = (R - (C[:, live] / n) @ C[:, live].T) / max(int(n.sum()) - len(live), 1)
+    mean = 2 * (np.trace(S) - S.sum() / c) / (c - 1)
+    limits = np.finfo(np.float64)
+    return float(np.sqrt(max(mean, limits.eps * np.trace(R) / n.sum(), limits.tiny)))
 
 
 def _product(A: Array, B: Array) -> Array:
