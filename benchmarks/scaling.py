@@ -39,7 +39,6 @@ from harness import THREADS, close, threads, timed
 from sparcl import methods
 from sparcl.algebra import spectra
 from sparcl.algebra.backend import product
-from sparcl.algebra.class_sums import ClassSums
 from sparcl.algebra.partition import Spectrum
 from sparcl.algebra.sums import Gram, Sums
 from sparcl.base.rows import prepared
@@ -47,6 +46,7 @@ from sparcl.features import layout, store
 from sparcl.parts.maps import RandomMap
 from sparcl.protocol import stream
 from study.report.memory import peak
+from study.sums.class_sums import ClassSums
 
 ROWS = 4096  # of a block of features, as feature files are read
 BUDGET, RUNS = 1.0, 5  # seconds after which no further run of a point is begun; runs at most

@@ -3,7 +3,7 @@
     sweep.py [--small] [--runs 10]
 
 50,000 x 768 invented features of unit norm, 100 classes in 10 sessions, 10,000 test rows.  A row is
-100 settings of class order, ridge and, for SPARCL, tau.  One side is what ``python -m sparcl sweep``
+100 settings of class order, ridge and, for SPARCL, tau.  One side is what ``python -m study.sums sweep``
 does in one process: one pass over the samples (``ClassSums``), then every class order with all its
 ridges and taus.  The other is the learner on its own, one run a setting on features that lie in
 memory: ``--runs`` of the 100 are run, spread over the grid, and their mean counts for the rest.  Both
@@ -27,8 +27,9 @@ import numpy as np
 from harness import close, verdict
 
 from sparcl import methods
-from sparcl.algebra.class_sums import ClassSums
-from sparcl.protocol import stream, sweep
+from sparcl.protocol import stream
+from study.sums import sweep
+from study.sums.class_sums import ClassSums
 
 TARGET = 3.0
 

@@ -55,13 +55,3 @@ class Session:
         wide = self.d + (TILE + 5 * self.classes if self.size == 4 else 0)
         chosen = self.size * self.squares * min(self.rows, width) ** 2
         return width * (self.size * numbers + 8 * wide) + 8 * self.rows * self.d + chosen
-
-
-def check_free(on: Backend, what: str, need: int) -> None:
-    """Raise InputError where ``need`` bytes of something that has no width are not free; it names both."""
-    free = on.free()
-    if free is not None and need > free:
-        raise InputError(
-            f"{what} need {need / 2**30:,.1f} GiB on {on.name}, and {free / 2**30:,.1f} GiB are free: take device cpu, "
-            "or a card with more memory."
-        )

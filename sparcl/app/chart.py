@@ -166,7 +166,7 @@ def conclusion(found: Inspection) -> list[tuple[str, str]]:
         lines = [] if close is None else [("cosine", f"{close:.2f} between prototypes")]
         need = (
             "none: the sums of all sessions are one total, in which no session comes after another. "
-            "Name saves after earlier sessions by --since, or take sums of `sparcl sums` with --order and --sessions."
+            "Name saves after earlier sessions by --since; of sums give a class order (--order, --sessions)."
         )
         lines.append(("advice", "none without R" if found.sums is None else need))
     bounds = {name: f" (large: {LARGE[name]:g})" for name in LARGE}

@@ -1,4 +1,4 @@
-"""The command line: bring arrays in; fit, evaluate, inspect, merge and use learners; sum and sweep."""
+"""The command line: bring arrays in; fit, evaluate, inspect, merge and use learners."""
 
 import argparse
 import io
@@ -10,7 +10,7 @@ from typing import Any
 
 from sparcl import __version__
 from sparcl.app.arguments import Parser
-from sparcl.app.commands import import_arrays, models, pictures, sums
+from sparcl.app.commands import import_arrays, models, pictures
 from sparcl.app.outputs import check_out
 from sparcl.base.errors import SkippedError, SparclError
 from sparcl.base.terminal import Formatter, printable
@@ -19,11 +19,10 @@ COMMANDS = (
     import_arrays.import_arrays,
     *(models.fit, models.evaluate, models.predict, models.inspect, models.merge),
     *(models.forget, pictures.label, pictures.learn),
-    *(sums.sums, sums.merge_sums, sums.run_sweep),
 )
 SAYS = (
     "Class-incremental learning on features of a frozen network: import arrays, fit and evaluate methods, label "
-    "images, sweep class orders and settings. docs/command-line.md has examples."
+    "images. docs/command-line.md has examples."
 )
 INPUTS = (
     *("features", "against", "ids", "model", "models", "since"),

@@ -1,7 +1,7 @@
 """Inspection of a saved file: classes, sums, spectrum, core, and the paper's diagnostic protocol."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -13,9 +13,8 @@ from sparcl import methods
 from sparcl.algebra.spectra import descending_eigh, energy_rank
 from sparcl.algebra.sums import Sums
 from sparcl.app.building import load
-from sparcl.app.kinds import CLASSIFIER, LEARNER, MODEL, SUMS, check_kind
+from sparcl.app.kinds import CLASSIFIER, LEARNER, MODEL, check_kind
 from sparcl.app.model import Model
-from sparcl.app.sums_file import SumsFile
 from sparcl.base.checks import check_fraction, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.rows import NORMALISATION
@@ -24,7 +23,7 @@ from sparcl.base.types import Array, Ints, host
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.methods.ncm import NearestClassMean
-from sparcl.protocol import diagnostics, stream
+from sparcl.protocol import diagnostics
 from sparcl.protocol.diagnostics import prototype_cosine
 
 # The paper's settings of the spectrum.
@@ -83,7 +82,6 @@ class Inspection:
 def inspect(
     path: Path,
     since: Sequence[Path] = (),
-    order: tuple[int, int] | None = None,
     ridge: float = RIDGE,
     tau: float = TAU,
 ) -> Inspection:
@@ -93,31 +91,20 @@ def inspect(
 
     Parameters
     ----------
-    path : of ``sparcl fit``, ``sparcl sums``, ``Learner.save`` or ``Classifier.save``
+    path : of ``sparcl fit``, ``Learner.save`` or ``Classifier.save``
     since : the same model as it was after earlier sessions
-    order : of sums by class: number of a class order, and into how many sessions it is cut
     ridge, tau : of the protocol, the paper's by default
 
     Raises
     ------
     InputError
-        When a file is none of these, or ``since`` or ``order`` do not belong to it.
+        When a file is none of these, or ``since`` does not belong to it.
     """
-    check_positive("ridge", ridge)
-    check_fraction("tau", tau)
-    kind = check_kind(path, MODEL, SUMS, LEARNER, CLASSIFIER)
+    kind = check_kind(path, MODEL, LEARNER, CLASSIFIER)
     if since and kind != MODEL:
         raise InputError(f"{path}: --since goes with {MODEL}, and this is {kind}. Leave it out.")
-    if order is not None and kind != SUMS:
-        raise InputError(
-            f"{path}: a class order goes with {SUMS}, and this is {kind}, whose sessions are over. Name saves after "
-            "earlier sessions by --since, or leave the order out."
-        )
     moved: list[float] = []
-    if kind == SUMS:
-        file = SumsFile.load(path)
-        found, stages = _of_sums(file), _by_session(file, path, order)
-    elif kind == MODEL:
+    if kind == MODEL:
         models = _in_order(Model.load(path), [(str(other), Model.load(other)) for other in since])
         found, stages = _of_model(models[-1]), _saves([model.learner for model in models])
         moved = _own_drift([model.learner for model in models])
@@ -127,8 +114,27 @@ def inspect(
             (saved, saved.classes) if kind == LEARNER else (saved.learner_, saved.labels_)
         )
         found, stages = _of_learner(learner, [*map(str, labels)]), _saves([learner])
-    traced = diagnostics.trace_sums(stages, ridge, tau, MODES)
-    found.ridge, found.tau, found.modes, found.sessions = ridge, tau, *traced.values()
+    return traced(found, stages, ridge, tau, moved)
+
+
+def traced(
+    found: Inspection,
+    stages: Iterable[Stage],
+    ridge: float,
+    tau: float,
+    moved: Sequence[float] = (),
+) -> Inspection:
+    """Return an inspection with what the protocol makes of the sums after each session.
+
+    Parameters
+    ----------
+    stages : the sums, with a column for each class that there will be, and the columns of the classes seen
+    moved : what the learner's own old scores moved by in each session after the first
+    """
+    check_positive("ridge", ridge)
+    check_fraction("tau", tau)
+    rows = diagnostics.trace_sums(stages, ridge, tau, MODES)
+    found.ridge, found.tau, found.modes, found.sessions = ridge, tau, *rows.values()
     for row, drift in zip(found.sessions[1:], moved, strict=False):
         row["own_drift"] = drift
     if len(found.sessions) > 1:
@@ -158,7 +164,7 @@ def _weights(learner: Learner) -> tuple[Array, Array] | None:
 
 def _of_learner(learner: Learner, class_names: list[str]) -> Inspection:
     title = f"{type(learner).__name__}, {_sessions(learner.session)}, {len(class_names)} classes"
-    facts = [("features", _features(learner.d, NORMALISATION[learner.normalize]))]
+    facts = [("features", shown_features(learner.d, NORMALISATION[learner.normalize]))]
     found = Inspection(title, facts, class_names, report=learner.report(), sums=sums_of(learner))
     if found.sums is not None:
         found.prototypes, found.counts = found.sums.means(), found.sums.counts
@@ -190,21 +196,8 @@ def _of_model(model: Model) -> Inspection:
     return found
 
 
-def _of_sums(file: SumsFile) -> Inspection:
-    sums, present = file.sums, np.flatnonzero(file.sums.counts)
-    facts = [("network", str(file.terms["backbone"]))]
-    facts.append(("features", _features(sums.d, file.terms["normalisation"])))
-    names = [file.class_names[i] for i in present]
-    found = Inspection(f"sums, {len(present)} classes", facts, names, sums.counts[present])
-    found.prototypes = (sums.sums[present] / sums.counts[present, None]).T
-    if len(present) == sums.classes:
-        found.sums = sums.of(np.arange(sums.classes))
-    else:
-        found.lacks.append("Not every class has samples: add the other shards up.")
-    return found
-
-
-def _features(d: int, normalisation: str) -> str:
+def shown_features(d: int, normalisation: str) -> str:
+    """Return the number of features and how their rows were normalised, in words."""
     return f"{d}, {'as they are' if normalisation == NORMALISATION[False] else normalisation}"
 
 
@@ -213,31 +206,6 @@ def _sessions(count: int) -> str:
 
 
 # --- the sums after each session -------------------------------------------------------------
-
-
-def _by_session(file: SumsFile, path: Path, order: tuple[int, int] | None) -> Iterator[Stage]:
-    """Yield sums after each session of a class order, or of the order that they were summed by."""
-    sums, groups = file.sums, file.sums.groups
-    by_class = np.array_equal(groups, np.arange(len(groups)))
-    if order is not None and not by_class:
-        raise InputError(
-            f"{path}: these sums are of the sessions of one class order: no other follows. Leave the order out."
-        )
-    if not sums.counts.all():
-        return
-    sessions: Sequence[Ints]
-    if order is not None:
-        number, count = order
-        sessions = stream.split_sessions(stream.class_order(number, len(groups)), count)
-    else:
-        whole = [np.arange(len(groups))]
-        sessions = whole if by_class else [np.flatnonzero(groups == t) for t in np.unique(groups)]
-    total, seen = Sums(sums.d), np.zeros(0, dtype=np.int64)
-    total.grow(len(groups))
-    for classes in sessions:
-        total.merge(sums.of(classes), classes)
-        seen = np.union1d(seen, classes)
-        yield total, seen
 
 
 def _in_order(model: Model, earlier: Sequence[tuple[str, Model]]) -> list[Model]:

@@ -12,7 +12,7 @@ from sparcl.base.state import HEADER
 from sparcl.features.layout import is_hdf5
 
 MODEL = "a model of `sparcl fit`"
-SUMS = "sums of `sparcl sums`"
+SUMS = "sums of `study.sums`"
 CLASSIFIER = "a classifier of sparcl.Classifier.save"
 LEARNER = "a learner of Learner.save"
 MEMBERS = {
@@ -28,7 +28,7 @@ def check_kind(path: str | Path, *wanted: str) -> str:
     if is_hdf5(path):
         raise InputError(
             f"{path}: not {' or '.join(wanted)}, but HDF5, as feature files are. `sparcl fit` makes a model of "
-            "features, and `sparcl sums` sums: name what they wrote."
+            "features, and `python -m study.sums` sums: name what they wrote."
         )
     members = names(path)
     found = next((kind for kind, own in MEMBERS.items() if own <= {*members}), None)

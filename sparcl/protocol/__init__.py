@@ -1,1 +1,1 @@
-"""Class orders and sessions, the protocol's diagnostics, and sweeps from sums."""
+"""Class orders and sessions, and the diagnostics of the paper's protocol."""

@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 
 from sparcl import methods
 from sparcl.algebra import backend, spectra, tensors
-from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
 from sparcl.parts.heads import ridge as head
-from sparcl.protocol import stream, sweep
-from sparcl.protocol.sweep import learn_sums
-from study.loop import experiment, from_sums
+from sparcl.protocol import stream
+from study.loop import experiment
+from study.sums import from_sums, sweep
+from study.sums.class_sums import ClassSums
+from study.sums.sweep import learn_sums
 
 GRID = {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]}
 

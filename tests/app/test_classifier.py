@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from commands import main
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -18,7 +19,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import sparcl
-from sparcl.app.cli import main
 from sparcl.base.errors import ArgumentError, InputError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.features import store
@@ -323,7 +323,7 @@ def test_each_saved_file_opens_as_what_it_is_and_another_is_named(
     assert "normalize=True" in repr(learner)
     for name, message in {
         "arrays.npz": r"but a file of 2 arrays \(features, labels\)",
-        "sums.npz": "but sums of `sparcl sums`",
+        "sums.npz": "but sums of `study.sums`",
         "notes.npz": "not an npz file of this project",
         "absent.npz": "no such file",
     }.items():

@@ -6,16 +6,14 @@ from pathlib import Path
 import miniatures
 import numpy as np
 import pytest
+from commands import STUDY, main
 from copies import tree
 from faults import each, failing
 from own_data import write_network
 from toy_files import META
 
-from sparcl.app import cli
 from sparcl.app.cli import COMMANDS
 from sparcl.features import store
-from study.exchange import __main__ as exchange
-from study.images import __main__ as images
 
 ACIL = ["--method", "acil", "--set", "ridge=0.1"]
 LOG = "{'model': 'ranpac', 'dataset': 'seq-cub200', 'seed': 7, 'accmean_task1': 90.0}\n"
@@ -42,12 +40,6 @@ CALLS = {
     "inspect": ["inspect", "x.npz", "--html", "old.csv"],
     "import": ["import", "--features", "f.npy", "--labels", "l.npy", "--out", "new/toy/net"],
 }
-
-
-def main(command: list[str]) -> int:
-    """Run a command of any command line."""
-    others = {"export": exchange, "import-log": exchange, "cut": images}
-    return others.get(command[0], cli).main(command)
 
 
 @pytest.fixture(scope="module")
@@ -145,4 +137,4 @@ def test_a_model_in_a_read_only_folder_is_appended_to_elsewhere(start: Path) -> 
 
 def test_no_command_is_left_out() -> None:
     commands = {call[0] for call in CALLS.values()}
-    assert len(commands) == len(COMMANDS) + 3  # and those of study.exchange and study.images
+    assert len(commands) == len(COMMANDS) + len(STUDY)

@@ -13,15 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from commands import main
 from toy_files import META
 
 from sparcl.app import chart, inspecting, page
-from sparcl.app.cli import main
 from sparcl.app.model import Model
 from sparcl.base.rows import unit
 from sparcl.features import store
 from sparcl.methods import build
 from sparcl.protocol import diagnostics, stream
+from study.sums import __main__ as of_sums
+from study.sums import inspection
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ["<script>alert(1)</script>", "b & c", "\x1b[31mred", "dög", "e" * 60, "f"]
@@ -99,19 +101,23 @@ def test_sums_of_a_class_order_have_the_numbers_of_their_rows(
 ) -> None:
     assert main(["sums", "--features", "train.h5", "--out", "sums.npz"]) == 0
     sessions = stream.split_sessions(stream.class_order(7, len(NAMES)), 3)
-    found = inspecting.inspect(Path("sums.npz"), order=(7, 3), ridge=0.5, tau=0.8)
+    found = inspection.inspect(Path("sums.npz"), (7, 3), ridge=0.5, tau=0.8)
     wanted = diagnostics.trace(by_session(sessions), 0.5, 0.8, 64)
     same_rows(found.sessions, wanted["sessions"])
     assert found.k == 1 + np.argmax(found.energy >= 0.8)
-    assert "in which no session comes after another" in " ".join(said(capsys, "sums.npz").split())
+    capsys.readouterr()
+    assert of_sums.main(["inspect", "sums.npz"]) == 0
+    assert "in which no session comes after another" in " ".join(capsys.readouterr().out.split())
 
     Path("order.json").write_text(json.dumps({"sessions": SESSIONS}))
     grouped = ["sums", "--features", "train.h5", "--order-file", "order.json", "--out"]
     assert main([*grouped, "by-session.npz"]) == 0
     wanted = diagnostics.trace(by_session(SESSIONS), inspecting.RIDGE, inspecting.TAU, 64)
-    same_rows(inspecting.inspect(Path("by-session.npz")).sessions, wanted["sessions"])
-    order = ("--order", "7", "--sessions", "3")
-    assert "no other follows" in said(capsys, "by-session.npz", *order, code=2)
+    protocol = inspecting.RIDGE, inspecting.TAU
+    found = inspection.inspect(Path("by-session.npz"), None, *protocol)
+    same_rows(found.sessions, wanted["sessions"])
+    assert of_sums.main(["inspect", "by-session.npz", "--order", "7", "--sessions", "3"]) == 2
+    assert "no other follows" in capsys.readouterr().err
 
 
 def test_the_protocol_is_that_of_the_settings() -> None:

@@ -13,24 +13,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import main
 from toy_files import META
 
 import sparcl
 from sparcl import methods
-from sparcl.app import cli
 from sparcl.app.model import Model
 from sparcl.base import locks
 from sparcl.base.errors import SparclError
 from sparcl.features import store
-from study.images import __main__ as images
 
 ROOT = Path(__file__).resolve().parents[2]
 ACIL = ["--method", "acil", "--set", "ridge=0.1"]
-
-
-def main(command: list[str]) -> int:
-    """Run a command of either command line."""
-    return (images if command[0] == "cut" else cli).main(command)
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from commands import main
 from toy_files import META
 
 import sparcl
-from sparcl.app.cli import main
 from sparcl.app.model import Model
 from sparcl.features import store
 
@@ -118,13 +118,16 @@ def test_a_wrong_file_is_named_for_what_it_is(
         ("predict arrays.npz --features X.npy", f"{no} a file of 2 arrays (features, labels)"),
         ("evaluate learner.npz --features train.h5", f"{no} a learner of Learner.save"),
         ("merge classifier.npz m.npz", f"{no} a classifier of sparcl.Classifier.save"),
-        ("fit --append sums.npz --features train.h5", f"{no} sums of `sparcl sums`"),
-        ("merge-sums m.npz sums.npz", "not sums of `sparcl sums`, but a model of `sparcl fit`"),
+        ("fit --append sums.npz --features train.h5", f"{no} sums of `study.sums`"),
+        ("merge-sums m.npz sums.npz", "not sums of `study.sums`, but a model of `sparcl fit`"),
         ("predict absent.npz --features X.npy", "absent.npz: no such file"),
         (f"{predict} absent.npy", "absent.npy: no such file of features"),
         (f"{predict} absent.h5", "absent.h5: no such feature file"),
         (f"{fit} train.h5 --order-file absent.json", "absent.json: no such order file"),
-        (f"{fit} train.h5 --order-file order.csv", "it has no columns id and session. Expected {"),
+        (
+            f"{fit} train.h5 --order-file order.csv",
+            "order.csv: missing or damaged (Extra data: line 1 column 2 (char 1)). Expected {",
+        ),
         (f"{fit} X.npy", "X.npy: not a readable HDF5 file"),
         (f"{fit} X.npy", "`sparcl import` makes feature files of arrays"),
         (f"{predict} other.h5", "other.h5: backbone is 'another', but 'toy-net' in the model"),

@@ -7,14 +7,14 @@ from typing import Any
 import headers
 import numpy as np
 import pytest
+from commands import main
 from toy_files import META
 
-from sparcl.app.cli import main
 from sparcl.app.model import Model
-from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import InputError
 from sparcl.base.npz import SEAL, read_npz, write_npz
 from sparcl.features import store
+from study.sums.sums_file import SumsFile
 
 State = dict[str, Any]
 

@@ -9,19 +9,19 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+from commands import main
 from toy_files import META
 
-from sparcl.algebra.class_sums import ClassSums
-from sparcl.app import merging
-from sparcl.app.cli import main
-from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import FeatureFileError, InputError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.base.rows import prepared, unit
 from sparcl.features import layout, store
-from sparcl.protocol import stream, sweep
+from sparcl.protocol import stream
 from study.images import shards
 from study.loop import experiment
+from study.sums import merging, sweep
+from study.sums.class_sums import ClassSums
+from study.sums.sums_file import SumsFile
 
 CIFAR = Path(__file__).resolve().parents[2] / "data/features/cifar-100-150/efficientnet-lite0"
 NAMES = ["ant", "bee", "cat"]
@@ -303,7 +303,7 @@ def test_foreign_sums_are_refused(written: Callable[..., str]) -> None:
     ):
         content = {key: value for key, value in (whole | change).items() if value is not None}
         write_npz("a.npz", content)
-        with pytest.raises(InputError, match=r"a\.npz: not sums of .sparcl sums., as written"):
+        with pytest.raises(InputError, match=r"a\.npz: not sums of .study.sums., as written"):
             SumsFile.load("a.npz")
 
 

@@ -177,7 +177,7 @@ def read_features_alone(folder: Path) -> object:
 
 
 def write_sums(folder: Path) -> list[str]:
-    from sparcl.app.sums_file import SumsFile
+    from study.sums.sums_file import SumsFile
 
     write_features(folder)
     SumsFile.of_file(folder / "train.h5", sessions=[[2, 0], [1]]).save(folder / "sums.npz")
@@ -185,7 +185,7 @@ def write_sums(folder: Path) -> list[str]:
 
 
 def read_sums(folder: Path) -> object:
-    from sparcl.app.merging import merge_saved
+    from study.sums.merging import merge_saved
 
     total = merge_saved([folder / "sums.npz"])
     total.complete(folder / "train.h5")

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from methods.test_learners import SMALL
 from reference.streams import Session, fit, synthetic_stream
 
-from sparcl.algebra.class_sums import ClassSums
 from sparcl.algebra.sums import Gram
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.rows import unit
 from sparcl.methods import build, hyperparameters
-from sparcl.protocol.sweep import learn_sums
+from study.sums.class_sums import ClassSums
+from study.sums.sweep import learn_sums
 
 STREAM = synthetic_stream(sessions=2)
 PROBE = STREAM[1][0]

@@ -76,9 +76,6 @@ run("import", "--features", "X.npy", "--labels", "y.npy", "--out", "own/net")
 run("fit", "--method", "acil", "--features", "own/net/train.h5", "--out", "m.npz")
 run("evaluate", "m.npz", "--features", "own/net/test.h5")
 run("predict", "m.npz", "--features", "X.npy", "--out", "p.csv")
-run("sums", "--features", "own/net/train.h5", "--out", "s.npz")
-sweep = ["--method", "acil", "--ridge", "1", "--orders", "1", "--sessions", "2"]
-run("sweep", "s.npz", "--features", "own/net/test.h5", *sweep)
 assert sparcl.load("m.npz").predict(X).tolist() == y.astype(str).tolist()
 for method in sparcl.methods.names():
     sparcl.build(method)

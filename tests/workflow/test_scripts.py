@@ -15,7 +15,6 @@ from copies import ROOT, tree
 from faults import failing
 from tiny_suite import write_split
 
-from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import FeatureFileError, InputError, OutputError
 from sparcl.base.rows import unit
 from sparcl.features import layout, store
@@ -26,6 +25,7 @@ from study.report import memory, timing
 from study.sealed import write_sealed
 from study.selection import select
 from study.streams import run as stressed
+from study.sums.sums_file import SumsFile
 
 SCRIPTS = ROOT / "workflow/scripts"
 NAMES = {

@@ -1,7 +1,7 @@
 """Add up the sums of all shards, which must be those of all training samples."""
 
-from sparcl.app import merging
 from study.pipeline import adapter
+from study.sums import merging
 
 
 def main(snakemake) -> None:

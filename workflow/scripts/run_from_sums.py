@@ -2,12 +2,12 @@
 
 from functools import lru_cache
 
-from sparcl.app.sums_file import SumsFile
 from sparcl.base.files import read_json
 from study import pairs
 from study.jobs import Job, Run
-from study.loop import from_sums
 from study.pipeline import adapter
+from study.sums import from_sums
+from study.sums.sums_file import SumsFile
 
 
 def main(snakemake) -> None:

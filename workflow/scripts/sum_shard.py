@@ -1,10 +1,10 @@
 """Sum one shard of the training features, class by class or by the sessions of a class order."""
 
-from sparcl.app.sums_file import SumsFile
 from sparcl.features import store
 from study import pairs
 from study.pipeline import adapter
 from study.sealed import ORDER, read_sealed
+from study.sums.sums_file import SumsFile
 
 
 def main(snakemake) -> None:

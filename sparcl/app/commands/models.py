@@ -4,7 +4,8 @@ import argparse
 import logging
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from sparcl import methods
 from sparcl.app import arguments, chart, forgetting, inspecting, model_files
@@ -122,16 +123,7 @@ def predict(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"{chosen.out}: labels and scores of {samples} samples"
 
 
-@command(
-    *("inspect", "show the spectrum and diagnostics of a model or of sums"),
-    saved("model", "FILE.npz", help="a model or sums"),
-    saved(
-        *("--since", "MODEL.npz"),
-        nargs="+",
-        default=[],
-        help="the same model after earlier sessions",
-    ),
-    *(arguments.ORDER, arguments.SESSIONS),
+PROTOCOL = (
     argument("--ridge", type=float, default=inspecting.RIDGE, help="ridge of the protocol"),
     argument("--tau", type=float, default=inspecting.TAU, help="energy threshold of the protocol"),
     saved(
@@ -140,13 +132,36 @@ def predict(chosen: argparse.Namespace) -> Iterator[str]:
         help="also write a page with plots; needs the extra plots",
     ),
 )
-def inspect(chosen: argparse.Namespace) -> Iterator[str]:
-    """Print classes, sums, spectrum and core of a model or of sums, and the paper's diagnostic protocol.
 
-    The protocol needs separate sessions: --since for models, --order for sums.
+
+@command(
+    *("inspect", "show the spectrum and diagnostics of a model"),
+    MODEL,
+    saved(
+        *("--since", "MODEL.npz"),
+        nargs="+",
+        default=[],
+        help="the same model after earlier sessions",
+    ),
+    *PROTOCOL,
+)
+def inspect(chosen: argparse.Namespace) -> Iterator[str]:
+    """Print classes, sums, spectrum and core of a model, and the paper's diagnostic protocol.
+
+    The protocol needs separate sessions: --since.
     """
-    arguments.check_order(chosen)
-    if chosen.out is not None:
+    check_once([chosen.model, *chosen.since])
+    protocol = chosen.ridge, chosen.tau
+    yield from inspected(
+        chosen.model, chosen.out, lambda: inspecting.inspect(chosen.model, chosen.since, *protocol)
+    )
+
+
+def inspected(
+    path: Path, out: Path | None, find: Callable[[], inspecting.Inspection]
+) -> Iterator[str]:
+    """Yield the lines about a file, and write the page where one is asked for."""
+    if out is not None:
         logging.getLogger("matplotlib").setLevel(
             logging.ERROR
         )  # it warns if the home folder is full
@@ -156,14 +171,13 @@ def inspect(chosen: argparse.Namespace) -> Iterator[str]:
             raise InputError(
                 f"--html draws with matplotlib, which cannot be imported ({error}): pip install 'sparcl[plots]'."
             ) from error
-    check_once([chosen.model, *chosen.since])
-    order = None if chosen.order is None else (chosen.order, chosen.sessions)
-    found = inspecting.inspect(chosen.model, chosen.since, order, chosen.ridge, chosen.tau)
-    width = shutil.get_terminal_size().columns
-    yield from chart.lines(found, width, chart.blocks(sys.stdout.encoding))
-    if chosen.out is not None:
-        write_text(chosen.out, page.html(found, chosen.model.name))
-        yield from ("", f"{chosen.out}: the same with plots")
+    found = find()
+    yield from chart.lines(
+        found, shutil.get_terminal_size().columns, chart.blocks(sys.stdout.encoding)
+    )
+    if out is not None:
+        write_text(out, page.html(found, path.name))
+        yield from ("", f"{out}: the same with plots")
 
 
 @command(

@@ -215,7 +215,7 @@ def _composition(config: Settings, place: str, block: Settings) -> Iterator[str]
     try:
         made = specs.composition(config, block)
         if "sums" in block:
-            from sparcl.protocol import sweep  # loads scipy
+            from study.sums import sweep  # loads scipy
 
             sweep.learner(block["learner"], hyper)
         if block.get("trained"):  # what it is built with is a network and images

@@ -1,18 +1,23 @@
-"""The commands about sums: sums, merge-sums, sweep."""
+"""``python -m study.sums sums|merge-sums|sweep|inspect``: sums of feature files, and what follows from them."""
 
 import argparse
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sparcl.app import arguments, merging
+from sparcl.app import arguments, cli
 from sparcl.app.arguments import argument, command, out, saved
+from sparcl.app.commands import models
 from sparcl.app.counted import check_once
-from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import InputError
 from sparcl.base.files import write_json
 from sparcl.parts.core import Core
-from sparcl.protocol import stream, sweep
+from sparcl.protocol import stream
+from study.sums import inspection, merging, sweep
+from study.sums.sums_file import SumsFile
+
+SAYS = "Sum feature files by class, and sweep class orders and settings. docs/command-line.md has examples."
 
 
 @command(
@@ -100,3 +105,27 @@ def run_sweep(chosen: argparse.Namespace) -> Iterator[str]:
             )
     if chosen.out is not None:
         write_json(chosen.out, records)
+
+
+@command(
+    *("inspect", "show the spectrum and diagnostics of sums"),
+    saved("sums", "SUMS.npz"),
+    *(arguments.ORDER, arguments.SESSIONS, *models.PROTOCOL),
+)
+def inspect(chosen: argparse.Namespace) -> Iterator[str]:
+    """Print classes, spectrum and core of sums, and the paper's diagnostic protocol in a class order."""
+    arguments.check_order(chosen)
+    order = None if chosen.order is None else (chosen.order, chosen.sessions)
+    protocol = chosen.ridge, chosen.tau
+    yield from models.inspected(
+        chosen.sums, chosen.out, lambda: inspection.inspect(chosen.sums, order, *protocol)
+    )
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    """Run one command; 0, or 2 with a message on the standard error."""
+    return cli.main(given, (sums, merge_sums, run_sweep, inspect), "study.sums", SAYS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

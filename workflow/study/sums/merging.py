@@ -6,19 +6,19 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.class_sums import ClassSums
 from sparcl.app.counted import check_once
 from sparcl.app.kinds import SUMS, check_kind
-from sparcl.app.sums_file import SumsFile
 from sparcl.base.errors import InputError
 from sparcl.base.npz import read_npz
 from sparcl.features import store
+from study.sums.class_sums import ClassSums
+from study.sums.sums_file import SumsFile
 
 
 def merge(shards: Iterable[tuple[str, SumsFile]]) -> SumsFile:
     """Add up shards, given with their names, one after the other: one and the total are in memory.
 
-    Cost: that of :meth:`sparcl.algebra.class_sums.ClassSums.merge`, and a sort of all ids so far, for each shard.
+    Cost: that of :meth:`study.sums.class_sums.ClassSums.merge`, and a sort of all ids so far, for each shard.
     In another order the last bits differ: :func:`merge_saved` and :func:`merge_files` fix it.
 
     Raises

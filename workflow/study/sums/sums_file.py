@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.class_sums import ClassSums
 from sparcl.app.bars import shown
 from sparcl.app.counted import Counted, check_once, names_of
 from sparcl.app.kinds import SUMS, opened
@@ -17,6 +16,7 @@ from sparcl.base.errors import InputError
 from sparcl.base.npz import write_npz
 from sparcl.base.rows import NORMALISATION, prepared
 from sparcl.features import layout, matching, store
+from study.sums.class_sums import ClassSums
 
 KIND = "sums of classes, 1"
 CARD = {
@@ -56,7 +56,7 @@ class SumsFile:
     ) -> Self:
         """Sum one feature file: one pass in blocks of ``store.ROWS``; n d^2 flops at most.
 
-        Memory holds a block, the sums (:class:`sparcl.algebra.class_sums.ClassSums`) and the ids.
+        Memory holds a block, the sums (:class:`study.sums.class_sums.ClassSums`) and the ids.
 
         Parameters
         ----------

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 
 from sparcl.algebra.backend import Backend
-from sparcl.algebra.capacity import check_free
 from sparcl.algebra.host import HOST
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
@@ -130,7 +129,7 @@ class ClassSums(InPlace):
 
     By default each class is a group of its own, and any class order follows; grouped by the sessions
     of one order, sums take the memory of T groups instead of K.  The second moments of a group are kept
-    as whichever is smaller, its rows or a triangle (:class:`sparcl.algebra.class_sums.Moments`).  Memory
+    as whichever is smaller, its rows or a triangle (:class:`study.sums.class_sums.Moments`).  Memory
     is bounded by 4 d (d + 1) bytes a group, whatever the number of samples: 236 MB for 100 groups of
     d = 768, half of what whole matrices would take.
 
@@ -325,4 +324,14 @@ def _check_summed(labels: NDArray[np.integer], sums: ClassSums) -> None:
             f"Classes {labels.tolist()} come without class {left[0]} ({len(left)} such classes), whose second "
             "moments were summed with theirs. Usual cause: sums by session and another class order; sum "
             "by class."
+        )
+
+
+def check_free(on: Backend, what: str, need: int) -> None:
+    """Raise InputError where ``need`` bytes of something that has no width are not free; it names both."""
+    free = on.free()
+    if free is not None and need > free:
+        raise InputError(
+            f"{what} need {need / 2**30:,.1f} GiB on {on.name}, and {free / 2**30:,.1f} GiB are free: take device cpu, "
+            "or a card with more memory."
         )

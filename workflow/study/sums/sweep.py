@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from sparcl import methods
 from sparcl.algebra import backend
-from sparcl.algebra.capacity import check_free
-from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
 from sparcl.parts.batch import Arrival
 from sparcl.parts.maps import Features
 from sparcl.parts.transforms import Identity
+from study.sums.class_sums import ClassSums, check_free
 
 Array = NDArray[np.floating]
 

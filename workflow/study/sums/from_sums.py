@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl import methods
-from sparcl.algebra.class_sums import ClassSums
 from sparcl.base.errors import InputError
-from sparcl.protocol import sweep
-from sparcl.protocol.sweep import learn_sums
 from study.loop import experiment
+from study.sums import sweep
+from study.sums.class_sums import ClassSums
+from study.sums.sweep import learn_sums
 
 
 def run(

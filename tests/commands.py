@@ -1,0 +1,16 @@
+"""Commands by their names, whichever command line has them: that of the package or one of the study."""
+
+from collections.abc import Sequence
+
+from sparcl.app import cli
+from study.exchange import __main__ as exchange
+from study.images import __main__ as images
+from study.sums import __main__ as sums
+
+STUDY = {"export": exchange, "import-log": exchange, "cut": images}
+STUDY |= {"sums": sums, "merge-sums": sums, "sweep": sums}
+
+
+def main(command: Sequence[str]) -> int:
+    """Run a command; its exit code."""
+    return STUDY.get(command[0], cli).main(command)
