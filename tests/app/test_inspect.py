@@ -179,13 +179,14 @@ def test_what_does_not_belong_together_is_refused(
     for arguments, why in [
         (["after-1.npz", "--since", "after-2.npz"], "is not what a later model was"),
         (["after-2.npz", "--since", "after-1.npz", "./after-1.npz"], "given twice"),
-        (["after-2.npz", "--order", "1", "--sessions", "2"], "a class order goes with sums"),
-        (["after-2.npz", "--order", "1"], "go together"),
         (["after-2.npz", "--tau", "1.5"], "tau = 1.5"),
         (["after-2.npz", "--ridge", "0"], "ridge = 0"),
         (["train.h5"], "but HDF5, as feature files are. `sparcl fit` makes a model of features"),
     ]:
         assert why in said(capsys, *arguments, code=2)
+    for order, why in (([], "not sums of"), (["--order", "1"], "go together")):
+        assert of_sums.main(["inspect", "after-2.npz", *order]) == 2
+        assert why in capsys.readouterr().err
     before = Path("after-1.npz").read_bytes()
     saved("acil", "--set", "ridge=0.5")
     Path("other.npz").write_bytes(before)
