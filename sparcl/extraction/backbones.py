@@ -12,7 +12,7 @@ import numpy as np
 from sparcl.base.checks import unusable
 from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.extraction import checkpoints, weights
-from sparcl.extraction.keymaps import KEYMAPS
+from sparcl.extraction.checkpoints import KEYMAPS
 
 if TYPE_CHECKING:
     import torch

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra import spectra
-from sparcl.algebra.eigenbasis import nonzero_eigh, outside
-from sparcl.algebra.spectra import canonical_angle, energy_rank
+from sparcl.algebra.spectra import canonical_angle, energy_rank, nonzero_eigh, outside
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
 from sparcl.base.types import Array, Ints

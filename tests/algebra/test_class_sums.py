@@ -12,7 +12,7 @@ from sparcl.learners.composed import Composed
 from sparcl.parts.heads import ridge as head
 from sparcl.protocol import stream
 from study.loop import experiment
-from study.sums import from_sums, sweep
+from study.sums import sweep
 from study.sums.class_sums import ClassSums
 from study.sums.sweep import learn_sums
 
@@ -158,7 +158,7 @@ def test_a_run_from_sums_has_the_record_of_one_from_samples(method: str, hyper: 
     for by in (None, groups):
         sums = ClassSums(d, classes, by)
         sums.accumulate(Phi, y)
-        found = from_sums.run(sums, splits[1], sessions, method, hyper)
+        found = sweep.run(sums, splits[1], sessions, method, hyper)
         assert found.keys() == wanted.keys()
         for name in ("correct", "classes", "answers", "session_of_class", "test_counts"):
             assert found[name] == wanted[name]
@@ -169,12 +169,12 @@ def test_a_run_from_sums_has_the_record_of_one_from_samples(method: str, hyper: 
         assert found["hyper"] == methods.hyperparameters(method) | hyper
     narrow = experiment.Split(probe[:, 1:], labels)
     with pytest.raises(InputError, match=r"9 classes of 24 features .* 9 classes of 23 features"):
-        from_sums.run(sums, narrow, sessions, method, hyper)
+        sweep.run(sums, narrow, sessions, method, hyper)
     fewer = experiment.Split(probe[labels < 8], labels[labels < 8])
     with pytest.raises(InputError, match="but the test split has 8 classes"):
-        from_sums.run(sums, fewer, sessions, method, hyper)
+        sweep.run(sums, fewer, sessions, method, hyper)
     with pytest.raises(InputError, match="'ncm' does not follow from sums"):
-        from_sums.run(sums, splits[1], sessions, "ncm", {})
+        sweep.run(sums, splits[1], sessions, "ncm", {})
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 200), cut=st.integers(1, 5))

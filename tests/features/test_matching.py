@@ -12,7 +12,6 @@ from sparcl.base.errors import FeatureFileError
 from sparcl.features import store
 from sparcl.features.layout import FeatureSet
 from study import pairs
-from study.counts import check_counts
 from study.images import shards
 
 META = {
@@ -146,7 +145,7 @@ def test_class_counts_are_told_by_name(tmp_path: Path, caplog: pytest.LogCapture
     with pytest.raises(
         FeatureFileError, match=r"1 of 4 classes have no test sample: 'bird, small'"
     ):
-        check_counts(path, data)
+        pairs.check_counts(path, data)
     path, data = written(tmp_path, "train")
-    check_counts(path, replace(data, labels=np.minimum(np.arange(ROWS), 2)))
+    pairs.check_counts(path, replace(data, labels=np.minimum(np.arange(ROWS), 2)))
     assert "2 classes have one training sample" in caplog.text and "ant, bee" in caplog.text

@@ -14,7 +14,7 @@ import pytest
 
 from sparcl.base.errors import FeatureFileError
 from sparcl.features import layout, store
-from study.images import views
+from study.images import shards
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -201,7 +201,7 @@ def view(tmp_path, content):
     for name, part in parts(content, (0, 7, 7, 12)):
         store.write(path.parent / name, **(part | {"meta": content["meta"] | {"shard": {}}}))
         read.append((name, store.read(path.parent / name)))
-    views.write(path, read)
+    shards.write_view(path, read)
     return path
 
 
@@ -225,7 +225,7 @@ def test_a_view_is_read_while_somebody_locks_its_shards(view, content):
 def test_equal_views_have_equal_bytes(view):
     shards = [f"train.shards/{k}-of-3.h5" for k in (1, 2, 3)]
     before, read = view.read_bytes(), [(name, store.read(view.parent / name)) for name in shards]
-    views.write(view, read)
+    shards.write_view(view, read)
     assert view.read_bytes() == before
 
 
@@ -233,7 +233,7 @@ def test_a_view_is_written_of_shards_beside_it_alone(view, tmp_path):
     before, data = view.read_bytes(), store.read(view.parent / "train.shards/1-of-3.h5")
     for name in ("other.h5", "../view/train.shards/1-of-3.h5", str(view)):
         with pytest.raises(FeatureFileError, match="out of reach"):
-            views.write(view, [(name, data)])
+            shards.write_view(view, [(name, data)])
     assert view.read_bytes() == before
 
 

@@ -72,7 +72,7 @@ ENTRY_POINTS = {
         "workflow/study/loop/order_file.py:read",
     },
     "table, list or log": {
-        "workflow/study/exchange/import_log.py:run",
+        "workflow/study/exchange/import_log.py:import_log",
         "workflow/study/exchange/elsewhere.py:read",
         "workflow/study/exchange/mammoth.py:_value",
         "workflow/study/images/readers/published.py:read_grocery",

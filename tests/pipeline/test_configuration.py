@@ -13,7 +13,7 @@ from copies import ROOT, edit_yaml
 
 from sparcl.base.errors import ConfigError
 from sparcl.extraction.backbones import PRECISIONS
-from sparcl.extraction.keymaps import KEYMAPS
+from sparcl.extraction.checkpoints import KEYMAPS
 from sparcl.features.layout import KINDS
 from study.images.readers import READERS
 from study.pipeline import settings

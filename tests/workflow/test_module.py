@@ -77,6 +77,6 @@ def test_a_module_of_a_clone_beside_it(one_order: Path, tmp_path: Path) -> None:
     for name in (
         "data/features/cub-50/vit-s14-focus/train.h5",
         "sparcl/features/store.py",
-        "workflow/study/counts.py",
+        "workflow/study/pairs.py",
     ):
         assert f"{place}/{name}" in inputs, name

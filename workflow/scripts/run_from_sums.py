@@ -6,7 +6,7 @@ from sparcl.base.files import read_json
 from study import pairs
 from study.jobs import Job, Run
 from study.pipeline import adapter
-from study.sums import from_sums
+from study.sums import sweep
 from study.sums.sums_file import SumsFile
 
 
@@ -28,7 +28,7 @@ def main(snakemake) -> None:
     def record(run: Run) -> dict:
         (test,), sums = run.splits(), summed(run.sums).sums
         learner = job.spec["learner"], run.hyper, job.device
-        return run.record(from_sums.run(sums, test, run.sessions, *learner), **of_train)
+        return run.record(sweep.run(sums, test, run.sessions, *learner), **of_train)
 
     job.write(record)
 

@@ -5,7 +5,6 @@ import shutil
 from sparcl.base.files import replacing
 from sparcl.features import store
 from study import pairs
-from study.counts import check_counts
 from study.pipeline import adapter
 
 
@@ -13,7 +12,7 @@ def main(snakemake) -> None:
     path, names = snakemake.input.features, dict(snakemake.wildcards)
     data = store.read(path, snakemake.input.manifest)
     pairs.check_path(path, data.meta, names, names["split"])
-    check_counts(path, data)
+    pairs.check_counts(path, data)
     with replacing(snakemake.output[0]) as temporary:
         shutil.copyfile(snakemake.input.manifest, temporary)
 

@@ -1,4 +1,4 @@
-"""Whether the feature files of a job are those that it is about, and a training and a test file belong together."""
+"""Whether feature files are those that a job is about, have samples of each class, and belong together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from sparcl.base.errors import FeatureFileError
+import numpy as np
+
+from sparcl.base.errors import FeatureFileError, listed
 from sparcl.features import equal
 from sparcl.features.layout import FeatureSet, PathLike
 from sparcl.features.matching import difference, named, origin
@@ -95,3 +97,26 @@ def _check_copies(pair: str, train: FeatureSet, test: FeatureSet) -> None:
 
 def _text(identifier: bytes) -> str:
     return bytes(identifier).decode("utf-8", errors="replace")
+
+
+def check_counts(path: PathLike, data: FeatureSet) -> None:
+    """Log classes with a single training sample, once, by name: later a class would be an index in each job's message.
+
+    Raises
+    ------
+    FeatureFileError
+        For classes without a sample; the message names them.
+    """
+    counts = np.bincount(data.labels, minlength=len(data.class_names))
+    few = {n: [data.class_names[c] for c in np.flatnonzero(counts == n)] for n in (0, 1)}
+    split = data.meta["split"]
+    if few[0]:
+        raise FeatureFileError(
+            f"{path}: {len(few[0])} of {len(counts)} classes have no {split} sample: {listed(few[0])}. Add samples, or "
+            "take the classes out of both splits."
+        )
+    if few[1] and split == "train":
+        logger.warning(
+            "%s: %d classes have one training sample, where a selection on the first session needs two: %s.",
+            path, len(few[1]), listed(few[1]),
+        )  # fmt: skip

@@ -11,7 +11,7 @@ SAYS = "Exchange streams, results and features with LAMDA-PILOT and mammoth. doc
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0, or 2 with a message on the standard error."""
-    return cli.main(arguments, (export, import_log), "study.exchange", SAYS)
+    return cli.main(arguments, (export.export, import_log.import_log), "study.exchange", SAYS)
 
 
 if __name__ == "__main__":

@@ -6,44 +6,35 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from sparcl.app.arguments import argument, command, out, saved
 from sparcl.base.errors import InputError, OutputError
 from sparcl.base.files import unwritable
 from study.exchange import features, mammoth, pilot
 from study.exchange.outcome import Outcome
 
 
-def add(commands: Any) -> None:
-    """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "export",
-        help="write runs and features in the file forms of other toolboxes",
-        description="Write the streams and accuracies of run records as LAMDA-PILOT or mammoth do, and feature "
-        "files as arrays for their loaders. docs/exchange.md says which file is what.",
-    )
-    parser.add_argument("--to", choices=("pilot", "mammoth"), required=True)
-    parser.add_argument(
-        "--records", nargs="+", type=Path, default=[], metavar="RUN.json", help="of results/runs"
-    )
-    parser.add_argument(
+@command(
+    *("export", "write runs and features in the file forms of other toolboxes"),
+    argument("--to", choices=("pilot", "mammoth"), required=True),
+    saved("--records", "RUN.json", nargs="+", default=[], help="of results/runs"),
+    argument(
         "--features",
         nargs=2,
         type=Path,
         metavar=("TRAIN.h5", "TEST.h5"),
         help="both splits of a data set",
-    )
-    parser.add_argument(
+    ),
+    argument(
         "--dataset", metavar="NAME", help="what the toolbox calls the data set; default: as here"
-    )
-    parser.add_argument(
-        "--out", dest="folder", type=Path, required=True, metavar="FOLDER", help="a new folder"
-    )
-    parser.set_defaults(run=run, out=None)
+    ),
+    out("FOLDER", "a new folder", dest="folder"),
+)
+def export(chosen: argparse.Namespace) -> Iterator[str]:
+    """Write the streams and accuracies of run records as LAMDA-PILOT or mammoth do, and feature files as arrays.
 
-
-def run(chosen: argparse.Namespace) -> Iterator[str]:
-    """Read everything, then write."""
+    docs/exchange.md says which file is what.
+    """
     if not chosen.records and chosen.features is None:
         raise InputError("Nothing says what to export: give --records, --features, or both.")
     if chosen.folder.exists() or chosen.folder.is_symlink():
@@ -71,10 +62,8 @@ def _written(chosen: argparse.Namespace, outcomes: dict[Path, Outcome], folder: 
     """Write everything into a new folder and return the files."""
     written: list[Path] = []
     if chosen.features is not None:
-        out = folder / "features.npz"
-        train, test = chosen.features
-        features.write(train, test, out)
-        written.append(out)
+        written.append(folder / "features.npz")
+        features.write(*chosen.features, written[-1])
     names = {chosen.dataset or outcome.names["dataset"] for outcome in outcomes.values()}
     for name in sorted(names):
         of_name = {

@@ -3,33 +3,25 @@
 import argparse
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any
 
+from sparcl.app.arguments import argument, command, out, saved
 from sparcl.base.errors import InputError
 from study.exchange import elsewhere, mammoth, pilot
 
 READERS = {tool: partial(pilot.read, tool) for tool in pilot.FORMS} | {"mammoth": mammoth.read}
 
 
-def add(commands: Any) -> None:
-    """Declare the command and its arguments."""
-    parser = commands.add_parser(
-        "import-log",
-        help="read logs of other toolboxes as numbers measured elsewhere",
-        description="Add the accuracies in logs of LAMDA-PILOT, PyCIL, RanPAC's own code or mammoth to a CSV of "
-        "numbers measured elsewhere, that nothing here computes with. A run that is there already is left out.",
-    )
-    parser.add_argument("logs", nargs="+", type=Path, metavar="LOG")
-    parser.add_argument("--from", dest="tool", choices=tuple(READERS), required=True)
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="FILE.csv", help="made, or added to"
-    )
-    parser.set_defaults(run=run)
+@command(
+    *("import-log", "read logs of other toolboxes as numbers measured elsewhere"),
+    saved("logs", "LOG", nargs="+"),
+    argument("--from", dest="tool", choices=tuple(READERS), required=True),
+    out("FILE.csv", "made, or added to"),
+)
+def import_log(chosen: argparse.Namespace) -> Iterator[str]:
+    """Add the accuracies in logs of LAMDA-PILOT, PyCIL, RanPAC's own code or mammoth to a CSV of such numbers.
 
-
-def run(chosen: argparse.Namespace) -> Iterator[str]:
-    """Read all logs, then add their runs, and say one line a run."""
+    Nothing here computes with them. A run that is there already is left out.
+    """
     found: list[elsewhere.Row] = []
     for path in chosen.logs:
         content = path.read_bytes()

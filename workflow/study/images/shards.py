@@ -13,6 +13,9 @@ total        images of the whole split
 ids_sha256   hash of the ids of the whole split, in order, each followed by a line feed
 left_out     [i, id] of images that could not be read (``on_bad_image: skip``), if any
 ============ =============================================================================
+
+The one file is a view: features stay in the shards, in the folder ``<name>.shards`` beside it. Labels and ids are
+copied, the manifest is that of one file of all samples, and the attribute ``parts`` has the hashes of every shard.
 """
 
 from __future__ import annotations
@@ -27,17 +30,21 @@ import numpy as np
 
 from sparcl.base.errors import ConfigError, FeatureFileError
 from sparcl.base.files import write_text
-from sparcl.features import manifest, store
+from sparcl.features import hdf5, manifest, store
 from sparcl.features.layout import (
     ARRAYS,
     JSON_KEYS,
+    KINDS,
+    REQUIRED_ARRAYS,
     SHARD,
     TEXT_KEYS,
     FeatureSet,
     Header,
+    PathLike,
+    View,
     manifest_path,
 )
-from study.images import views
+from sparcl.features.required import check_content, check_shapes
 
 # What all shards of a split state alike.
 COMMON = ("of", "total", "ids_sha256")
@@ -100,7 +107,7 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
             )
     _agree(headers)
     files = _in_order(path, {file: header.meta["shard"] for file, header in headers.items()})
-    stated = views.write(path, _contents(path, files))
+    stated = write_view(path, _contents(path, files))
     _list_skipped(path, files)
     return stated
 
@@ -271,7 +278,7 @@ def _in_order(path: Path, shards: dict[Path, dict[str, Any]]) -> list[Path]:
 
 
 def _contents(path: Path, files: list[Path]) -> Iterator[tuple[str, FeatureSet]]:
-    """Yield what `views.write` takes; the ids, with those left out, must be those of the whole split."""
+    """Yield what `write_view` takes; the ids, with those left out, must be those of the whole split."""
     ids: list[str] = []
     for file in files:
         part = store.read(file)
@@ -292,3 +299,61 @@ def _contents(path: Path, files: list[Path]) -> Iterator[tuple[str, FeatureSet]]
             f"{path}: the {len(ids)} ids of the shards are not those of the split that they were cut from (sha256 "
             f"{_sha256(ids)}, stated {shard['ids_sha256']}). Delete the shards and run snakemake."
         )
+
+
+def write_view(path: PathLike, shards: Iterable[tuple[str, FeatureSet]]) -> dict[str, Any]:
+    """Write the view of shards, and its manifest.
+
+    Parameters
+    ----------
+    path : path of the HDF5 file
+    shards : in order, the path of each shard relative to the folder of `path` (`layout.SHARD`) and its content; they
+        are taken one by one, so one is in memory at a time, and differ in their rows alone (`merge` checks it)
+
+    Returns
+    -------
+    dict : the manifest
+
+    Raises
+    ------
+    FeatureFileError : `store.read` would refuse the view; nothing is written
+    """
+    path = Path(path)
+    rows: list[tuple[str, int]] = []
+    parts: list[list[str]] = []
+    labels: list[np.ndarray] = []
+    ids: list[np.ndarray] = []
+    row_hashes: list[bytes] = []
+    hashes = {name: hashlib.sha256() for name in KINDS.values()}
+    for name, part in shards:
+        if not SHARD.fullmatch(name):
+            raise FeatureFileError(
+                f"{path}: shard {name} is out of reach. Shards lie beside their view, as <name>.shards/<k>-of-<n>.h5: "
+                "move it there."
+            )
+        rows.append((name, len(part.labels)))
+        parts.append([part.meta[f"{array}_sha256"] for array in REQUIRED_ARRAYS])
+        labels.append(part.labels)
+        ids.append(part.ids)
+        row_hashes += manifest.row_hashes(part.features)
+        found = {kind: array for kind in hashes if (array := getattr(part, kind)) is not None}
+        for kind, array in found.items():
+            hashes[kind].update(np.ascontiguousarray(array).data)
+        tails = {kind: (array.shape[1:], array.dtype) for kind, array in found.items()}
+        class_names, meta = part.class_names, part.meta
+    copied = {"labels": np.concatenate(labels), "ids": np.concatenate(ids)}
+    n = len(copied["labels"])
+    views = {kind: View((n, *tail), dtype, rows) for kind, (tail, dtype) in tails.items()}
+    arrays: dict[str, np.ndarray | View] = {**copied, **views}
+    meta = {key: meta[key] for key in (*TEXT_KEYS, *JSON_KEYS) if key in meta and key != "shard"}
+    check_shapes(path, {name: (array.shape, array.dtype) for name, array in arrays.items()})
+    check_content(path, arrays, class_names, meta)
+    entries = manifest.entries(copied)
+    entries |= {
+        kind: manifest.entry(view, hashes[kind].hexdigest()) for kind, view in views.items()
+    }
+    duplicates = len(row_hashes) - len(set(row_hashes))
+    stated = manifest.build(meta, class_names, entries, duplicates)
+    hdf5.write(path, arrays, class_names, meta, parts)
+    manifest.write(path, stated)
+    return stated
