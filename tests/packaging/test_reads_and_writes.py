@@ -130,7 +130,7 @@ ALONE = {
     "sparcl/base/files.py:replacing",
     "sparcl/base/npz.py:_write",  # a member of an archive, which is renamed
     "sparcl/base/locks.py:_locked_file",  # holds nothing, or the chunks of a work file, each with its hash
-    "workflow/study/exchange/export.py:run",  # a folder, renamed
+    "workflow/study/exchange/export.py:export",  # a folder, renamed
     "sparcl/app/importing.py:write",  # a folder, renamed
     "sparcl/app/plots.py:drawn",  # in memory
     "workflow/study/images/download.py:fetch",  # renamed once its hash is right

@@ -63,7 +63,8 @@ def _written(chosen: argparse.Namespace, outcomes: dict[Path, Outcome], folder: 
     written: list[Path] = []
     if chosen.features is not None:
         written.append(folder / "features.npz")
-        features.write(*chosen.features, written[-1])
+        train, test = chosen.features
+        features.write(train, test, written[-1])
     names = {chosen.dataset or outcome.names["dataset"] for outcome in outcomes.values()}
     for name in sorted(names):
         of_name = {
