@@ -51,16 +51,6 @@ BUNDLED: dict[tuple[str, int], dict[str, Any]] = {
 }
 
 
-def recorded(block: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a feature file keeps of a backbone's settings, beside its timm id and the hash of its weights.
-
-    The path of a local checkpoint is no part of it: feature files travel, and it would name somebody's folders.
-    """
-    pins = block.get("weights", {"source": "timm"})
-    kept = {key: value for key, value in pins.items() if key not in ("path", "sha256")}
-    return {"timm_args": dict(block.get("timm_args", {})), "weights": kept}
-
-
 def of(header: layout.Header, where: str) -> dict[str, Any] | None:
     """Return how the features of a file were extracted, as `RECORD` has it; None where the file does not say it.
 

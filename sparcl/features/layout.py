@@ -20,13 +20,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from sparcl.base.errors import FeatureFileError
 
 FORMAT = "sparcl-features-1"
 MAGIC = b"\x89HDF\r\n\x1a\n"  # how an HDF5 file begins
@@ -88,33 +86,6 @@ class FeatureSet:
     def dtype(self) -> str:
         """The precision in which the features are stored."""
         return str(self.features.dtype.name)
-
-    def using(self, kind: str) -> FeatureSet:
-        """Return the set with the features that a method reads.
-
-        Parameters
-        ----------
-        kind : ``last``, as they are; ``blocks``, the L blocks side by side (n, L d); ``blocks-mean`` (n, d)
-
-        Returns
-        -------
-        FeatureSet : ``features_sha256`` is the hash of the array that the features come from
-
-        Raises
-        ------
-        FeatureFileError : the kind is unknown, or the backbone kept no blocks
-        """
-        if kind not in KINDS:
-            raise FeatureFileError(f"Features {kind!r} are unknown; allowed: {', '.join(KINDS)}.")
-        array = getattr(self, KINDS[kind])
-        if array is None:
-            raise FeatureFileError(
-                f"{self.meta['dataset']}, {self.meta['split']}: the features of {self.meta['backbone']} hold no "
-                f"{KINDS[kind]}, but the method reads {kind!r}. Name `blocks` among the backbone's settings "
-                "and extract again, or run the method on a backbone that keeps them."
-            )
-        sha256 = {"features_sha256": self.meta[f"{KINDS[kind]}_sha256"]}
-        return replace(self, features=array.reshape(len(array), -1), meta=self.meta | sha256)
 
 
 @dataclass(frozen=True)

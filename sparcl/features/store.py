@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -179,20 +178,6 @@ def ids(path: PathLike, manifest_file: PathLike | None = None) -> np.ndarray:
     entries["ids"]["sha256"] = manifest.sha256(found)
     manifest.compare(path, manifest.build(meta, class_names, entries, None), stated)
     return found
-
-
-def parts(path: PathLike, manifest_file: PathLike | None = None) -> list[list[str]]:
-    """Return the hashes of features, labels and ids of every shard of a view when it was made, or of a plain file.
-
-    Raises
-    ------
-    FeatureFileError : as `header`
-    """
-    meta = header(path, manifest_file).meta
-    with hdf5.opened(Path(path)) as (file, _, _):
-        if "parts" not in file.attrs:
-            return [[meta[f"{array}_sha256"] for array in REQUIRED_ARRAYS]]
-        return json.loads(file.attrs["parts"])
 
 
 def sources(path: PathLike) -> list[Path]:

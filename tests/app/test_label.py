@@ -19,7 +19,7 @@ from sparcl.base.errors import InputError, WeightsError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.extraction import networks
 from sparcl.features import store
-from study.images.extract import extract_split
+from study.images.extract import extract_split, recorded
 
 CLASSES = ("ant", "bee", "cat")
 SEEN = {"size": 32, "interpolation": "bicubic", "mean": [0.5] * 3, "std": [0.5] * 3}
@@ -201,7 +201,7 @@ def test_the_bundles_networks_are_those_of_the_settings(params: dict[str, Any]) 
             for block in params["backbones"].values()
             if block.get("weights", {}).get("sha256") == sha256 and block["size"] == size
         ]
-        assert [networks.recorded(block) for block in blocks] == [record]
+        assert [recorded(block) for block in blocks] == [record]
     files = [*Path(__file__).parents[2].glob("data/features/*/*/train.h5")]
     assert files and all(networks.of(store.header(file), "") for file in files)
 

@@ -15,6 +15,7 @@ import pytest
 from sparcl.base.errors import FeatureFileError
 from sparcl.features import layout, store
 from study.images import shards
+from study.jobs import using
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,12 +41,12 @@ def test_float32_without_blocks(tmp_path, content):
     store.write(tmp_path / "a.h5", **content)
     data = store.read(tmp_path / "a.h5")
     assert data.features.dtype == np.float32 and data.blocks is data.blocks_mean is None
-    assert data.using("last").features is not None
+    assert using(data, "last").features is not None
     for kind, array in (("blocks", "blocks"), ("blocks-mean", "blocks_mean")):
         with pytest.raises(
             FeatureFileError, match=f"toy, train: .*toy-net hold no {array}, .*'{kind}'"
         ):
-            data.using(kind)
+            using(data, kind)
 
 
 @pytest.mark.parametrize("classes", [1, 4000, 4001, 20_000])
@@ -83,14 +84,14 @@ def test_what_a_method_reads(feature_file, content):
     }
     assert expected.keys() == layout.KINDS.keys()
     for kind, (name, values) in expected.items():
-        read = data.using(kind)
+        read = using(data, kind)
         np.testing.assert_array_equal(read.features, values)
         assert read.meta["features_sha256"] == arrays[name]["sha256"]
         np.testing.assert_array_equal(read.labels, data.labels)
     with pytest.raises(
         FeatureFileError, match="'first' are unknown; allowed: last, blocks, blocks-mean"
     ):
-        data.using("first")
+        using(data, "first")
 
 
 def test_equal_content_gives_equal_bytes_in_another_process(tmp_path, feature_file):

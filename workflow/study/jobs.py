@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sparcl.base.errors import FeatureFileError
 from sparcl.features import store
-from sparcl.features.layout import FeatureSet
+from sparcl.features.layout import KINDS, FeatureSet
 from study import finished, methods, pairs
 from study.loop.experiment import Split
 from study.sealed import ORDER, RUN, read_sealed
@@ -46,7 +48,7 @@ class Job:
         if len(data) == 2:
             pairs.check_pair(paths["train"], data["train"], paths["test"], data["test"])
         return {
-            split: read.using(self.spec.get("features", "last")) for split, read in data.items()
+            split: using(read, self.spec.get("features", "last")) for split, read in data.items()
         }
 
     @cached_property
@@ -163,3 +165,31 @@ class Run:
         if "train" in data:
             hashes["weights_sha256"] = data["train"].meta["weights_sha256"]
         return {**result, **names, "learner": self.job.spec["learner"], **hashes}
+
+
+def using(data: FeatureSet, kind: str) -> FeatureSet:
+    """Return features with those that a method reads in their place.
+
+    Parameters
+    ----------
+    kind : ``last``, as they are; ``blocks``, the L blocks side by side (n, L d); ``blocks-mean`` (n, d)
+
+    Returns
+    -------
+    FeatureSet : ``features_sha256`` is the hash of the array that the features come from
+
+    Raises
+    ------
+    FeatureFileError : the kind is unknown, or the backbone kept no blocks
+    """
+    if kind not in KINDS:
+        raise FeatureFileError(f"Features {kind!r} are unknown; allowed: {', '.join(KINDS)}.")
+    array = getattr(data, KINDS[kind])
+    if array is None:
+        raise FeatureFileError(
+            f"{data.meta['dataset']}, {data.meta['split']}: the features of {data.meta['backbone']} hold no "
+            f"{KINDS[kind]}, but the method reads {kind!r}. Name `blocks` among the backbone's settings "
+            "and extract again, or run the method on a backbone that keeps them."
+        )
+    sha256 = {"features_sha256": data.meta[f"{KINDS[kind]}_sha256"]}
+    return replace(data, features=array.reshape(len(array), -1), meta=data.meta | sha256)

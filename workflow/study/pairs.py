@@ -3,20 +3,46 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from sparcl.base.errors import FeatureFileError, listed
 from sparcl.features import equal
-from sparcl.features.layout import FeatureSet, PathLike
-from sparcl.features.matching import difference, named, origin
+from sparcl.features.layout import ARRAYS, FeatureSet, Header, PathLike
+from sparcl.features.matching import MADE, difference, source
 
 logger = logging.getLogger(__name__)
 
 # Published test sets hold a few copies of training images; a larger share of the test samples is no such slip.
 TOLERATED = 0.01
+
+# What is said of the data set that features are of, with its type.
+ORIGIN = MADE | {
+    "dataset": str,
+    "split_sha256": str | None,
+    "dtype": str,
+    "arrays": list[str],
+    "block_indices": list[Any] | None,
+}
+
+
+def origin(data: FeatureSet | Header) -> dict[str, Any]:
+    """Return what the training and the test file of a data set have in common, class names aside."""
+    return source(data) | {
+        "dataset": data.meta["dataset"],
+        "split_sha256": data.meta.get("split_sha256"),
+        "dtype": data.dtype,
+        "arrays": [name for name in ARRAYS if f"{name}_sha256" in data.meta],
+        "block_indices": data.meta.get("block_indices"),
+    }
+
+
+def named(class_names: Sequence[str]) -> dict[str, Any]:
+    """Return what labels mean, as attributes for :func:`difference`."""
+    classes = {f"class {label}": name for label, name in enumerate(class_names)}
+    return {"number of classes": len(class_names)} | classes
 
 
 def check_path(

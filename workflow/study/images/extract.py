@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 from sparcl.base.errors import ConfigError, DatasetError
 from sparcl.base.files import write_text
 from sparcl.base.terminal import printable
-from sparcl.extraction import backbones, networks, passes
+from sparcl.extraction import backbones, passes
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.preprocessing import preprocessing_of
 from sparcl.features import layout, store
@@ -102,7 +102,7 @@ def extract_split(
         "timm_id": network.timm_id,
         "weights_sha256": network.weights_sha256,
         "preprocessing": preprocessing,
-        "extraction": settings | {"device": device, "network": networks.recorded(backbone_block)},
+        "extraction": settings | {"device": device, "network": recorded(backbone_block)},
         "torch_version": str(torch.__version__),
         "timm_version": timm.__version__,
     }
@@ -243,3 +243,13 @@ def _join(
     rows = np.frombuffer(b"".join(chunks), dtype=dtype).reshape(n, columns)
     d = rows.shape[1] // (1 + levels)
     return rows[:, :d], rows[:, d:].reshape(n, levels, d) if levels else None
+
+
+def recorded(block: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a feature file keeps of a backbone's settings, beside its timm id and the hash of its weights.
+
+    The path of a local checkpoint is no part of it: feature files travel, and it would name somebody's folders.
+    """
+    pins = block.get("weights", {"source": "timm"})
+    kept = {key: value for key, value in pins.items() if key not in ("path", "sha256")}
+    return {"timm_args": dict(block.get("timm_args", {})), "weights": kept}

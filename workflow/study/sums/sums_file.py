@@ -15,13 +15,14 @@ from sparcl.app.kinds import SUMS, opened
 from sparcl.base.errors import InputError
 from sparcl.base.npz import write_npz
 from sparcl.base.rows import NORMALISATION, prepared
-from sparcl.features import layout, matching, store
+from sparcl.features import hdf5, layout, matching, store
+from study import pairs
 from study.sums.class_sums import ClassSums
 
 KIND = "sums of classes, 1"
 CARD = {
     "kind": Literal[KIND],
-    "terms": matching.ORIGIN | {"split": str, "normalisation": Literal[*NORMALISATION.values()]},
+    "terms": pairs.ORIGIN | {"split": str, "normalisation": Literal[*NORMALISATION.values()]},
     "class_names": list[str],
     "parts": list[tuple[str, str, str]],
 }
@@ -34,7 +35,7 @@ class SumsFile:
     Attributes
     ----------
     sums : labels are positions in ``class_names``
-    terms : what shards must have in common: split, normalisation and :func:`matching.origin`
+    terms : what shards must have in common: split, normalisation and :func:`pairs.origin`
     class_names : K names
     ids : (n,) bytes, ascending, each once: no sample counts twice
     parts : the hashes of features, labels and ids of each file that was summed, ascending
@@ -178,7 +179,7 @@ class SumsFile:
                 f"missing and {len(foreign)} are others (first: {first!r}). Usual cause: a shard that was left out, or "
                 "sums of an older extraction; delete the sums and run snakemake."
             )
-        if self.parts != sorted(store.parts(path, manifest)):
+        if self.parts != sorted(parts_of(path, manifest)):
             raise InputError(
                 f"{path}: its samples were summed, but with other features or labels, or cut in another way. Usual "
                 "cause: a shard that was changed after the merge; merge the shards again, then delete the sums."
@@ -190,8 +191,8 @@ class SumsFile:
 
     def agree(self, where: str, given: Mapping[str, Any], class_names: Sequence[str]) -> None:
         """Raise InputError, naming the difference, unless terms and class list are these sums'."""
-        its = {name: given.get(name) for name in self.terms} | matching.named(class_names)
-        if found := matching.difference(its, self.terms | matching.named(self.class_names)):
+        its = {name: given.get(name) for name in self.terms} | pairs.named(class_names)
+        if found := matching.difference(its, self.terms | pairs.named(self.class_names)):
             name, value, own = found
             raise InputError(
                 f"{where}: {name} is {value!r}, but {own!r} in the sums before it. Sums add up, and scores make sense, "
@@ -202,7 +203,7 @@ class SumsFile:
 def terms(header: layout.Header, normalize: bool) -> dict[str, Any]:
     """Return what sums of a feature file must have in common with others, as JSON gives it back."""
     own = {"split": header.meta["split"], "normalisation": NORMALISATION[normalize]}
-    return json.loads(json.dumps(matching.origin(header) | own))
+    return json.loads(json.dumps(pairs.origin(header) | own))
 
 
 def _groups(
@@ -218,3 +219,17 @@ def _groups(
     groups = np.empty(classes, dtype=np.int64)
     groups[order] = np.repeat(np.arange(len(sessions)), [len(session) for session in sessions])
     return groups
+
+
+def parts_of(path: str | Path, manifest: str | Path | None) -> list[list[str]]:
+    """Return the hashes of features, labels and ids of every shard of a view when it was made, or of a plain file.
+
+    Raises
+    ------
+    FeatureFileError : as `store.header`
+    """
+    meta = store.header(path, manifest).meta
+    with hdf5.opened(Path(path)) as (file, _, _):
+        if "parts" not in file.attrs:
+            return [[meta[f"{array}_sha256"] for array in layout.REQUIRED_ARRAYS]]
+        return json.loads(file.attrs["parts"])
