@@ -10,7 +10,7 @@ blocks      (n,L,d) as features, optional CLS token after each of L transformer 
 blocks_mean (n, d)  as features, optional mean of these tokens before the final norm, through it
 =========== ======= ===================== ==========================================================
 
-Arrays are contiguous, or views of the file's shards (`views`), and carry no timestamps: equal content written in the
+Arrays are contiguous, or views of the file's shards, and carry no timestamps: equal content written in the
 same way, from arrays or from a `Stream`, gives equal bytes. The attributes (`TEXT_KEYS`, `JSON_KEYS`, ``class_names``)
 say how to make the file again; ``class_names`` is an array of text, or one text, JSON, where there are over 4,000.
 """

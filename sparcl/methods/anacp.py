@@ -83,7 +83,9 @@ class AnaCp(Learner):
     kept: ClassVar[dict[str, Shape | None]] = {
         "heads": list[Composed],
         "last": RandomMap,
-        "sums": Sums,
+        "R": ("d", "d"),
+        "C": ("d", "c"),
+        "counts": ("c",),
         "covariance": (None, None),
         "targets": ("c", "d"),
         "weights": (None, None),
@@ -108,6 +110,35 @@ class AnaCp(Learner):
         self.covariance: Array = np.zeros((0, 0))
         self.targets: Array = np.zeros((0, 0))
         self.weights: Array = np.zeros((0, 0))
+
+    @property
+    def R(self) -> Array:
+        """Second moments (d, d) of the unit rows."""
+        return self.sums.R
+
+    @R.setter
+    def R(self, value: Array) -> None:
+        if len(value) != len(self.sums):  # a new one's; a learner that moves keeps C and counts
+            self.sums = Sums(len(value))
+        self.sums.R = value
+
+    @property
+    def C(self) -> Array:
+        """Sums (d, c) of each class's unit rows."""
+        return self.sums.C
+
+    @C.setter
+    def C(self, value: Array) -> None:
+        self.sums.C = value
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Samples (c,) of each class."""
+        return self.sums.counts
+
+    @counts.setter
+    def counts(self, value: NDArray[np.int64]) -> None:
+        self.sums.counts = value
 
     # --- one session -------------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ def run(
     (:mod:`study.streams.blurry`) ``points``, ``ends``, and of their own what streams share; ``correct``, ``answers``,
     ``drift``, ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class
     of the stream's first half of sessions, over those that are of one; and for a ridge on a core ``old_change`` (T,),
-    see :func:`sparcl.protocol.old_change.measure`, and ``strangers`` (T,), see
+    see :func:`study.streams.old_change.measure`, and ``strangers`` (T,), see
     :func:`sparcl.algebra.contamination.contaminated_share`, None where no classes are old; ``noticed`` (T,), the
     contaminated fraction that the learner noticed, None where it looks for none.
 
