@@ -224,8 +224,8 @@ def test_a_view_is_read_while_somebody_locks_its_shards(view, content):
 
 
 def test_equal_views_have_equal_bytes(view):
-    shards = [f"train.shards/{k}-of-3.h5" for k in (1, 2, 3)]
-    before, read = view.read_bytes(), [(name, store.read(view.parent / name)) for name in shards]
+    names = [f"train.shards/{k}-of-3.h5" for k in (1, 2, 3)]
+    before, read = view.read_bytes(), [(name, store.read(view.parent / name)) for name in names]
     shards.write_view(view, read)
     assert view.read_bytes() == before
 
