@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from sparcl.app import cli
 from study.exchange import __main__ as exchange
-from study.images import __main__ as images
 from study.sums import __main__ as sums
 
-STUDY = {"export": exchange, "import-log": exchange, "cut": images}
+STUDY = {"export": exchange, "import-log": exchange, "cut": sums}
 STUDY |= {"sums": sums, "merge-sums": sums, "sweep": sums}
 
 

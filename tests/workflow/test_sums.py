@@ -9,7 +9,7 @@ import pytest
 from copies import duplicate, edit_params, snakemake
 
 from sparcl.features import layout, store
-from study.images.__main__ import main
+from study.sums.__main__ import main
 
 NETWORK = "vit-s14-focus"
 CUB = f"data/features/cub-50/{NETWORK}"

@@ -1,8 +1,9 @@
-"""``python -m study.sums sums|merge-sums|sweep|inspect``: sums of feature files, and what follows from them."""
+"""``python -m study.sums sums|merge-sums|sweep|inspect|cut``: sums of feature files, and what follows from them."""
 
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -10,10 +11,13 @@ from sparcl.app import arguments, cli
 from sparcl.app.arguments import argument, command, out, saved
 from sparcl.app.commands import models
 from sparcl.app.counted import check_once
-from sparcl.base.errors import InputError
+from sparcl.app.outputs import check_out
+from sparcl.base.errors import InputError, OutputError
 from sparcl.base.files import write_json
+from sparcl.features import layout, store
 from sparcl.parts.core import Core
 from sparcl.protocol import stream
+from study.images import shards
 from study.sums import inspection, merging, sweep
 from study.sums.sums_file import SumsFile
 
@@ -122,9 +126,43 @@ def inspect(chosen: argparse.Namespace) -> Iterator[str]:
     )
 
 
+@command(
+    *("cut", "cut a feature file into shards"),
+    saved("source", "FILE.h5"),
+    argument("--shards", type=arguments.positive, required=True, metavar="N"),
+    out("VIEW.h5", "where the view is written; the shards are in a folder beside it"),
+)
+def cut(chosen: argparse.Namespace) -> Iterator[str]:
+    """Cut a feature file into shards of consecutive samples and write a view, which is read like the file.
+
+    The manifest stays the same.
+    """
+    check_view(chosen.out, chosen.source)
+    n = shards.cut(chosen.source, chosen.out, chosen.shards)["n"]
+    folder = chosen.out.with_suffix(".shards")
+    yield f"{chosen.out}: {n} samples in {chosen.shards} shards, {folder}"
+
+
+def check_view(view: Path, source: Path) -> None:
+    """Raise OutputError where a cut would replace what it reads: a file may be cut in place, its parts are left alone.
+
+    Parameters
+    ----------
+    view : where the view is written, and its manifest beside it
+    source : the feature file that is cut
+    """
+    manifest = layout.manifest_path(view)
+    if manifest == view:
+        raise OutputError(f"--out {view} is the name of a manifest. Name a file that ends in .h5.")
+    parts = store.sources(source) if layout.is_hdf5(source) else []
+    in_place = view.exists() and source.exists() and view.samefile(source)
+    for path in (view, manifest):
+        check_out(path, parts[2:] if in_place else parts)
+
+
 def main(given: Sequence[str] | None = None) -> int:
     """Run one command; 0, or 2 with a message on the standard error."""
-    return cli.main(given, (sums, merge_sums, run_sweep, inspect), "study.sums", SAYS)
+    return cli.main(given, (sums, merge_sums, run_sweep, inspect, cut), "study.sums", SAYS)
 
 
 if __name__ == "__main__":
