@@ -90,7 +90,7 @@ LOOKS = {
     "lda": Look("#52367D", "-", "d"),
     "lda-oas": Look("#52367D", ":", "^", hollow=True),
     "lda-lw": Look("#52367D", "-.", "s", hollow=True),
-    "lda-neighbours": Look("#52367D", ":", "s", hollow=True),
+    "lda-wann": Look("#52367D", ":", "s", hollow=True),
     "klda": Look("#858700", "-", "P"),
     "anacp": Look("#E69F00", "-.", "<"),
     "lr-rgda": Look("#56B4E9", "-", "h"),
@@ -128,6 +128,7 @@ ALSO = {
     "stream-ridge": "acil",
     "stream-lda": "lda",
     "stream-core": "sparcl",
+    "srda-official": "srda",  # beside LR-RGDA's variant
 }
 # A method without an entry of its own is grey; its label tells it apart.
 PLAIN = Look(QUIET, "-.", "")
