@@ -28,6 +28,12 @@ def test_every_method_can_be_built(config: Settings) -> None:
         methods.build(spec["learner"], **spec["hyper"])
 
 
+def test_every_method_is_run_by_a_suite(config: Settings) -> None:
+    used = {m for suite in config["suites"].values() for m in suite["methods"]}
+    used |= {block["of"] for suite in config["suites"].values() for block in suite.get("vary", [])}
+    assert [method for method in config["methods"] if method not in used] == []
+
+
 def test_settings_read_from_the_file_are_those_of_the_module() -> None:
     for learner in methods.names():
         read = provenance.hyperparameters({"learner": learner})

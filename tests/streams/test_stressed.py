@@ -99,6 +99,9 @@ def test_blocks_are_sessions_and_any_time_accuracy_is_over_their_points(tmp_path
         a = 100 * np.sum(run["correct"] * seen, axis=1) / (10 * seen.sum(axis=1))
         found = (row.A_auc, row.A_bar, row.A_last)
         assert found == pytest.approx((a[run["points"]].mean(), a[run["ends"]].mean(), a[-1]))
+        *earlier, last = 10.0 * np.array(run["correct"])[run["ends"]]
+        lost = [max(a) - b for *a, b in zip(*earlier, last, strict=True) if max(a) > 0]
+        assert 0 < len(lost) and row.forgetting == pytest.approx(np.mean(lost))
 
 
 def test_summaries_say_what_records_do(tmp_path: Path) -> None:

@@ -33,7 +33,8 @@ def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
     bounds (:mod:`study.streams.old_change`), ``bound_factor`` the median over sessions of bound over change.
 
     Where sessions are blocks (:mod:`study.streams.blurry`), ``A_auc`` is the mean accuracy over its points, A_bar that
-    over the ends of tasks, and forgetting is empty.
+    over the ends of tasks, and forgetting Si-Blurry's F_last: the mean over classes of the best accuracy at an earlier end
+    less that at the last; a class that no earlier end got right does not count.
 
     ``ages``: per session of arrival the accuracy on its classes when they arrive and after the last.
 
@@ -104,6 +105,10 @@ def _row(
         of_core |= {"bound_factor": float(np.median(moved))} if moved else {}
     if "points" in run:
         means = {key: float(accuracy[run[of]].mean()) for key, of in BLOCKS.items()}
+        of_class = 100 * correct[run["ends"]] / counts
+        best = of_class[:-1].max(axis=0, initial=0)
+        fallen = (best - of_class[-1])[best > 0]
+        means["forgetting"] = float(fallen.mean()) if fallen.size else np.nan
     else:
         lost = float(metrics.forgetting(correct, counts, session)[-1])
         means = {"A_bar": float(np.mean(accuracy)), "forgetting": lost}
