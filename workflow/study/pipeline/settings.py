@@ -245,6 +245,7 @@ class Stress(Block):
     imbalanced: Annotated[dict[Literal["least"], Width], SOME]
     si_blurry: SiBlurry = Field(alias="si-blurry")
     repetition: Repetition
+    slots: Annotated[dict[Literal["experiences"], Width], SOME]
 
 
 class Extraction(Block):
@@ -516,6 +517,7 @@ class Stream(Block):
         default=ABSENT, alias="si-blurry"
     )
     repetition: Parts = ABSENT
+    slots: Parts = ABSENT
 
     @model_validator(mode="after")
     def _any(self) -> Self:

@@ -33,8 +33,8 @@ def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
     bounds (:mod:`study.streams.old_change`), ``bound_factor`` the median over sessions of bound over change.
 
     Where sessions are blocks (:mod:`study.streams.blurry`), ``A_auc`` is the mean accuracy over its points, A_bar that
-    over the ends of tasks, and forgetting Si-Blurry's F_last: the mean over classes of the best accuracy at an earlier end
-    less that at the last; a class that no earlier end got right does not count.
+    over the ends of tasks, and forgetting Si-Blurry's F_last: the mean over classes of the best accuracy at an earlier
+    end less that at the last; a class that no earlier end got right does not count.
 
     ``ages``: per session of arrival the accuracy on its classes when they arrive and after the last.
 
