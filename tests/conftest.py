@@ -17,12 +17,12 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 
+import copies
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 from sparcl.features import store
-from study.pipeline import configuration
 
 # Tests write a great many small files, and each waits for its disk. In memory, where there is space and programs may
 # run, that wait is nothing.
@@ -61,7 +61,7 @@ def project() -> Path:
 @pytest.fixture(scope="session")
 def loaded() -> dict[str, Any]:
     """All settings, read once."""
-    return configuration.load(ROOT)
+    return copies.loaded()
 
 
 @pytest.fixture

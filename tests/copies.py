@@ -1,6 +1,7 @@
 """Copies of the project in other folders, and snakemake in them."""
 
 import copy
+import functools
 import os
 import re
 import shutil
@@ -15,9 +16,17 @@ from typing import Any
 import warm
 import yaml
 
+from study.pipeline import configuration
+
 ROOT = Path(__file__).resolve().parents[1]
 STAMP = ".snakemake_timestamp"  # Snakemake's, in folders that jobs make
 TOY = ("all", "--config", "suite=toy")
+
+
+@functools.cache
+def loaded() -> dict[str, Any]:
+    """Return all settings of the project, read once: for reading alone."""
+    return configuration.load(ROOT)
 
 
 def in_git() -> list[Path]:

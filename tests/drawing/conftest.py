@@ -5,14 +5,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from copies import ROOT
+from copies import ROOT, loaded
 from matplotlib.figure import Figure
 
 import figures
 from figures import style
 from figures.frames import read
 from study.pipeline import displays
-from study.pipeline.configuration import load
 
 METHODS = ["ncm", "acil", "sparcl", "sparcl-paper"]
 DATASETS = ["one", "two"]
@@ -119,7 +118,7 @@ def frames() -> dict[str, pd.DataFrame]:
 @pytest.fixture(scope="session")
 def committed() -> dict[str, Figure]:
     """Every committed figure (suite/figure), drawn from the committed summaries."""
-    config, drawn = load(ROOT), {}
+    config, drawn = loaded(), {}
     for path in sorted(ROOT.glob("paper/*/figures/*.pdf")):
         name, suite = path.stem, path.parts[-3]
         files = [ROOT / file for file in displays.frames(config, "figures", name, suite)]

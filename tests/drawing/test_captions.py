@@ -7,16 +7,15 @@ from itertools import pairwise, product
 import numpy as np
 import pandas as pd
 import pytest
-from copies import ROOT
+from copies import ROOT, loaded
 
 from drawing.conftest import compared
 from figures import ages, curves, dilution, drift, efficiency, peers, sessions
 from sparcl.base.errors import ConfigError
-from study.pipeline.configuration import load
 from study.pipeline.displays import caption
 from study.report.differences import ALL, Differences
 
-CONFIG = load(ROOT)
+CONFIG = loaded()
 FIGURES = CONFIG["figures"]
 PLACES = ("above", "middle", "below")
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from copies import ROOT
+from copies import ROOT, loaded
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Annotation, Text
 
@@ -14,7 +14,6 @@ from figures import efficiency, style
 from figures.frames import read
 from sparcl.base.errors import InputError
 from study.pipeline import displays
-from study.pipeline.configuration import load
 
 MEASURED = ["ncm", "acil", "sparcl"]
 
@@ -79,7 +78,7 @@ def test_names_cover_nothing(given: tuple) -> None:
 
 
 def test_committed_names_touch_no_mark_and_no_dotted_line() -> None:
-    config = load(ROOT)
+    config = loaded()
     told = displays.display(config, "figures", "efficiency", "matched")
     paths = [ROOT / path for path in displays.frames(config, "figures", "efficiency", "matched")]
     figure = efficiency.draw(read(paths, told["frames"]), told)

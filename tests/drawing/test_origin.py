@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from copies import loaded
 from scipy.stats import rankdata
 
 from figures.frames import read
 from study.pipeline import displays
-from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = [
@@ -379,7 +379,7 @@ def test_the_readme_counts_what_the_differences_say() -> None:
 
 def test_figures_fill_what_the_differences_tell_apart() -> None:
     """The dots and lines of `headline` and `peers` of suite matched, and of `sessions` of suite bundled."""
-    config = load(ROOT)
+    config = loaded()
     drawn = {}
     for suite, name in (("matched", "headline"), ("matched", "peers"), ("bundled", "sessions")):
         options = displays.display(config, "figures", name, suite)
@@ -430,7 +430,7 @@ def test_figures_fill_what_the_differences_tell_apart() -> None:
 
 def test_claims_are_judged_by_the_differences() -> None:
     ledger = {one["id"]: one for one in yaml.safe_load((ROOT / "docs/claims.yaml").read_text())}
-    sets = {block["label"]: name for name, block in load(ROOT)["datasets"].items()}
+    sets = {block["label"]: name for name, block in loaded()["datasets"].items()}
     cells: dict[str, list[dict[str, str]]] = defaultdict(list)
     for row in frame("paper/claims/claims.csv"):
         if row["low"]:

@@ -4,16 +4,15 @@ from collections import defaultdict
 from itertools import combinations
 
 import pytest
-from copies import ROOT
+from copies import ROOT, loaded
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from drawing.seeing import EYES, contrast, distance
 from drawing.test_figures import overlapping
 from figures import efficiency, peers, style, trained
-from study.pipeline.configuration import load
 
-METHODS = {m for suite in load(ROOT)["suites"].values() for m in suite["methods"]}
+METHODS = {m for suite in loaded()["suites"].values() for m in suite["methods"]}
 APART = 15.0  # CIELAB; what looks alike differs by less than 3
 # Their methods are named beside each mark: colour says something else there.
 NAMED = ("efficiency", "headline", "peers")

@@ -9,16 +9,16 @@ import mlcroissant
 import numpy as np
 import pytest
 import yaml
+from copies import loaded
 
 from sparcl.features import manifest, store
 from study import pairs
 from study.images.readers.published import photo_id
 from study.pipeline import croissant
-from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
 BUNDLE = ROOT / "data" / "features"
-PARAMS = load(ROOT)
+PARAMS = loaded()
 BUNDLED = sorted(k for k, block in PARAMS["datasets"].items() if block["features"] == "bundle")
 WIDTHS = {"efficientnet-lite0": 1280, "vit-s14-focus": 384}
 PLACES = [(name, "efficientnet-lite0") for name in BUNDLED]

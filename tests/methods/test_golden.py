@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from copies import loaded
 
 from sparcl import methods
 from sparcl.base.rows import unit
@@ -17,11 +18,10 @@ from sparcl.features import store
 from sparcl.protocol import stream
 from study.loop import experiment
 from study.pipeline import specs
-from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_suffix(".json")
-PARAMS = load(ROOT)
+PARAMS = loaded()
 TOLERANCE = 2
 # the suite `matched` on its smallest stream: CUB-50 in 5 sessions, maps of 200 outputs
 SETTINGS = {

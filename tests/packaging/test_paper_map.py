@@ -3,11 +3,11 @@
 import re
 from pathlib import Path
 
-from study.pipeline.configuration import load
+from copies import loaded
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/paper-map.md").read_text(encoding="utf-8")
-PARAMS = load(ROOT)
+PARAMS = loaded()
 ROWS = [line.strip("| ").split(" | ") for line in PAGE.splitlines() if line.startswith("| ")]
 
 

@@ -6,14 +6,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from copies import loaded
 
 from study.pipeline import captions
-from study.pipeline.configuration import load
 from study.report.reading import read_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 REPORT = (ROOT / "paper/report.tex").read_text(encoding="utf-8")
-PARAMS = load(ROOT)
+PARAMS = loaded()
 # Tables of one suite whose every number stands in a table of several.
 MERGED = {
     "long": ("long/tables/streams.csv", "T = 20"),

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 import yaml
-from copies import ROOT, in_git
+from copies import ROOT, in_git, loaded
 
-from study.pipeline.configuration import load
 from study.pipeline.displays import caption
 
 
@@ -63,7 +62,7 @@ def test_every_page_is_there_and_reached(pages: Path) -> None:
 
 
 def test_a_table_page_is_titled_by_its_suite(pages: Path) -> None:
-    title = load(ROOT)["suites"]["matched"]["title"]
+    title = loaded()["suites"]["matched"]["title"]
     text = (pages / "paper/matched/tables/peers.md").read_text(encoding="utf-8")
     assert text.startswith(f"# {title}\n\nTable peers of suite matched.\n\n")
 
@@ -92,7 +91,7 @@ def test_every_link_of_a_page_leads_to_what_was_gathered(pages: Path) -> None:
 
 
 def test_the_gallery_has_every_figure_with_its_caption_and_its_command(pages: Path) -> None:
-    text, config = (pages / "docs/gallery.md").read_text(encoding="utf-8"), load(ROOT)
+    text, config = (pages / "docs/gallery.md").read_text(encoding="utf-8"), loaded()
     figures = [
         path.relative_to(ROOT).as_posix()
         for path in in_git()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from browser import WIDTHS, chromium, requested, resize
-from copies import ROOT
+from copies import ROOT, loaded
 from markupsafe import escape
 from selenium import webdriver
 from selenium.webdriver.common.by import By
@@ -17,10 +17,9 @@ from selenium.webdriver.common.by import By
 from figures.markup import markdown
 from sparcl.base.errors import InputError
 from study.pipeline import page
-from study.pipeline.configuration import load
 from study.pipeline.displays import PARTS
 
-CONFIG = load(ROOT)
+CONFIG = loaded()
 ATTACK = "<script>document.title = 'run'</script>"
 # The first table of a suite, its rows without titles, and one column of those that are seen.
 ROWS = """return [...document.querySelector('#bundled-table-main table').tBodies[0].rows]

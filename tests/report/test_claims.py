@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from copies import loaded
 
 from figures import claims_table
 from sparcl.base.errors import ConfigError, InputError
-from study.pipeline.configuration import load
 from study.report import claims
 from study.report.reading import read_csv
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = yaml.safe_load((ROOT / "docs/claims.yaml").read_text(encoding="utf-8"))
-PARAMS = load(ROOT)
+PARAMS = loaded()
 KNOWN = {kind: list(PARAMS[kind]) for kind in ("methods", "datasets")}
 ORDERS = (1, 2, 3)
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from copies import loaded
 
 from sparcl.base.errors import InputError
-from study.pipeline.configuration import load
 from study.report import published
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = ROOT / "data/published.csv"
-PARAMS = load(ROOT)
+PARAMS = loaded()
 # What the columns of ids may name: the methods of params.yaml, and the peers that have published numbers.
 PEERS = {"acil-rhl", "dsal", "flycl", "foal", "gacl", "gkeal", "real-ffb"}
 METHODS = {*PARAMS["methods"], *PEERS}
