@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).with_suffix(".json")
 PARAMS = loaded()
 TOLERANCE = 2
-# the suite `matched` on its smallest stream: CUB-50 in 5 sessions, maps of 200 outputs
+# the suite `matched` on its smallest stream: CUB-50 in 5 sessions, 384 features, maps of 200 outputs
 SETTINGS = {
     name: specs.method(PARAMS, name)
     for name, block in PARAMS["methods"].items()
@@ -32,7 +32,7 @@ SETTINGS = {
 
 
 def splits() -> list[experiment.Split]:
-    folder = ROOT / "data/features/cub-50/efficientnet-lite0"
+    folder = ROOT / "data/features/cub-50/vit-s14-focus"
     sets = [store.read(folder / f"{split}.h5") for split in ("train", "test")]
     return [experiment.Split(unit(s.features), s.labels) for s in sets]
 
