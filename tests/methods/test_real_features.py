@@ -14,13 +14,14 @@ from sparcl.protocol import stream
 from study.loop import experiment
 
 BUNDLE = Path(__file__).resolve().parents[2] / "data" / "features"
-SETS = ["cub-50", "grocery-81"]  # few and equal samples a class, and many and unequal ones
+# few and equal samples a class, and many and unequal ones
+SETS = ["cub-50/vit-s14-focus", "grocery-81/efficientnet-lite0"]
 RIDGE = 0.1
 
 
 @cache
 def split(dataset: str, name: str) -> experiment.Split:
-    data = store.read(BUNDLE / dataset / "efficientnet-lite0" / f"{name}.h5")
+    data = store.read(BUNDLE / dataset / f"{name}.h5")
     return experiment.Split(unit(data.features), data.labels)
 
 
