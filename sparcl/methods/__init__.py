@@ -66,9 +66,10 @@ def build(name: str, *, device: str = "cpu", **hyper: Any) -> Learner:
         outside their range, and for a device that is not there or that the method cannot use.
     """
     checked(name, hyper)
+    defaults = hyperparameters(name)
     for key in hyper:
         many = isinstance(hyper[key], Iterable) and not isinstance(hyper[key], str)
-        if isinstance(hyperparameters(name)[key], tuple) and not many:
+        if isinstance(defaults[key], tuple) and not many:
             raise InputError(f"{key} = {hyper[key]!r}: it must be a list of numbers.")
     learner = _FILES.build(name, **hyper)
     on = backend.named(device)

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from sparcl.base.checks import check_one_size
@@ -87,6 +88,12 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
 }
 
 
+@cache
+def _settings(make: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a part's settings; read once, as a plan builds hundreds of learners."""
+    return tuple(inspect.signature(make).parameters)
+
+
 def part(kind: str, asked: Asked, **given: Any) -> Any:
     """Return the part of a ``kind`` that is asked for, by name or as ``{name: {setting: value}}``.
 
@@ -105,7 +112,7 @@ def part(kind: str, asked: Asked, **given: Any) -> Any:
         raise InputError(f"{kind} = {name!r}: it must be one of {', '.join(PARTS[kind])}.")
     make = PARTS[kind][name]
     check_one_size(settings or {})
-    known = inspect.signature(make).parameters
+    known = _settings(make)
     settings = {k: v for k, v in given.items() if k in known} | dict(settings or {})
     try:
         return make(**settings)

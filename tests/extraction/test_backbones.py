@@ -15,6 +15,7 @@ from sparcl.extraction import backbones, weights
 from sparcl.extraction.checkpoints import read_tensors
 from sparcl.extraction.preprocessing import preprocess, preprocessing_of
 
+SMALL = {"depth": 3, "embed_dim": 48}  # of a ViT-Ti/16, which has 12 blocks of width 192
 PREPROCESSING = {
     "size": 224,
     "crop": 1.0,
@@ -37,7 +38,8 @@ def saved(path, state, timm_id, **more):
         save_file({key: value.contiguous() for key, value in state.items()}, path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     pins = {"source": "file", "path": str(path), "sha256": digest, "keys": "name"}
-    return {"timm_id": timm_id, "timm_args": {}, "weights": pins, "blocks": []} | more
+    small = SMALL if timm_id.startswith("vit") else {}
+    return {"timm_id": timm_id, "timm_args": small, "weights": pins, "blocks": []} | more
 
 
 def normalised(pixels):
@@ -47,7 +49,7 @@ def normalised(pixels):
 @pytest.fixture(scope="module")
 def tiny():
     torch.manual_seed(0)
-    return timm.create_model("vit_tiny_patch16_224").eval()
+    return timm.create_model("vit_tiny_patch16_224", **SMALL).eval()
 
 
 def jax_arrays(model, heads):
@@ -62,7 +64,7 @@ def jax_arrays(model, heads):
         "Transformer/encoder_norm/scale": state["norm.weight"],
         "Transformer/encoder_norm/bias": state["norm.bias"],
     }
-    for i in range(12):
+    for i in range(len(model.blocks)):
         theirs, ours = f"Transformer/encoderblock_{i}/", f"blocks.{i}."
         attention = f"{theirs}MultiHeadDotProductAttention_1/"
         for part, kernel, bias in zip(
@@ -87,9 +89,11 @@ def jax_arrays(model, heads):
 
 
 def test_a_vit_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixels):
-    """Random ViT-Ti/16 weights: the same bits of features, and those of timm's own forward pass to rounding."""
+    """Random weights: the same bits of features, and those of timm's own forward pass to rounding."""
     torch.manual_seed(0)
-    model = timm.create_model("vit_tiny_patch16_224").eval()  # with a classifier, as published
+    model = timm.create_model(
+        "vit_tiny_patch16_224", **SMALL
+    ).eval()  # with a classifier, as published
     state = model.state_dict()
     save_file(state, tmp_path / "a.safetensors")
     torch.save(state, tmp_path / "a.pth")
@@ -110,7 +114,8 @@ def test_a_vit_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixel
         path = tmp_path / name
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         pins = {"source": "file", "path": str(path), "sha256": digest}
-        block = {"timm_id": "vit_tiny_patch16_224.augreg_in21k", "weights": pins}
+        name_in_timm = "vit_tiny_patch16_224.augreg_in21k"
+        block = {"timm_id": name_in_timm, "timm_args": SMALL, "weights": pins}
         network = backbones.build(block, PREPROCESSING)
         features, blocks = network(pixels[:1])
         assert blocks is None and network.weights_sha256 == digest
@@ -119,7 +124,7 @@ def test_a_vit_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixel
 
 def test_cls_tokens_of_chosen_blocks(tmp_path, tiny, pixels):
     block = saved(
-        tmp_path / "a.safetensors", tiny.state_dict(), "vit_tiny_patch16_224", blocks=[3, 12]
+        tmp_path / "a.safetensors", tiny.state_dict(), "vit_tiny_patch16_224", blocks=[2, 3]
     )
     features, blocks = backbones.build(block, PREPROCESSING)(pixels)
     with torch.inference_mode():
@@ -128,9 +133,9 @@ def test_cls_tokens_of_chosen_blocks(tmp_path, tiny, pixels):
         for layer in tiny.blocks:
             tokens = layer(tokens)
             levels.append(tokens[:, 0])
-        third, mean = tiny.norm(levels[2]), tiny.norm((levels[2] + levels[11]) / 2)
-    assert features.shape == (2, 192) and blocks.shape == (2, 3, 192)
-    np.testing.assert_allclose(blocks[:, 0], third, rtol=1e-4, atol=1e-5)
+        second, mean = tiny.norm(levels[1]), tiny.norm((levels[1] + levels[2]) / 2)
+    assert features.shape == (2, 48) and blocks.shape == (2, 3, 48)
+    np.testing.assert_allclose(blocks[:, 0], second, rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(blocks[:, 1], features)
     np.testing.assert_allclose(blocks[:, 2], mean, rtol=1e-4, atol=1e-5)
     assert np.abs(blocks[:, 2] - blocks[:, :2].mean(axis=1)).max() > 0.01  # the norm comes last
@@ -138,9 +143,9 @@ def test_cls_tokens_of_chosen_blocks(tmp_path, tiny, pixels):
 
 def test_blocks_that_do_not_exist(tmp_path, tiny, params):
     state = tiny.state_dict()
-    for chosen in ([0], [13], [3, 2], [2, 2]):
+    for chosen in ([0], [4], [3, 2], [2, 2]):
         block = saved(tmp_path / "a.safetensors", state, "vit_tiny_patch16_224", blocks=chosen)
-        with pytest.raises(ConfigError, match=r"increasing numbers within 1\.\.12"):
+        with pytest.raises(ConfigError, match=r"increasing numbers within 1\.\.3"):
             backbones.build(block, PREPROCESSING)
     block = params["backbones"]["efficientnet-lite0"] | {"blocks": [1]}  # without class token
     with pytest.raises(ConfigError, match=r"within 1\.\.0"):
@@ -150,20 +155,20 @@ def test_blocks_that_do_not_exist(tmp_path, tiny, params):
 def test_tensors_too_many_too_few_or_of_another_network(tmp_path, tiny):
     state = dict(tiny.state_dict())
 
-    def refused(message, state, timm_id="vit_tiny_patch16_224", keys="name"):
-        block = saved(tmp_path / "a.safetensors", state, timm_id)
+    def refused(message, state, timm_id="vit_tiny_patch16_224", keys="name", **more):
+        block = saved(tmp_path / "a.safetensors", state, timm_id, **more)
         block["weights"]["keys"] = keys
         with pytest.raises(WeightsError, match=message):
             backbones.build(block, PREPROCESSING)
 
     refused(r"a\.safetensors: tensors do not fit.*extra", state | {"extra": torch.ones(1)})
-    short = {key: value for key, value in state.items() if key != "blocks.4.norm1.weight"}
-    refused(r"blocks\.4\.norm1\.weight", short)
-    refused("size mismatch", state, "vit_small_patch16_224")
+    short = {key: value for key, value in state.items() if key != "blocks.2.norm1.weight"}
+    refused(r"blocks\.2\.norm1\.weight", short)
+    refused("size mismatch", state, timm_args=SMALL | {"embed_dim": 96})
     refused("another network", state, "tf_efficientnet_lite0", "order")
     refused("tensors do not fit", state, keys="onnx-dinov2")
     arrays = jax_arrays(tiny, 3)
-    del arrays["Transformer/encoderblock_7/MlpBlock_3/Dense_0/kernel"]
+    del arrays["Transformer/encoderblock_1/MlpBlock_3/Dense_0/kernel"]
     with pytest.raises(WeightsError, match="does not fit the network"):
         backbones.build(saved(tmp_path / "b.npz", arrays, "vit_tiny_patch16_224"), PREPROCESSING)
 
@@ -379,11 +384,11 @@ def test_unpinned_weights_of_the_hub_are_hashed(tmp_path, tiny, pixels, monkeypa
     path = tmp_path / "model.safetensors"
     save_file(tiny.state_dict(), path)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *_, **__: str(path))
-    block = {"timm_id": "vit_tiny_patch16_224.augreg_in21k"}
+    block = {"timm_id": "vit_tiny_patch16_224.augreg_in21k", "timm_args": SMALL}
     network = backbones.build(block, preprocessing_of(block, {}))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     assert network.weights_sha256 == digest and f"not pinned; sha256 is {digest}" in caplog.text
-    assert network(pixels)[0].shape == (2, 192)
+    assert network(pixels)[0].shape == (2, 48)
     pinned = block | {"weights": {"source": "timm", "sha256": "0" * 64}}
     with pytest.raises(WeightsError, match="sha256 is"):
         backbones.build(pinned, PREPROCESSING)
