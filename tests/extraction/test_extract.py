@@ -29,7 +29,8 @@ from study.images.extract import extract_split
 from study.images.readers.published import read_digits
 from study.images.work_file import WorkFile
 
-NUMBER = {"train": 3, "test": 1}
+DIGITS = range(5)
+NUMBER = {"train": 3, "test": 1}  # images of each
 
 
 def test_a_library_that_cannot_be_loaded_is_not_called_missing(job, tmp_path, monkeypatch):
@@ -58,7 +59,7 @@ def images(tmp_path_factory):
     """Some of scikit-learn's digits as image files, ``{train,test}/<digit>/<position>.png``."""
     root = tmp_path_factory.mktemp("images")
     source = read_digits(ArrayStorage({}), {}).storage
-    for digit in range(10):
+    for digit in DIGITS:
         names = [name for name in source.names() if name.startswith(f"{digit}/")]
         for split, start in (("train", 0), ("test", 100)):
             for name in names[start : start + NUMBER[split]]:
@@ -76,8 +77,8 @@ def job(params, images):
         "folder": "digits-40",
         "archive": "digits-40.tar",
         "crop": 1.0,
-        "classes": 10,
-        "counts": {"train": 30, "test": 10},
+        "classes": 5,
+        "counts": {"train": 15, "test": 5},
     }
     extraction = params["extraction"] | {
         "image_root": str(images),
@@ -109,9 +110,9 @@ def uninterrupted(reference, job):
 
 def test_what_an_extraction_holds(uninterrupted, job):
     data = store.read(uninterrupted)
-    assert data.features.shape == (30, 1280) and data.features.dtype == np.float16
-    assert np.bincount(data.labels).tolist() == [3] * 10
-    assert data.class_names == [str(i) for i in range(10)]
+    assert data.features.shape == (15, 1280) and data.features.dtype == np.float16
+    assert np.bincount(data.labels).tolist() == [3] * 5
+    assert data.class_names == [str(i) for i in DIGITS]
     assert data.ids[0].startswith(b"train/0/")
     pins = job["backbone_block"]["weights"]
     assert data.meta["weights_sha256"] == pins["sha256"]
@@ -135,7 +136,7 @@ def test_every_sample_is_its_own_forward_pass(uninterrupted, job):
         "digits-40", job["dataset_block"], "train", job["extraction"]["image_root"]
     )
     data = store.read(uninterrupted)
-    for index in (0, 13, 29):
+    for index in (0, 6, 14):
         alone = np.stack([preprocess(source.image(index), preprocessing)] * 4)
         features, _ = network(alone)
         np.testing.assert_allclose(data.features[index], features[0], atol=2e-3, rtol=2e-3)
@@ -174,21 +175,22 @@ def test_blocks_of_a_vision_transformer(tmp_path, params, job):
     from safetensors.torch import save_file
 
     torch.manual_seed(0)
-    path = tmp_path / "tiny.safetensors"
-    save_file(timm.create_model("vit_tiny_patch16_224").state_dict(), path)
+    path, small = tmp_path / "tiny.safetensors", {"depth": 3, "embed_dim": 48}
+    save_file(timm.create_model("vit_tiny_patch16_224", **small).state_dict(), path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     pins = {"source": "file", "path": str(path), "sha256": digest, "keys": "name"}
     block = params["backbones"]["vit-s14-focus"] | {
         "timm_id": "vit_tiny_patch16_224",
+        "timm_args": small,
         "weights": pins,
-        "blocks": [6, 12],
+        "blocks": [2, 3],
     }
     manifest = extract_split(
         tmp_path / "a" / "test.h5", **(job | {"backbone_block": block, "split": "test"})
     )
     data = store.read(tmp_path / "a" / "test.h5")
-    assert data.blocks.shape == (10, 2, 192) and manifest["block_indices"] == [6, 12]
-    assert data.blocks_mean.shape == (10, 192)
+    assert data.blocks.shape == (5, 2, 48) and manifest["block_indices"] == [2, 3]
+    assert data.blocks_mean.shape == (5, 48)
     np.testing.assert_array_equal(data.blocks[:, 1], data.features)
     assert np.abs(data.blocks[:, 0].astype(float) - data.features).max() > 0.01
     assert np.abs(data.blocks_mean.astype(float) - data.features).max() > 0.01
@@ -213,7 +215,7 @@ def test_killed_and_started_again_gives_the_same_bytes(tmp_path, uninterrupted, 
         file.write(chunk.to_bytes(8, "little") + b"half a chunk")
     with caplog.at_level("INFO"):
         extract_split(path, **job)
-    assert "of 30 images were done before; going on" in caplog.text
+    assert "of 15 images were done before; going on" in caplog.text
     assert path.read_bytes() == uninterrupted.read_bytes()
     assert path.with_suffix(".json").read_bytes() == uninterrupted.with_suffix(".json").read_bytes()
     assert sorted(p.name for p in path.parent.iterdir()) == ["train.h5", "train.json"]
@@ -230,7 +232,7 @@ def test_every_write_of_an_extraction_may_fail(tmp_path, images, job, monkeypatc
     """What was there stays or is replaced whole, and the same job then succeeds, from the batches that were done."""
     root, folder = tmp_path / "images", tmp_path / "out"
     shutil.copytree(images, root)
-    next((root / "digits-40/test/7").iterdir()).write_bytes(b"damaged")
+    next((root / "digits-40/test/3").iterdir()).write_bytes(b"damaged")
     job |= {"split": "test", "extraction": job["extraction"] | {"image_root": str(root)}}
     job["dataset_block"] = job["dataset_block"] | {"on_bad_image": "skip"}
 
