@@ -28,7 +28,7 @@ from study import streams as stress
 from study.loop import experiment
 
 ROOT = Path(__file__).resolve().parents[2]
-CUB = ROOT / "data/features/cub-50/efficientnet-lite0"
+CUB = ROOT / "data/features/cub-50/vit-s14-focus"
 NAMES = np.array(["wren", "auk", "tern", "gull"])
 
 

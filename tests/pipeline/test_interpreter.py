@@ -10,11 +10,12 @@ from study.pipeline.interpreter import check, check_code
 
 
 def test_what_bash_takes_for_something_else_is_refused(tmp_path: Path) -> None:
-    changed = []
-    for path in (f"/x{chr(code)}y" for code in range(1, 127)):
-        command = ["bash", "-c", f"printf '%s.' {path}"]
-        said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-        if said.stdout != f"{path}.":
+    paths, changed = [f"/x{chr(code)}y" for code in range(1, 127)], []
+    each = 'for path; do (eval "printf %s. $path"; wait); printf "\\0"; done'
+    command = ["bash", "-c", each, "bash", *paths]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    for path, shown in zip(paths, said.stdout.split("\0")[:-1], strict=True):
+        if shown != f"{path}.":
             changed.append(path)
             with pytest.raises(ConfigError, match="without quotes, but the path contains"):
                 check(path)
