@@ -7,7 +7,8 @@ import pytest
 
 from sparcl.base.errors import InputError
 from sparcl.protocol import stream
-from study.streams import order_rules, orders
+from study import order_rules
+from study.streams import orders
 
 
 def data(classes: int = 24, d: int = 20) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from study import pairs
 from study.loop import order_file
 from study.pipeline import adapter
 from study.sealed import write_sealed
-from study.streams.order_rules import LOOKING, few_after_first, first_classes
+from study.order_rules import LOOKING, few_after_first, first_classes
 
 
 def main(snakemake) -> None:

@@ -10,7 +10,7 @@ from study.pipeline.provenance import here
 from study.pipeline.specs import candidates
 from study.places import where
 from study.report.numerals import one_order
-from study.streams.order_rules import LOOKING
+from study.order_rules import LOOKING
 
 Settings = Mapping[str, Any]
 

@@ -12,7 +12,7 @@ from sparcl.protocol.stream import split_sessions
 from study.loop import order_file
 from study.pipeline import paths
 from study.places import where
-from study.streams.order_rules import first_classes
+from study.order_rules import first_classes
 
 Settings = Mapping[str, Any]
 
