@@ -18,7 +18,6 @@ from scipy.linalg import (
     solve_triangular,
     solveh_banded,
 )
-from scipy.special import ndtr
 
 from sparcl.algebra.definite import Definite
 from sparcl.base.checks import check_memory
@@ -150,7 +149,11 @@ class Host(Definite):
 
         return cdist(X, Z, "sqeuclidean")
 
-    normal_cdf = staticmethod(ndtr)
+    def normal_cdf(self, H: Array) -> Array:
+        """Return the standard normal distribution function of each entry."""
+        from scipy.special import ndtr  # as for cdist
+
+        return ndtr(H)
 
     def order_statistic(self, H: Array, k: int) -> Array:
         """Return the k-th smallest entry, from 0, of each row of H (n, D), as (n, 1)."""

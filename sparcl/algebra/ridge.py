@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr
 
 from sparcl.algebra.backend import Backend, host, of, product
 from sparcl.algebra.spectra import descending_eigh
@@ -153,6 +152,8 @@ def predicted_accuracy(
     for nothing.  Where the squared error asks how near scores come to 0 and 1, this asks which
     score is the largest.  Cost: 2 D^2 c flops.
     """
+    from scipy.special import log_ndtr  # 50 ms of a job's start, which few need
+
     live = np.flatnonzero(counts)
     on, n = of(W), counts[live].astype(np.float64)
     W = on.take_columns(W, live)

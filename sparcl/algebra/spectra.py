@@ -3,7 +3,6 @@
 import numpy as np
 from scipy.linalg import qr, svd
 from scipy.linalg.lapack import dpstrf
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from sparcl.algebra.backend import Backend, of, product
 from sparcl.algebra.host import HOST
@@ -60,6 +59,8 @@ def leading_eigh(
     least = 1.0 if rank is None else float(rank)
     if max(least, TRUNCATED_RANKS[0]) * TRUNCATED > d:
         return on.dense_leading(R, target, rank)
+    from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh  # 50 ms of a job's start
+
     R, dtype = on.in_place(R), on.dtype(R)
     # A start that belongs to d alone: equal input gives equal bytes.
     start = generator("lanczos", d).standard_normal(d).astype(dtype)
