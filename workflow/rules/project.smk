@@ -31,3 +31,5 @@ PLACES = [str(CODE), str(CODE / "workflow")]
 sys.path[:0] = [folder for folder in PLACES if folder not in sys.path]
 PLACES += filter(None, [os.getenv("PYTHONPATH")])
 os.environ |= {"PYTHONPATH": os.pathsep.join(PLACES)}
+# A job is an interpreter of its own: without bytecode it would compile 120 modules again, 0.2 s.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
