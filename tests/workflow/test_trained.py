@@ -156,7 +156,9 @@ def test_from_images_to_table_and_figure(
     given = Files(records=[*records, closed], manifests=[folder / "test.json"])
     whole = SimpleNamespace(spec={"steps": False})
     call("compare_methods", settings, input=given, output=[csv["differences"]], params=whole)
-    pairs = pd.read_csv(csv["differences"]).query("measure == 'A_last'")  # both kinds: the same samples
+    pairs = pd.read_csv(csv["differences"]).query(
+        "measure == 'A_last'"
+    )  # both kinds: the same samples
     assert len(pairs) == math.comb(len(methods), 2) and "ncm" in set(pairs["method"])
     told = pd.read_csv(csv["training"])
     assert len(told) == 3 * len(records)

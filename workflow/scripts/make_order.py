@@ -8,9 +8,9 @@ from sparcl.features import store
 from sparcl.protocol import stream
 from study import pairs
 from study.loop import order_file
+from study.order_rules import LOOKING, few_after_first, first_classes
 from study.pipeline import adapter
 from study.sealed import write_sealed
-from study.order_rules import LOOKING, few_after_first, first_classes
 
 
 def main(snakemake) -> None:

@@ -5,12 +5,12 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from sparcl.base.errors import ConfigError
+from study.order_rules import LOOKING
 from study.pipeline.plan import TRACES, readers, session_count
 from study.pipeline.provenance import here
 from study.pipeline.specs import candidates
 from study.places import where
 from study.report.numerals import one_order
-from study.order_rules import LOOKING
 
 Settings = Mapping[str, Any]
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from sparcl.base.errors import ConfigError
 from study.images.datasets import how_split
+from study.order_rules import LOOKING
 from study.pipeline.provenance import here
 from study.places import where
-from study.order_rules import LOOKING
 
 Settings = Mapping[str, Any]
 # Inputs of a rule: a file or several by name.

@@ -10,9 +10,9 @@ import numpy as np
 from sparcl.base.errors import InputError
 from sparcl.protocol.stream import split_sessions
 from study.loop import order_file
+from study.order_rules import first_classes
 from study.pipeline import paths
 from study.places import where
-from study.order_rules import first_classes
 
 Settings = Mapping[str, Any]
 

@@ -63,7 +63,12 @@ def train(
     side = int(preprocessing["size"] / preprocessing["crop"])  # the short side of a plain view
     opened = {
         split: datasets.open_split(
-            dataset, block | spec["dataset"], split, places["image_root"], places["cache"], split_list
+            dataset,
+            block | spec["dataset"],
+            split,
+            places["image_root"],
+            places["cache"],
+            split_list,
         )
         for split in ("train", "test")
     }
