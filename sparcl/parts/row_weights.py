@@ -161,10 +161,16 @@ def nearest_rows(H: Array, k: int) -> tuple[NDArray[np.intp], Array]:
 
     A row is left out by its number, so that its copies are neighbours.
     """
-    squares = np.einsum("nd,nd->n", H, H)
-    apart = squares[:, None] + squares[None] - 2 * product(H, np.ascontiguousarray(H.T))
+    gram, k = Gram.of_rows(H), min(k, len(H) - 1)
+    apart = np.add.outer(gram.diagonal, gram.diagonal) - 2 * gram.R.T
     np.fill_diagonal(apart, np.inf)
-    return np.argsort(apart, axis=1, kind="stable")[:, : min(k, len(H) - 1)], apart
+    within = apart <= np.partition(apart, k - 1, axis=1)[:, k - 1 : k]
+    near = np.nonzero(within)[1]
+    if len(near) == k * len(H):  # no other row is as far as the last of them
+        near = near.reshape(len(H), k)
+        order = np.argsort(np.take_along_axis(apart, near, axis=1), axis=1, kind="stable")
+        return np.take_along_axis(near, order, axis=1), apart
+    return np.argsort(apart, axis=1, kind="stable")[:, :k], apart
 
 
 NEAR = 1e-8  # added to a distance, so that a copy of a row has a finite weight
