@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
 
 import sparcl
 from sparcl.base.errors import ArgumentError, InputError
@@ -43,6 +42,8 @@ def drawn(seed: int = 0, n: int = 80, d: int = 8) -> tuple[np.ndarray, np.ndarra
 @pytest.mark.parametrize("method", ["sparcl-plus", "sparcl", "ncm", "raw acil"])
 @pytest.mark.filterwarnings("ignore")  # of scikit-learn on what it tries
 def test_scikit_learns_own_checks(method: str) -> None:
+    from sklearn.utils.estimator_checks import check_estimator  # which takes long to load
+
     done = check_estimator(
         sparcl.Classifier(method.removeprefix("raw "), normalize="raw" not in method)
     )

@@ -14,6 +14,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
+import warm
 from toy_files import META
 
 from sparcl.algebra.tensors import Tensors
@@ -263,7 +264,7 @@ def test_a_block_goes_to_the_device_before_the_next_is_read(
 
 def test_as_a_program(written: Callable[..., str]) -> None:
     def program(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "sparcl", *arguments]
+        command = [warm.python(), "-m", "sparcl", *arguments]
         environment = {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
         return subprocess.run(command, capture_output=True, text=True, env=environment)
 

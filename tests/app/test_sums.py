@@ -72,7 +72,7 @@ def records(cifar: tuple[layout.FeatureSet, layout.FeatureSet]) -> dict[tuple[in
     """One-pass runs of the learners themselves, by features and method."""
     sessions = stream.split_sessions(stream.class_order(1993, 100), 4)
     found = {}
-    for d in (200, 1280):
+    for d in (200, 320):
         splits = [experiment.Split(unit(data.features[:, :d]), data.labels) for data in cifar]
         found[d, "R"] = splits[0].features.T @ splits[0].features
         for method, hyper in (("acil", {"ridge": 0.1}), ("sparcl", {"ridge": 0.1, "tau": 0.5})):
@@ -80,8 +80,8 @@ def records(cifar: tuple[layout.FeatureSet, layout.FeatureSet]) -> dict[tuple[in
     return found
 
 
-# 150 images a class: triangles of 200 features, rows of 1,280
-@pytest.mark.parametrize(("d", "parts"), [(200, 7), (1280, 3)])
+# 150 images a class: triangles of 200 features, rows of 320
+@pytest.mark.parametrize(("d", "parts"), [(200, 7), (320, 3)])
 def test_shards_of_cifar_have_the_counts_of_one_pass(
     d: int, parts: int, cifar: tuple, records: dict, tmp_path: Path
 ) -> None:

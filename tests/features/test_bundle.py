@@ -5,7 +5,6 @@ import re
 from functools import cache
 from pathlib import Path
 
-import mlcroissant
 import numpy as np
 import pytest
 import yaml
@@ -156,6 +155,8 @@ def test_card(dataset):
 @pytest.mark.parametrize("dataset", BUNDLED)
 def test_croissant(dataset):
     """Version 1.1, valid but for the day of a release; made from the card and the manifests as they are."""
+    import mlcroissant  # which takes long to load
+
     path = BUNDLE / dataset / "croissant.json"
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     content = json.loads(path.read_text(encoding="utf-8"))
