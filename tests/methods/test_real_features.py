@@ -1,15 +1,13 @@
-"""The joint ridge on bundled sets: scikit-learn's weights, and the same end for any T."""
+"""The joint ridge on bundled sets: the same end for any T (tests/algebra/test_ridge.py has scikit-learn's weights)."""
 
 from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
 
 from sparcl.base.rows import unit
 from sparcl.features import store
-from sparcl.methods import build
 from sparcl.protocol import stream
 from study.loop import experiment
 
@@ -28,19 +26,6 @@ def split(dataset: str, name: str) -> experiment.Split:
 def sessions(dataset: str, T: int) -> list[np.ndarray]:
     order = stream.class_order(1993, int(split(dataset, "train").labels.max()) + 1)
     return stream.split_sessions(order, T)
-
-
-@pytest.mark.parametrize("dataset", SETS)
-def test_acil_is_scikit_learns_ridge(dataset: str) -> None:
-    train, test = split(dataset, "train"), split(dataset, "test")
-    learner = build("acil", ridge=RIDGE)
-    for classes in sessions(dataset, 10):
-        part = train.rows(classes)
-        learner.fit_session(part.features, part.labels)
-    Y = (train.labels[:, None] == learner.classes).astype(float)
-    peer = Ridge(alpha=RIDGE, fit_intercept=False, solver="cholesky").fit(train.features, Y)
-    assert np.abs(learner.weights - peer.coef_.T).max() < 1e-8
-    assert np.abs(learner.logits(test.features) - peer.predict(test.features)).max() < 1e-8
 
 
 @pytest.mark.parametrize("dataset", SETS)
