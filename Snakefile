@@ -87,7 +87,7 @@ rule timings:
 rule claims:
     input:
         rules.judge_claims.output,
-        multiext("paper/claims/claims", ".pdf", ".png"),
+        multiext("paper/claims/claims", ".pdf", ".png", ".svg"),
 
 
 rule figures:

@@ -103,7 +103,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """Draw accuracies of the joint ridge and the times of all learners against the number of classes forgotten."""
     from matplotlib.figure import Figure
 
-    from figures import style
+    from figures import files, style
 
     of = {t: [r for r in rows if (r["learner"], r["what"]) == (t, "classes")] for t in TRIED}
     with style.settings():
@@ -142,7 +142,7 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         for ax in axes:
             ax.set_xlabel("classes forgotten, of 100")
         style.label_ends(axes[1], ends)
-        style.save(figure, path)
+        files.save(figure, path)
 
 
 def main() -> None:

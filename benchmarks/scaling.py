@@ -659,7 +659,7 @@ def draw(measured: Sequence[Row], folder: Path) -> None:
     """Draw a figure an axis: time and memory, and dashed lines of the stated slopes (in brackets)."""
     from matplotlib.figure import Figure
 
-    from figures import style
+    from figures import files, style
 
     for axis in dict.fromkeys(row["axis"] for row in measured):
         quantities = [quantity for quantity in QUANTITIES if quantity.axis == axis]
@@ -675,7 +675,7 @@ def draw(measured: Sequence[Row], folder: Path) -> None:
                 curves(ax, measured, quantities, key, scale)
                 ax.set_xlabel(NAMES[axis])
                 ax.set_title(name, loc="left")
-            style.save(figure, folder / f"{axis}.png")
+            files.save(figure, folder / f"{axis}.png")
 
 
 def curves(

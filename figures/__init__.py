@@ -51,7 +51,7 @@ def render(
         Its block, and ``methods``, ``datasets``, ``backbones``: id -> block with a
         ``label`` and perhaps a ``short`` one, in the order of the suite.
     outputs : sequence of path
-        ``.pdf`` and ``.png`` of a figure; ``.tex``, ``.md`` and ``.csv`` of a table.
+        ``.pdf``, ``.png`` and ``.svg`` of a figure; ``.tex``, ``.md`` and ``.csv`` of a table.
 
     Raises
     ------
@@ -60,14 +60,14 @@ def render(
     InputError
         A summary lacks a cell that the figure or table needs.
     """
-    from figures import frames, style
+    from figures import files, frames, style
     from sparcl.base.files import write_text
 
     module = _module(kind, name, options)
     data = frames.read(csv, options.get("frames"))
     options = {**options, "files": dict(zip(data, map(str, csv), strict=True))}
     if kind == "figure":
-        style.save(module.draw(data, style.literal(options)), *outputs)
+        files.save(module.draw(data, style.literal(options)), *outputs)
         return
     texts = module.texts(data, options)
     for path in map(Path, outputs):

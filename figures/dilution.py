@@ -77,7 +77,9 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             f"{where('figures', options.get('id', 'dilution'), 'session')} to one of {', '.join(map(str, later))}"
         )
     shifts = _shifts(frames, options, rows["order"].min())
-    margins, datasets = (0.46, 0.1, 0.58, 0.24), labels(options, "datasets", options["datasets"])
+    wide = style.width() == style.PAGE
+    datasets = labels(options, "datasets", options["datasets"])
+    margins = (0.46, 0.1, 0.58 if wide else 0.9, 0.24)
     figure, stacks = style.per_dataset(datasets, 3, 1.15, margins, (0.36, 0.42), question=QUESTION)
     for dataset, (above, below, shift) in stacks.items():
         of_set = rows[rows["dataset"] == dataset]
@@ -99,13 +101,17 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         if style.is_first_column(above):
             below.set_ylabel(f"shrink in session {session}")
             shift.set_ylabel("logit shift (%)")
+    sentences = (
+        r"shrink of $u^{\mathrm{T}}A^{-1}u=1/a$ for an old eigenvector $u$.",
+        r"Exact: $1-a\,u^{\mathrm{T}}(A+dR)^{-1}u$.",
+        r"Shared basis: $\delta/(a+\delta)$, $\delta=u^{\mathrm{T}}dR\,u$; only an upper bound otherwise.",
+    )
     figure.text(
         0.5,
         0.09 / figure.get_figheight(),
-        r"shrink of $u^{\mathrm{T}}A^{-1}u=1/a$ for an old eigenvector $u$.  Exact: $1-a\,u^{\mathrm{T}}(A+dR)^{-1}u$."
-        r"  Shared basis: $\delta/(a+\delta)$, $\delta=u^{\mathrm{T}}dR\,u$; only an upper bound otherwise.",
+        ("  " if wide else "\n").join(sentences),
         ha="center",
-        fontsize=style.LABEL_SIZE + 0.5,
+        fontsize=style.LABEL_SIZE + 0.5 * wide,
     )
     return figure
 

@@ -12,8 +12,8 @@ from figures.frames import differences, label, select, shown
 from study.report.differences import ALL
 
 VALUE = "A_last"
-# Inches: the height of a row, and the space above and below all; a row has a line for each data set and the mean.
-ROW, TOP, BOTTOM = 0.3, 0.3, 0.4
+# Inches: a row, the space above and below all, a line of the key; a row has a line for each data set and the mean.
+ROW, TOP, BOTTOM, KEY = 0.3, 0.3, 0.4, 0.16
 MARKS = ("s", "^", "D", "v")  # of data sets
 BAND = "#F1F1F1"
 
@@ -49,10 +49,13 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     peers.sort(key=lambda peer: whole[peer].difference)
     near = style.near(pd.Series({peer: -it.difference for peer, it in whole.items()}))
     names = {peer: label(options, "methods", peer, short=True) for peer in peers}
-    height, left = TOP + ROW * len(peers) + BOTTOM, style.room(names.values()) + 0.06
-    figure = Figure(figsize=(style.PAGE, height))
-    wide, tall = style.PAGE - left - 0.08, ROW * len(peers)
-    ax = figure.add_axes((left / style.PAGE, BOTTOM / height, wide / style.PAGE, tall / height))
+    page, left, tall = style.width(), style.room(names.values()) + 0.06, ROW * len(peers)
+    keys, whole_page = 1 + len(options["datasets"]), page == style.PAGE
+    columns = keys if whole_page else 2
+    bottom = BOTTOM if whole_page else BOTTOM + KEY
+    height = TOP + KEY * (-(-keys // columns) - 1) + tall + bottom
+    figure = Figure(figsize=(page, height))
+    ax = figure.add_axes((left / page, bottom / height, (page - left - 0.08) / page, tall / height))
     color = style.line(of)["color"]
     ends = [0.0]
     for y, peer in enumerate(peers):
@@ -94,7 +97,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
     name = label(options, "methods", of, short=True)
-    ax.set_xlabel(f"last accuracy of {name} less that of the peer (points)")
+    gap = " " if whole_page else "\n"
+    ax.set_xlabel(f"last accuracy of {name}{gap}less that of the peer (points)")
     handles = [Line2D([], [], color=color, marker="o", ms=5, lw=1.4, label="mean of the data sets")]
     handles += [
         Line2D(
@@ -108,5 +112,5 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         )
         for i, dataset in enumerate(options["datasets"])
     ]
-    figure.legend(handles=handles, loc="upper right", ncols=len(handles), frameon=False)
+    figure.legend(handles=handles, loc="upper right", ncols=columns, frameon=False)
     return figure

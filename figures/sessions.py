@@ -54,23 +54,25 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     datasets, name = list(options["datasets"]), label(options, "methods", reference, short=True)
     titles = ("accuracy on seen (%)", f"accuracy − {name}", f"forgetting − {name}")
     room = style.room([valued(options, method, -99.9) for method in methods])
-    height = TOP + len(datasets) * TALL + (len(datasets) - 1) * DOWN + BOTTOM
-    figure = Figure(figsize=(style.PAGE, height))
+    page, columns = style.width(), len(COLUMNS) if style.width() == style.PAGE else 1
+    lines, down = len(datasets) * len(COLUMNS) // columns, DOWN if columns > 1 else DOWN + TOP
+    height = TOP + lines * TALL + (lines - 1) * down + BOTTOM
+    figure = Figure(figsize=(page, height))
     gap = room + ACROSS
-    wide = (style.PAGE - LEFT - room - (len(COLUMNS) - 1) * gap) / len(COLUMNS)
+    wide = (page - LEFT - room - (columns - 1) * gap) / columns
     panels = figure.subplots(
-        len(datasets),
-        len(COLUMNS),
+        lines,
+        columns,
         squeeze=False,
         gridspec_kw={
-            "left": LEFT / style.PAGE,
-            "right": 1 - room / style.PAGE,
+            "left": LEFT / page,
+            "right": 1 - room / page,
             "bottom": BOTTOM / height,
             "top": 1 - TOP / height,
             "wspace": gap / wide,
-            "hspace": DOWN / TALL,
+            "hspace": down / TALL,
         },
-    )
+    ).reshape(len(datasets), len(COLUMNS))
     for row, dataset in zip(panels, datasets, strict=True):
         of_set = rows[rows["dataset"] == dataset]
         for ax, (measure, differs) in zip(row, COLUMNS, strict=True):
@@ -99,7 +101,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         row[0].set_ylabel(label(options, "datasets", dataset))
     for ax, title in zip(panels[0], titles, strict=True):
         ax.set_title(title, loc="left")
-    for ax in panels[-1]:
+    for ax in panels.ravel()[-columns:]:
         ax.set_xlabel("session")
     return figure
 

@@ -7,9 +7,7 @@ apart. Markers and dashes repeat what colours say, so that a grey print can be r
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from io import BytesIO
 from itertools import cycle, product
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import matplotlib
@@ -22,12 +20,9 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
-from PIL import Image
 
-from sparcl.base.errors import ConfigError
-from sparcl.base.files import replacing
-
-COLUMN, PAGE = 3.25, 6.875  # inches: one column and both columns of the paper
+PAGE = 6.875  # inches: both columns of the paper
+COLUMN = 3.0  # a journal's column has 3.3 inches and enlarges this, so that the smallest labels have 7 points
 LABEL_SIZE = 6.5
 LINE = LABEL_SIZE + 0.9  # points from one label at the ends of curves to the next
 FAR = 3.0  # quartile distances: a value farther below the others would squeeze their panel
@@ -205,67 +200,29 @@ def ramp(count: int) -> list[tuple[float, float, float, float]]:
 
 
 @contextmanager
-def settings() -> Iterator[None]:
+def settings(wide: float = PAGE) -> Iterator[None]:
     """Apply the style to matplotlib's own defaults, whatever the user's matplotlibrc says."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(cast(Any, SETTINGS))  # its stubs want literal keys
+        # its stubs want literal keys
+        matplotlib.rcParams.update(cast(Any, SETTINGS | {"figure.figsize": (wide, wide)}))
         yield
 
 
+def width() -> float:
+    """Return the width of the figure that is drawn, in inches: of a page, or of its block's ``column``."""
+    return float(matplotlib.rcParams["figure.figsize"][0])
+
+
 def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Run a ``draw`` function under the style."""
+    """Run a ``draw`` function under the style, as wide as its options say."""
 
     @wraps(draw)
-    def wrapper(*args: Any, **kwargs: Any) -> Figure:
-        with settings():
-            return draw(*args, **kwargs)
+    def wrapper(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+        with settings(COLUMN if options.get("column") else PAGE):
+            return draw(frames, options)
 
     return wrapper
-
-
-def save(figure: Figure, *paths: str | Path) -> None:
-    """Write a figure as ``.pdf`` and ``.png``; equal figures give equal bytes.
-
-    Raises
-    ------
-    ConfigError
-        A path has another suffix.
-    """
-    for path in map(Path, paths):
-        if path.suffix not in (".pdf", ".png"):
-            raise ConfigError(f"cannot draw {path}: figures are written as .pdf and .png")
-        # Without dates and version numbers, files that show the same thing are equal.
-        nothing = {"Creator": None, "Producer": None, "CreationDate": None}
-        with settings(), replacing(path) as temporary:
-            if path.suffix == ".pdf":
-                figure.savefig(temporary, format="pdf", metadata=nothing)
-                continue
-            drawn = BytesIO()
-            figure.savefig(drawn, format="png")
-            indexed(np.asarray(Image.open(drawn).convert("RGB"))).save(
-                temporary, "PNG", optimize=True, dpi=(SETTINGS["savefig.dpi"],) * 2
-            )
-
-
-def indexed(pixels: np.ndarray) -> Image.Image:
-    """Return an image of 256 colours, each the most frequent of its neighbours; every pixel takes the nearest.
-
-    Parameters
-    ----------
-    pixels : ndarray of uint8, shape (height, width, 3)
-    """
-    packed = pixels.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
-    values, where, counts = np.unique(packed, return_inverse=True, return_counts=True)
-    colors = np.stack([values >> 16 & 255, values >> 8 & 255, values & 255], axis=1).astype(float)
-    order = np.argsort(-counts, kind="stable")
-    # of colours that agree in five bits per channel the first: a colour bar keeps its steps
-    leaders = np.sort(np.unique((values & 0xF8F8F8)[order], return_index=True)[1])
-    kept = colors[order[leaders[:256]]]
-    gaps = (colors**2).sum(1)[:, None] - 2 * colors @ kept.T + (kept**2).sum(1)
-    image = Image.fromarray(gaps.argmin(1).astype(np.uint8)[where].reshape(packed.shape))
-    image.putpalette(kept.astype(np.uint8).tobytes())
-    return image
 
 
 def room(names: Iterable[str]) -> float:
@@ -333,29 +290,30 @@ def per_dataset(
     abreast : int
         How many data sets stand side by side.
     question : str
-        What the figure asks: its title.
+        What the figure asks: the title of one as wide as a page.
 
     Returns
     -------
     Figure, and data set -> list of ``rows`` Axes
     """
     left, right, bottom, top = margins
-    columns = min(len(titles), abreast)
+    page, columns = width(), min(len(titles), abreast)
     lines = -(-len(titles) // columns)
-    width = (PAGE - left - right - (columns - 1) * gaps[0]) / columns
+    wide = (page - left - right - (columns - 1) * gaps[0]) / columns
+    question = question if page == PAGE else ""
     block = top + rows * height + (rows - 1) * gaps[1] + bottom
     height_of_all = lines * block + (0.2 if question else 0.0)
-    figure = Figure(figsize=(PAGE, height_of_all))
+    figure = Figure(figsize=(page, height_of_all))
     if question:
-        x, y = left / PAGE, 1 - 0.11 / height_of_all
+        x, y = left / page, 1 - 0.11 / height_of_all
         figure.text(x, y, question, fontsize=9, fontweight="bold", va="center")
     stacks: dict[str, list[Axes]] = {}
     for i, (dataset, title) in enumerate(titles.items()):
         line, column = divmod(i, columns)
-        x = left + column * (width + gaps[0])
+        x = left + column * (wide + gaps[0])
         tops = [(lines - line) * block - top - row * (height + gaps[1]) for row in range(rows)]
         boxes = [
-            (x / PAGE, (y - height) / height_of_all, width / PAGE, height / height_of_all)
+            (x / page, (y - height) / height_of_all, wide / page, height / height_of_all)
             for y in tops
         ]
         stacks[dataset] = [figure.add_axes(box) for box in boxes]

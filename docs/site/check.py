@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 CODE = ("code", "pre", "script", "style")
-RAW = re.compile(r"\]\[[\w.]*\]?|:(?:func|class|meth|mod|attr|data|exc|math):")
+RAW = re.compile(r"\]\[[\w.]*\]?|:(?:func|class|meth|mod|attr|data|exc|math):|\\[a-zA-Z]{2,}|\$$")
 LOADS = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src")}
 
 
@@ -43,7 +43,7 @@ class Page(HTMLParser):
         self.code -= tag in CODE
 
     def handle_data(self, data: str) -> None:
-        """Take a reference that was not resolved: ``[`` and ``][`` around code, or a role."""
+        """Take a reference or formula that was not resolved: ``[``, ``][``, ``$`` around code, a role, a command."""
         if not self.code:
             self.raw += RAW.findall(data)
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from study.pipeline.configuration import load
-from study.pipeline.displays import PARTS, Settings, caption, part
+from study.pipeline.displays import PARTS, Settings, caption, drawings, part
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMENT = re.compile(r"<!--.*?-->[ \n]?", re.DOTALL)
@@ -63,12 +63,14 @@ def _heading(config: Settings, path: Path) -> str:
     return f"# {config['suites'][suite]['title']}\n\nTable {path.stem} of suite {suite}.\n\n"
 
 
-def shown(config: Settings, kind: str, suffix: str) -> dict[str, dict[str, list[Path]]]:
+def shown(config: Settings, kind: str) -> dict[str, dict[str, list[Path]]]:
     """Return the figures or tables (``kind``) that lie in paper/, by part and suite."""
     found: dict[str, dict[str, list[Path]]] = {name: {} for name in PARTS}
     for suite, block in config["suites"].items():
-        files = [Path(f"paper/{suite}/{kind}/{name}.{suffix}") for name in block[kind]]
-        if files := [file for file in files if (ROOT / file).is_file()]:
+        files = [ROOT / f"paper/{suite}/tables/{name}.md" for name in block["tables"]]
+        if kind == "figures":
+            files = [*drawings(config, suite, ROOT).values()]
+        if files := [file.relative_to(ROOT) for file in files if file.is_file()]:
             found[part(block)][suite] = files
     return {name: suites for name, suites in found.items() if suites}
 
@@ -115,7 +117,7 @@ def gallery(config: Settings) -> str:
         "Every figure, with its file and the command that draws it again. A click shows it in full size.",
         "",
     ]
-    for name, suites in shown(config, "figures", "png").items():
+    for name, suites in shown(config, "figures").items():
         lines += [f"## {name}", "", GRID, ""]
         for suite, files in suites.items():
             for file in files:
@@ -126,7 +128,7 @@ def gallery(config: Settings) -> str:
         lines += ["</div>", ""]
     lines += ["## All suites", "", GRID, ""]
     claims = str(config["figures"]["claims"]["caption"])
-    lines += _drawn("Which claims of the paper hold?", Path("paper/claims/claims.png"), claims)
+    lines += _drawn("Which claims of the paper hold?", Path("paper/claims/claims.svg"), claims)
     lines += ["</div>"]
     lines += ["", "## Time and memory", "", GRID, ""]
     page = (ROOT / "docs/scaling.md").read_text(encoding="utf-8")
@@ -176,7 +178,7 @@ def tables(config: Settings) -> str:
         "Every table that a suite writes; beside each lie a CSV and a LaTeX file of the same name.",
         "",
     ]
-    for name, suites in shown(config, "tables", "md").items():
+    for name, suites in shown(config, "tables").items():
         lines += [f"## {name}", ""]
         for suite, files in suites.items():
             links = ", ".join(f"[{file.stem}](../{file})" for file in files)

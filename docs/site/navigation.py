@@ -12,7 +12,7 @@ def on_config(config: Any) -> Any:
     """Put the tables below the page that lists them."""
     settings = load(ROOT)
     entries: list[Any] = ["docs/tables.md"]
-    for name, suites in shown(settings, "tables", "md").items():
+    for name, suites in shown(settings, "tables").items():
         entries.append(
             {
                 name: [

@@ -3,12 +3,17 @@
 import hashlib
 import json
 import os
+import re
 import runpy
 import subprocess
 import sys
+from base64 import b64decode
+from io import BytesIO
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
+from fontTools.ttLib import TTFont
 
 import figures
 from drawing.conftest import compared
@@ -19,7 +24,7 @@ import json, sys
 import figures
 csv, options, folder = json.loads(sys.argv[1])
 for name in ("dilution", "overview", "peers"):
-    figures.render("figure", name, csv, options, [f"{folder}/{name}.pdf", f"{folder}/{name}.png"])
+    figures.render("figure", name, csv, options, [f"{folder}/{name}.{end}" for end in ("pdf", "png", "svg")])
 figures.render("table", "main", csv, options, [f"{folder}/main.{end}" for end in ("tex", "md", "csv")])
 """
 
@@ -65,7 +70,7 @@ def test_bytes_do_not_depend_on_process_clock_place_or_language(
     subprocess.run(command, env=os.environ | other, check=True)
     monkeypatch.setattr(sys, "argv", ["", json.dumps([csv, settings, str(here)])])
     runpy.run_path(str(tmp_path / "draw.py"))
-    assert len(digests(here)) == 9
+    assert len(digests(here)) == 12
     assert digests(here) == digests(there)
 
 
@@ -87,6 +92,21 @@ def test_png_is_made_for_print(csv, settings, tmp_path):
         assert image.convert("RGB").getpixel((0, 0)) == (255, 255, 255)
 
 
+def test_svg_has_its_letters_and_turns_in_the_dark(csv, settings, tmp_path):
+    """Its texts are text, in a face that it brings along; every colour has another one in the dark."""
+    figures.render("figure", "drift", csv, settings, [tmp_path / "drift.svg"])
+    root = ElementTree.parse(tmp_path / "drift.svg").getroot()
+    assert "Set One" in "".join(root.itertext()) and root.get("width") == "495pt"
+    style = root.find(".//{*}style").text
+    light, turned = style.split("@media screen and (prefers-color-scheme:dark){")
+    colored = re.findall(r"\.s\d+(?={[^}]*#)", light)
+    assert len(colored) > 5 and set(colored) == set(re.findall(r"\.s\d+(?={)", turned))
+    face = re.search(
+        r"@font-face{font-family:STIXGeneral;;src:url\(data:font/woff;base64,(.*?)\)", style
+    )
+    assert {*map(ord, "Set One0")} < {*TTFont(BytesIO(b64decode(face[1]))).getBestCmap()}
+
+
 def test_a_name_without_its_module_is_refused(csv, settings):
     for kind, name, file in (
         ("figure", "pie", "figures/pie.py"),
@@ -106,7 +126,7 @@ def test_tables_share_a_module(csv, settings, tmp_path):
 
 
 def test_other_suffixes_and_summaries_are_refused(csv, settings, tmp_path):
-    for kind, name, output in (("figure", "drift", "x.svg"), ("table", "main", "x.html")):
+    for kind, name, output in (("figure", "drift", "x.gif"), ("table", "main", "x.html")):
         with pytest.raises(ConfigError, match=output):
             figures.render(kind, name, csv, settings, [tmp_path / output])
         assert not (tmp_path / output).exists()

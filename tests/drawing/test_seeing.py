@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from drawing.seeing import EYES, contrast, distance
 from drawing.test_figures import overlapping
 from figures import efficiency, peers, style, trained
+from figures.vector import GROUND, dark
 
 METHODS = {m for suite in loaded()["suites"].values() for m in suite["methods"]}
-APART = 15.0  # CIELAB; what looks alike differs by less than 3
+APART, APART_IN_THE_DARK = 15.0, 10.0  # CIELAB; what looks alike differs by less than 3
 # Their methods are named beside each mark: colour says something else there.
 NAMED = ("efficiency", "headline", "peers")
 # A single class order has no differences, so its rows of peers cannot be drawn again from what is committed.
@@ -53,6 +54,8 @@ def test_methods_of_a_panel_differ_in_colour_or_in_dashes_and_marker(
                     continue
                 least = min(distance(color, another, eyes) for eyes in EYES)
                 close += [(name, one, other, round(least, 1))] if least < APART else []
+                least = min(distance(dark(color), dark(another), eyes) for eyes in EYES)
+                close += [(name, one, other, "dark", least)] if least < APART_IN_THE_DARK else []
             for method, (color, *_) in panel.items():
                 colors[method].add(color)
     assert close == []
@@ -79,6 +82,8 @@ def test_every_colour_of_text_can_be_read() -> None:
     for color in [*used, *style.ramp(10), style.INK, style.QUIET]:
         assert contrast(style.ink(color)) >= 4.5, color
         assert style.contrast(color) == pytest.approx(contrast(color), rel=0.01)
+        assert contrast(dark(to_hex(style.ink(color))), GROUND) >= 4.4, color
+        assert contrast(dark(to_hex(color)), GROUND) >= 2.9, color
     assert contrast(style.ink("#D55E00"), peers.BAND) >= 4.4
     assert style.ink("#000000") == "#000000"
 

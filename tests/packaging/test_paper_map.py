@@ -27,7 +27,7 @@ def test_every_row_links_or_gives_a_reason() -> None:
 
 
 def test_every_link_is_of_a_suite_that_draws_it() -> None:
-    links = re.findall(r"\]\(\.\./paper/([a-z-]+)/(tables|figures)/([a-z-]+)\.(?:md|png)\)", PAGE)
+    links = re.findall(r"\]\(\.\./paper/([a-z-]+)/(tables|figures)/([a-z-]+)\.(?:md|svg)\)", PAGE)
     assert len(links) == PAGE.count("](../paper/") > 15
     defaults = {"tables": ["main"], "figures": ["dilution", "drift", "sessions"]}
     for suite, kind, name in links:

@@ -72,7 +72,7 @@ def test_every_table_page_is_in_the_navigation(
 ) -> None:
     import navigation
 
-    assert SITE["hooks"] == ["docs/site/navigation.py"]
+    assert SITE["hooks"] == ["docs/site/navigation.py", "docs/site/formulas.py"]
     nav = navigation.on_config({"nav": copy.deepcopy(SITE["nav"])})["nav"]
     reached = [page for page in entries(nav) if page.startswith("paper/")]
     there = [page.relative_to(pages).as_posix() for page in pages.glob("paper/*/tables/*.md")]
@@ -95,7 +95,8 @@ def test_the_gallery_has_every_figure_with_its_caption_and_its_command(pages: Pa
     figures = [
         path.relative_to(ROOT).as_posix()
         for path in in_git()
-        if re.search(r"/paper/(.*/figures|claims)/[\w-]+\.png$", path.as_posix())
+        if re.search(r"/paper/(.*/figures|claims)/[\w-]+\.svg$", path.as_posix())
+        and "-column" not in path.name
     ]
     assert len(figures) > 15
     for block in config["figures"].values():
@@ -119,16 +120,32 @@ def test_the_gallery_has_every_figure_with_its_caption_and_its_command(pages: Pa
         assert (pages / f"docs/scaling/{axis}.png").is_file()
 
 
+def test_formulas_are_mathml(made: tuple[ModuleType, ModuleType]) -> None:
+    """A command that the converter does not know would stay in the page, which the check refuses."""
+    import formulas
+
+    text = "<p>$<code>\\lambda &lt; 1</code>$ and <code>$x</code></p>"
+    text += '<div class="language-math highlight"><pre><span></span><code>a\n</code></pre></div>'
+    inline, display = formulas.on_page_content(text).split(" and <code>$x</code></p>")
+    assert inline.startswith(
+        '<p><math xmlns="http://www.w3.org/1998/Math/MathML" display="inline">'
+    )
+    assert "<mo>&#x0003C;</mo>" in inline and "<mi>&#x003BB;</mi>" in inline
+    assert display.count("<math ") == 1 and 'display="block"' in display and "pre" not in display
+    raw = made[1].Page(formulas.on_page_content("<p>$<code>\\unknown</code>$</p> $<b>x</b>")).raw
+    assert raw == ["\\unknown", "$"]
+
+
 def test_what_a_page_loses_and_keeps(made: tuple[ModuleType, ModuleType]) -> None:
-    text = "of <!-- a\n  b --> 10 [folder](../paper) [page](faq.md#a) ![f](../paper/claims/claims.png)\n"
+    text = "of <!-- a\n  b --> 10 [folder](../paper) [page](faq.md#a) ![f](../paper/claims/claims.svg)\n"
     text += "```\n<!-- kept --> [no](link)\n```\n<details><summary>more</summary>\n"
     prepared, linked = made[0].prepared(Path("docs/page.md"), text)
-    figure = "![f](../paper/claims/claims.png)"
+    figure = "![f](../paper/claims/claims.svg)"
     assert prepared == (
-        f"of 10 folder [page](faq.md#a) [{figure}](../paper/claims/claims.png)\n"
+        f"of 10 folder [page](faq.md#a) [{figure}](../paper/claims/claims.svg)\n"
         '```\n<!-- kept --> [no](link)\n```\n<details markdown="1"><summary>more</summary>\n'
     )
-    assert linked == [Path("docs/faq.md"), Path("paper/claims/claims.png")]
+    assert linked == [Path("docs/faq.md"), Path("paper/claims/claims.svg")]
 
 
 def test_the_check_finds_what_is_wrong(made: tuple[ModuleType, ModuleType], tmp_path: Path) -> None:

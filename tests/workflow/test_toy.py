@@ -35,7 +35,7 @@ def test_every_record_table_and_figure_is_there(toy: Path) -> None:
     paper = {f"paper/toy/summary/{name}.csv" for name in summaries}
     paper |= {"paper/toy/summary/metrics.json"}
     paper |= {f"paper/toy/tables/main.{k}" for k in ("tex", "md", "csv")}
-    paper |= {f"paper/toy/figures/{f}.{k}" for f in figures for k in ("pdf", "png")}
+    paper |= {f"paper/toy/figures/{f}.{k}" for f in figures for k in ("pdf", "png", "svg")}
     assert {p for p in made(toy) if p.startswith("results/runs/")} == runs
     assert {p for p in made(toy) if p.startswith("paper/")} == paper
     assert all(len(content) > 20 for content in made(toy).values())

@@ -89,7 +89,7 @@ rule draw_claims:
         csv=lambda w: frames("figures", "claims", "claims"),
         code=script_code("draw_figure", "figures.claims"),
     output:
-        multiext("paper/claims/{figure}", ".pdf", ".png"),
+        multiext("paper/claims/{figure}", ".pdf", ".png", ".svg"),
     log:
         "results/logs/draw_claims/{figure}.log",
     wildcard_constraints:

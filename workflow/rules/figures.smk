@@ -16,6 +16,7 @@ rule draw_figure:
             subcategory="{suite}",
             labels={"figure": "{figure}"},
         ),
+        "paper/{suite}/figures/{figure}.svg",
     log:
         "results/logs/draw_figure/{suite}/{figure}.log",
     conda:

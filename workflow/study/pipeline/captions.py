@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sparcl.base.files import write_text
 from study.pipeline.configuration import load
-from study.pipeline.displays import Settings, caption, findings
+from study.pipeline.displays import Settings, caption, findings, on_pages
 from study.report.letters import escape
 
 HEAD = "% Written by `python -m study.pipeline.captions` from config/figures.yaml.\n"
@@ -17,7 +17,7 @@ HEAD = "% Written by `python -m study.pipeline.captions` from config/figures.yam
 
 def latex(config: Settings) -> str:
     r"""Return a macro for each figure of each suite: ``\csname caption:bundled:drift\endcsname``."""
-    drawn = [(s, name) for s, block in config["suites"].items() for name in block["figures"]]
+    drawn = [(suite, name) for suite in config["suites"] for name in on_pages(config, suite)]
     texts = {f"{suite}:{name}": caption(config, name, suite) for suite, name in drawn}
     texts["claims"] = str(config["figures"]["claims"]["caption"])
     lines = [

@@ -1,7 +1,7 @@
 """What figures and tables read, and what they are told of the settings."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sparcl.base.errors import ConfigError
@@ -112,13 +112,23 @@ def caption(config: Settings, name: str, suite: str) -> str:
     return f"{finding['says']} {text}" if suite in finding["suites"] else text
 
 
+def on_pages(config: Settings, suite: str) -> list[str]:
+    """Return the figures of a suite but those for a journal's column, which no page shows."""
+    return [f for f in config["suites"][suite]["figures"] if not config["figures"][f].get("column")]
+
+
+def drawings(config: Settings, suite: str, root: Path) -> dict[str, Path]:
+    """Return the files of a suite's figures that pages show: SVG, or the PNG of one that was drawn before SVG was."""
+    files = {f: root / f"paper/{suite}/figures/{f}.svg" for f in on_pages(config, suite)}
+    files = {f: file if file.is_file() else file.with_suffix(".png") for f, file in files.items()}
+    return {f: file for f, file in files.items() if file.is_file()}
+
+
 def findings(config: Settings) -> Iterator[tuple[str, str, list[str]]]:
     """Yield what was found: the sentence, the figure that shows it, and the suites that draw it."""
     for name, block in config["figures"].items():
         if "finding" in block:
-            suites = [
-                s for s in block["finding"]["suites"] if name in config["suites"][s]["figures"]
-            ]
+            suites = [s for s in block["finding"]["suites"] if name in on_pages(config, s)]
             if suites:
                 yield block["finding"]["says"], name, suites
 
@@ -142,7 +152,7 @@ def display(config: Settings, kind: str, name: str, suite: str) -> dict[str, Any
     labels = {
         what: {
             key: {style: config[what][key][style] for style in ("label", "short")}
-            for key in protocol[what]
+            for key in block.get(what, protocol[what])
         }
         for what in ("methods", "datasets", "backbones")
     }

@@ -23,12 +23,13 @@ from sparcl.base.errors import InputError, SparclError
 from sparcl.base.files import write_text
 from study.pipeline import pages
 from study.pipeline.configuration import load
-from study.pipeline.displays import PARTS, Settings, caption, part
+from study.pipeline.displays import PARTS, Settings, caption, drawings, part
 from study.pipeline.plan import session_count
 
 TEMPLATES = Path("workflow/report")
 CLAIMS = Path("paper/claims")
 FINDINGS = "three-findings.jinja"
+SIZE = re.compile(rb' (?:width|height)="([\d.]+)pt"')
 
 
 class Shown(NamedTuple):
@@ -101,11 +102,9 @@ def findings(root: Path) -> Markup:
 def section(config: Settings, suite: str, root: Path) -> dict[str, Any]:
     """Return what paper/ has of a suite, and its settings."""
     block, folder = config["suites"][suite], root / "paper" / suite
-    files = {name: folder / f"figures/{name}.png" for name in block["figures"]}
     figures = [
         Shown(name, caption(config, name, suite), *picture(file))
-        for name, file in files.items()
-        if file.is_file()
+        for name, file in drawings(config, suite, root).items()
     ]
     files = {name: folder / f"tables/{name}.md" for name in block["tables"]}
     return {
@@ -151,10 +150,13 @@ def flat(settings: Mapping[str, Any], above: str = "") -> Iterator[str]:
 
 
 def picture(path: Path) -> tuple[Markup, tuple[int, int]]:
-    """Return a figure as the source of an image, and its width and height, which a PNG begins with."""
+    """Return a figure as the source of an image, and its width and height, which PNG and SVG begin with."""
     data = path.read_bytes()
-    width, height = struct.unpack(">II", data[16:24])
-    return Markup("data:image/png;base64," + b64encode(data).decode()), (width, height)
+    if path.suffix == ".svg":
+        kind, (width, height) = "svg+xml", [round(float(n)) for n in SIZE.findall(data)[:2]]
+    else:
+        kind, (width, height) = "png", struct.unpack(">II", data[16:24])
+    return Markup(f"data:image/{kind};base64," + b64encode(data).decode()), (width, height)
 
 
 def table(path: Path) -> tuple[str, Markup, tuple[int]]:
@@ -171,7 +173,7 @@ def table(path: Path) -> tuple[str, Markup, tuple[int]]:
 
 def claims(config: Settings, root: Path) -> dict[str, Any] | None:
     """Return the figure of the claims, and a sentence a claim, if they have been judged and drawn."""
-    written, drawn = root / CLAIMS / "claims.md", root / CLAIMS / "claims.png"
+    written, drawn = root / CLAIMS / "claims.md", root / CLAIMS / "claims.svg"
     if not (written.is_file() and drawn.is_file()):
         return None
     parser = MarkdownIt("commonmark")

@@ -164,7 +164,7 @@ def table_files(config: Settings, suite: str) -> list[str]:
 def figure_files(config: Settings, suite: str) -> list[str]:
     """Return the figures of a suite."""
     figures = config["suites"][suite]["figures"]
-    return [f"paper/{suite}/figures/{f}.{kind}" for f in figures for kind in ("pdf", "png")]
+    return [f"paper/{suite}/figures/{f}.{kind}" for f in figures for kind in ("pdf", "png", "svg")]
 
 
 def paper_files(config: Settings, *suites: str) -> list[str]:

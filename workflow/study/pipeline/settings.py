@@ -450,6 +450,8 @@ class Figure(Block):
     frames: Annotated[list[Frame], DISTINCT]
     module: Id = ABSENT
     backbone: Id = ABSENT
+    column: bool = ABSENT
+    datasets: Ids = ABSENT
     session: Width = ABSENT
     show: Annotated[list[Methods], SOME, DISTINCT] = ABSENT
     against: Methods = ABSENT
