@@ -1,5 +1,6 @@
-"""The claims ledger as LaTeX, Markdown and CSV: a sentence a claim, by topic, with its verdict and values."""
+"""The claims ledger as LaTeX, Markdown and CSV: a row or sentence per claim, by topic, with its verdict and values."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -19,6 +20,18 @@ from study.report.claims import (
     Measured,
 )
 
+WORDS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "undecided", UNMEASURABLE: "not measured"}
+# Names in sentences, as LaTeX has them -> symbols.
+SYMBOLS = {
+    r"A\_bar": r"$\bar A$",
+    r"A\_t": "$A_t$",
+    r"kappa\_t": r"$\kappa_t$",
+    "kappa": r"$\kappa$",
+    "tau": r"$\tau$",
+    **{name: f"${name}$" for name in "MTkm"},
+}
+SYMBOL = re.compile(r"(?<![\w\\$])(?:" + "|".join(map(re.escape, SYMBOLS)) + r")(?![\w\\$])")
+TWO = "#.2g"
 MARKS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", UNMEASURABLE: "–"}
 EXPLAINED = (
     "A claim holds if its predicate is true of the mean over class orders on every data set. A difference of two "
@@ -107,12 +120,15 @@ def tally(cells: pd.DataFrame) -> str:
     return f"Of {counts.total()} claims {told}"
 
 
-def number(value: float) -> str:
-    """Return a number with three significant digits and no needless exponent."""
+def number(value: float, form: str = ".3g") -> str:
+    """Return a number with the significant digits of a format and no needless exponent."""
     if np.isnan(value):
         return "undefined"
-    if value == 0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
+    if value == 0:
+        return "0"
+    if 1e-3 <= abs(value) < 1e5:
+        text = f"{value:{form}}".rstrip(".")
+        return f"{value:.0f}" if abs(value) >= 100 or "e" in text else text
     return f"{value:.1e}"
 
 
@@ -163,15 +179,56 @@ def _markdown(cells: pd.DataFrame) -> str:
 
 
 def _latex(cells: pd.DataFrame) -> str:
+    """Return a table over pages, a row per claim, and for each topic a line with the number that hold."""
+    sets = [name for name in cells["dataset"].unique() if name not in (ALL, "")]
+    width = len(sets) + 3
+    head = ["", "claim", "measured, and its predicate", *sets]
     lines = [
-        "% needs multicol, in one column",
+        "% needs longtable, array and booktabs, in one column",
         rf"\textbf{{{escape(tally(cells))}.}} {escape(EXPLAINED)}",
-        r"\begin{multicols}{2}\scriptsize\raggedright",
+        r"\begingroup\scriptsize\setlength{\tabcolsep}{3pt}\renewcommand{\arraystretch}{1.15}",
+        r"\newcolumntype{L}[1]{>{\raggedright\arraybackslash}p{#1}}",
+        rf"\begin{{longtable}}{{@{{}}L{{0.075\textwidth}}L{{0.24\textwidth}}L{{0.235\textwidth}}*{{{len(sets)}}}{{r}}@{{}}}}",
+        r"\toprule",
+        " & ".join(map(escape, head)) + r" \\",
+        r"\midrule\endhead",
+        r"\bottomrule\endfoot",
     ]
-    for head, topic in heads(cells):
-        lines.append(rf"\par\medskip{{\footnotesize\textbf{{{escape(head)}}}}}\nopagebreak")
-        lines += [
-            rf"\par\textbf{{{name} {verdict}.}} \emph{{{escape_numbers(says)}}} {escape_numbers(measured)}"
-            for name, verdict, says, measured in sentences(topic)
-        ]
-    return "\n".join([*lines, r"\end{multicols}"]) + "\n"
+    for topic, group in heads(cells):
+        lines.append(
+            rf"\multicolumn{{{width}}}{{@{{}}l}}{{\textbf{{{escape(topic)}}}}}\rule{{0pt}}{{3ex}} \\*"
+        )
+        for name, claim in group.groupby("number", sort=False):
+            first = claim.iloc[0]
+            told = f"{first['measured']} (suite {first['suite']}): {first['judge']}"
+            row = [
+                f"{name} {WORDS[first['verdict']]}",
+                f"{first['says'].rstrip('.')} ({first['place']})",
+            ]
+            row = [symbols(text) for text in (*row, told if first["n"] else first["reason"])]
+            values = {
+                dataset: _stacked(value)
+                for dataset, (_, value) in zip(claim["dataset"], claim.iterrows(), strict=True)
+            }
+            if ALL in values:
+                row.append(rf"\multicolumn{{{len(sets)}}}{{r}}{{{values[ALL]}}}")
+            else:
+                row += [values.get(dataset, "") if first["n"] else "" for dataset in sets]
+            lines.append(" & ".join(row) + r" \\")
+    return "\n".join([*lines, r"\end{longtable}\endgroup"]) + "\n"
+
+
+def _stacked(row: pd.Series) -> str:
+    """Return a value with two significant digits, its interval or deviation below it."""
+    below = ""
+    if not np.isnan(row["low"]):
+        below = f"[{number(row['low'], TWO)}, {number(row['high'], TWO)}]"
+    elif not np.isnan(row["std"]):
+        below = f"± {number(row['std'], TWO)}"
+    parts = [escape_numbers(text) for text in (number(row["mean"], TWO), below) if text]
+    return r"\begin{tabular}[t]{@{}r@{}}" + r" \\ {}".join(parts) + r"\end{tabular}"
+
+
+def symbols(plain: str) -> str:
+    """Return plain text as LaTeX text in which names of quantities are their symbols."""
+    return SYMBOL.sub(lambda match: SYMBOLS[match[0]], escape_numbers(plain))

@@ -1,5 +1,6 @@
 """The writer of tables: cells under heads and beside names, as LaTeX, Markdown and CSV."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
@@ -16,6 +17,7 @@ NOTHING = "–"  # a cell that cannot have a number
 DAGGER = "†"
 ABSENT = "no block features"  # the cell of a method that the backbone has no features for
 MANY = 20  # a dense table with more rows in a part takes smaller type to fit the page
+ARROW = re.compile(r" (\$\\(?:up|down)arrow\$)")  # never first in a line
 BROKEN = 2  # a dense part with more titles over its columns breaks them into lines
 
 
@@ -217,7 +219,7 @@ def _head(title: str, columns: list[Column], dense: bool) -> list[str]:
     if any(over for over, _ in runs):
         titles, rules = [""], []
         for over, width in runs:
-            text = escape(over)
+            text = ARROW.sub(r"~\1", escape(over))
             if dense and len(runs) > BROKEN:
                 share = f"{0.8 / len(runs):.2f}"
                 text = rf"\parbox[b]{{{share}\textwidth}}{{\centering {text}}}"

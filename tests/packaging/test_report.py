@@ -6,12 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from copies import loaded
+from copies import ROOT, in_git, loaded
 
 from study.pipeline import captions
 from study.report.reading import read_csv
 
-ROOT = Path(__file__).resolve().parents[2]
 REPORT = (ROOT / "paper/report.tex").read_text(encoding="utf-8")
 PARAMS = loaded()
 # Tables of one suite whose every number stands in a table of several.
@@ -22,8 +21,9 @@ MERGED = {
     "near-duplicate": ("near-duplicate/tables/failures.csv", "near-duplicate"),
     "saturated": ("near-duplicate/tables/failures.csv", "saturated"),
 }
-PAGES = 24
-WHOLE = ["bundled", *(name for name, block in PARAMS["suites"].items() if "group" in block)]
+WHOLE = sorted(
+    {path.relative_to(ROOT).parts[1] for path in in_git() if path.match("paper/*/tables/*.tex")}
+)
 
 
 def drawn(suite: str) -> set[tuple[str, str, str]]:
@@ -33,15 +33,12 @@ def drawn(suite: str) -> set[tuple[str, str, str]]:
         (kind.removesuffix("s"), suite, name)
         for kind, names in defaults.items()
         for name in block.get(kind, names)
+        if not name.endswith("-column")
     }
 
 
 def included() -> list[tuple[str, str, str]]:
-    return re.findall(
-        r"^\\suite(table|figure)(?:\[[\d.]+\])?\{([a-z-]+)\}\{([a-z-]+)\}",
-        REPORT,
-        flags=re.MULTILINE,
-    )
+    return re.findall(r"\\suite(table|figure)(?:\[[\d.]+\])?\{([a-z0-9-]+)\}\{([a-z-]+)\}", REPORT)
 
 
 def test_all_that_its_suites_draw_is_included_once() -> None:
@@ -69,7 +66,7 @@ def test_a_merged_table_has_every_number(suite: str) -> None:
 def test_captions_and_findings_are_those_of_the_settings() -> None:
     """`python -m study.pipeline.captions` writes them."""
     written = (ROOT / "paper/captions.tex").read_text(encoding="utf-8")
-    assert captions.latex(PARAMS) == written
+    assert captions.latex(PARAMS, ROOT) == written
     for kind, suite, name in included():
         if kind == "figure":
             assert rf"\csname caption:{suite}:{name}\endcsname" in written
@@ -80,6 +77,10 @@ def test_captions_and_findings_are_those_of_the_settings() -> None:
 def test_findings_come_first_and_everything_floats() -> None:
     assert REPORT.index(r"\findings") < REPORT.index(r"\tableofcontents")
     assert REPORT.index(r"\tableofcontents") < REPORT.index(r"\suitefigure{bundled}")
+    assert REPORT.index(r"\begin{abstract}") < REPORT.index(r"\findings")
+    assert REPORT.index(r"\end{thebibliography}") < REPORT.index(r"\appendix")
+    named = {key for keys in re.findall(r"\\cite\{(.*?)\}", REPORT) for key in keys.split(",")}
+    assert named == {*re.findall(r"\\bibitem\{(.*?)\}", REPORT)}
     assert r"\input{captions}" in REPORT and "still" not in REPORT
     assert r"\begin{minipage}" not in REPORT
     # groups and environments end as they begin
@@ -119,13 +120,12 @@ def test_latex_is_run_twice_and_its_error_is_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="pdflatex is not installed")
-def test_it_compiles_with_every_reference_and_few_pages(tmp_path: Path) -> None:
+def test_it_compiles_with_every_reference(tmp_path: Path) -> None:
     made = make_paper(tmp_path)
     assert made.returncode == 0, made.stderr
     log = (tmp_path / "paper/report.log").read_text(encoding="utf-8", errors="replace")
     said = re.sub(r"\n", "", log)  # lines are broken anywhere
     assert not re.findall(r"undefined references|multiply defined|Font shape .* undefined", said)
-    (pages,) = re.findall(r"Output written on report\.pdf \((\d+) pages", said)
-    assert int(pages) <= PAGES
+    assert "Output written on report.pdf" in said
     # less than two millimetres of a table
     assert all(float(points) < 5 for points in re.findall(r"Overfull \\hbox \(([\d.]+)pt", said))

@@ -170,7 +170,7 @@ def test_the_check_finds_what_is_wrong(made: tuple[ModuleType, ModuleType], tmp_
 def test_nothing_is_fetched() -> None:
     assert SITE["theme"]["font"] is False and SITE["strict"] is True
     own = [ROOT / "mkdocs.yml", *(ROOT / "docs/site").glob("*.*")]
-    assert len(own) == 7
+    assert len(own) == 8
     for file in own:
         assert not re.search(r"https?:", file.read_text(encoding="utf-8")), file
     assert os.path.basename(SITE["extra"]["polyfills"][0]) == "iframe-worker.js"

@@ -285,8 +285,14 @@ def test_printed_ledger_says_what_was_judged() -> None:
     assert third.endswith("Not measured: method fly-cl is not in this repository.")
     heads = [line for line in texts[".md"].splitlines() if line.startswith("## ")]
     assert heads == ["## Accuracy: 1 of 2 hold", "## Cost: 0 of 1 hold"]
-    for words in ("Accuracy: 1 of 2 hold", r"\textbf{C1 holds.} \emph{A beats B (Table 1).}"):
+    value = r"\begin{tabular}[t]{@{}r@{}}3.0 \\ {}[2.0, 4.0]\end{tabular}"
+    for words in (
+        "Accuracy: 1 of 2 hold",
+        f"A beats B (Table 1) & A - B (suite s): above 0 & {value} ",
+    ):
         assert words in texts[".tex"]
+    assert claims_table.symbols("A_bar at tau 0.95, T = 20") == r"$\bar A$ at $\tau$ 0.95, $T$ = 20"
+    assert claims_table.number(0.1, "#.2g") == "0.10"
     assert "analogues" in texts[".md"] and "analogues" in texts[".tex"]
     assert len(texts[".csv"].splitlines()) == 4
     # each value says where it comes from, term by term; a claim without one says nothing

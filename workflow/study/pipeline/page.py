@@ -150,10 +150,13 @@ def flat(settings: Mapping[str, Any], above: str = "") -> Iterator[str]:
 
 
 def picture(path: Path) -> tuple[Markup, tuple[int, int]]:
-    """Return a figure as the source of an image, and its width and height, which PNG and SVG begin with."""
+    """Return a figure as the source of an image, and its width and height, in pixels, which PNG and SVG begin with."""
     data = path.read_bytes()
     if path.suffix == ".svg":
-        kind, (width, height) = "svg+xml", [round(float(n)) for n in SIZE.findall(data)[:2]]
+        kind, (width, height) = (
+            "svg+xml",
+            [round(float(points) / 0.75) for points in SIZE.findall(data)[:2]],
+        )
     else:
         kind, (width, height) = "png", struct.unpack(">II", data[16:24])
     return Markup(f"data:image/{kind};base64," + b64encode(data).decode()), (width, height)
