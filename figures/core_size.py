@@ -1,4 +1,4 @@
-"""What the partition is for: accuracy by the size of the core in which classes have a covariance of their own."""
+"""Effect of the partition: accuracy by the size of the core in which classes have a covariance of their own."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What methods cost in time or memory, as measured once on one machine (timings/)."""
+"""Time or memory of methods, as measured once on one machine (timings/)."""
 
 from collections.abc import Callable, Mapping
 from itertools import product

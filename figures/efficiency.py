@@ -1,4 +1,4 @@
-"""What accuracy costs: time after extraction, and memory kept between sessions."""
+"""Accuracy and its costs: time after extraction, and memory kept between sessions."""
 
 from collections.abc import Mapping
 from itertools import pairwise

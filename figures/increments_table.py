@@ -1,4 +1,4 @@
-"""What one method adds to others: paired differences with their intervals, on each data set and over all."""
+"""Gain of one method over others: paired differences with their intervals, on each data set and over all."""
 
 from collections.abc import Mapping
 from itertools import groupby, product

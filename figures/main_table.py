@@ -33,7 +33,7 @@ from study.report.reading import read_csv
 
 
 class Measure(NamedTuple):
-    """What a table of runs shows: how it is named and printed, and whether it is of old classes."""
+    """A measure of a table of runs: how it is named and printed, and whether it is of old classes."""
 
     title: str  # over its columns in LaTeX
     plain: str

@@ -1,4 +1,4 @@
-"""What changes when a session arrives: the spectrum, old logits inside and outside the core, prototypes."""
+"""Changes when a session arrives: the spectrum, old logits inside and outside the core, prototypes."""
 
 from collections.abc import Mapping
 from typing import Any

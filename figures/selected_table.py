@@ -1,4 +1,4 @@
-"""What was selected on the base session, and how often a choice lies on an edge of its candidates."""
+"""Settings selected on the base session, and how often a choice lies on an edge of its candidates."""
 
 from collections.abc import Mapping
 from itertools import product

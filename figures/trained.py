@@ -1,4 +1,4 @@
-"""What training the network buys and costs: accuracy by seconds of training, beside closed-form heads."""
+"""Gain and cost of training the network: accuracy by seconds of training, beside closed-form heads."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What training the network costs and reaches: training accuracy, what is kept and trained, seconds, memory."""
+"""Costs and results of training the network: training accuracy, what is kept and trained, seconds, memory."""
 
 from collections.abc import Callable, Mapping
 from itertools import product

@@ -103,7 +103,7 @@ def _short(text: str) -> str:
 
 
 def _path(steps: str) -> str:
-    """Return the steps of a path without blanks beside letters; a line goes on without its letter."""
+    """Return the steps of a path without blanks beside letters; a further line has no letter."""
     return re.sub(r" ?([A-Za-z]) ?", r"\1", re.sub(r"(?<=\d) L ", " ", steps)).strip()
 
 

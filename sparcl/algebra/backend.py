@@ -1,8 +1,8 @@
-"""Where arrays lie and who computes with them: NumPy with SciPy, or torch on a GPU.
+"""The device of arrays and the library that computes with them: NumPy with SciPy, or torch on a GPU.
 
 The standard of array namespaces covers element-wise work and products, ``backend.xp``, by way of
-array-api-compat.  What it lacks, or has in a form that costs a copy, is a method of a backend, described in
-:class:`sparcl.algebra.host.Host`; the numerics above call these and ask nowhere on which device they
+array-api-compat.  An operation that it lacks, or has in a form that costs a copy, is a method of a
+backend, described in :class:`sparcl.algebra.host.Host`; the numerics above call these and ask nowhere on which device they
 are.  Floating-point arrays follow the rows; labels, counts, eigenvalues and whatever has one number a
 class pair stay NumPy arrays on the host.
 """

@@ -1,4 +1,4 @@
-"""What classes with few rows take from classes with many: TEEN's weights, means and covariances.
+"""Statistics that classes with few rows take from classes with many: TEEN's weights, means and covariances.
 
 w_cb = softmax over base classes b of 16 m_c . m_b, by default of means of unit norm.  Source: TEEN (NeurIPS 2023),
 wangkiw/TEEN, commit 2ba5165, and dipamgoswami/FSCIL-Calibration, commit fc4c232.

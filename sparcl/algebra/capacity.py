@@ -28,7 +28,7 @@ def check_fit(on: Backend, need: Callable[[int], int], width: int) -> None:
 
 @dataclass(frozen=True)
 class Session:
-    """What the first session of a learner of sums takes on its device, as a function of the width.
+    """The memory of the first session of a learner of sums on its device, as a function of the width.
 
     Attributes
     ----------

@@ -6,7 +6,7 @@ from sparcl.base.errors import NumericalError
 
 
 class Definite:
-    """What every backend does alike, on its own :meth:`lower`, :meth:`lower_solve` and arrays."""
+    """Operations that all backends share, on their own :meth:`lower`, :meth:`lower_solve` and arrays."""
 
     def block_factor(self: Any, A: Any) -> Any:
         """Return the lower Cholesky factor of A (k, k): k^3 / 3 flops.

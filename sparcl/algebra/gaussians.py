@@ -16,7 +16,7 @@ from sparcl.base.types import Array
 
 @dataclass(eq=False)
 class Gaussians(Stateful):
-    """Means and covariances of classes, exact whatever the sessions: 2 n_c^2 d flops a class.
+    """Means and covariances of classes, exact whatever the sessions: 2 n_c^2 d flops per class.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ def axes(F: Array) -> Array:
 
 @dataclass(frozen=True)
 class Excess:
-    """What a class's own covariance adds to its score under the shared B alone.
+    """The term that a class's own covariance adds to its score under the shared B alone.
 
     With e = x - m, Q = I + U^T B^-1 U = L L^T and P = B^-1 U L^-T, the Gaussian's logarithm is
     ``-e^T B^-1 e / 2 + |P^T e|^2 / 2 - log |L|`` and a constant that all classes share.

@@ -22,7 +22,7 @@ class Gram(InPlace):
     """A symmetric matrix (d, d) of which the lower triangle counts and the upper one is workspace.
 
     Sums and factorisations touch one triangle each, so neither copies the matrix; the upper one is
-    filled in again when somebody asks for the whole.
+    filled in again when the whole is read.
 
     Attributes
     ----------
@@ -242,7 +242,7 @@ class Sums(Gram, Stateful):
             self.C, self.counts = on.laid_out(on.take_columns(self.C, order)), self.counts[order]
 
     def copy(self) -> "Sums":
-        """Return sums that go on apart from these."""
+        """Return a copy of these sums."""
         other = self.empty()
         other.grow(len(self.counts))
         other.merge(self, range(len(self.counts)))
@@ -296,7 +296,7 @@ class Sums(Gram, Stateful):
     def take_away(self, other: "Sums", balanced: bool = False) -> None:
         """Take away the sums of rows that are in these: D^3 / 3 + 2 D^2 c flops, most of them for the check.
 
-        What is left must be sums of rows.  With S the scatter inside the classes, S is positive semidefinite, and
+        The difference must be sums of rows.  With S the scatter inside the classes, S is positive semidefinite, and
         a class without rows has none in C.  That is necessary and not sufficient: where rows are many more than
         coordinates, others of a similar kind pass.
 

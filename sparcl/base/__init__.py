@@ -1,1 +1,1 @@
-"""What every room may use: errors, checks of values, files, named random streams, rows."""
+"""Used by all other packages: errors, checks of values, files, named random streams, rows."""

@@ -81,7 +81,7 @@ def check_memory(what: str, shape: tuple[int, ...], dtype: DTypeLike) -> None:
 
 
 def check_one_size(settings: Mapping[str, Any]) -> None:
-    """Raise InputError where somebody gives both ``tau`` and ``k``, of which a core would use ``k``."""
+    """Raise InputError where both ``tau`` and ``k`` are given, of which a core would use ``k``."""
     tau, k = settings.get("tau"), settings.get("k")
     if tau is not None and k is not None:
         raise InputError(

@@ -15,7 +15,7 @@ class InputError(SparclError):
 
 
 class ArgumentError(InputError, ValueError):
-    """An InputError for callers who expect a ValueError, as those of scikit-learn's conventions do."""
+    """An InputError for callers that expect a ValueError, as those of scikit-learn's conventions do."""
 
 
 class FeatureFileError(SparclError):

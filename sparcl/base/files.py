@@ -111,7 +111,7 @@ def read_json(path: str | Path) -> Any:
     Raises
     ------
     InputError
-        When the file is no JSON: somebody else has written into it.
+        When the file is no JSON: another program has written into it.
     """
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))

@@ -63,7 +63,7 @@ def _locked_file(path: Path) -> BinaryIO:
                 file.close()
                 raise
             logger.warning(
-                "%s lies on a file system without locks: going on without one. Start no second process that writes "
+                "%s lies on a file system without locks: continuing without one. Start no second process that writes "
                 "the same file.",
                 path,
             )

@@ -1,4 +1,4 @@
-"""Methods of a package, one a file, looked up by module name when one is asked for."""
+"""Methods of a package, one per file, looked up by module name when one is asked for."""
 
 import importlib
 import inspect

@@ -28,7 +28,7 @@ def write_npz(path: str | Path, arrays: Mapping[str, ArrayLike]) -> None:
     """Write arrays and texts as an npz file with a seal, whole or not at all; equal content gives equal bytes.
 
     :func:`numpy.load` reads it too.  The seal holds the sha256 of each member: it finds what was changed by hand or
-    by accident, and does not say who wrote it.
+    by accident, and does not name its author.
     """
     with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
         seals = {name: _write(archive, name, array) for name, array in arrays.items()}

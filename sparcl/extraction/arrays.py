@@ -43,7 +43,7 @@ INDEX = re.compile(r"\s*|Unnamed: [0-9]+|__index_level_[0-9]+__")  # names of wh
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # the one way to write a number of 64 bits
 NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
 FIELDS = "Separate fields by commas, not by ';', and write decimals with a point."
-# What readers raise for a file that is damaged or of another kind.
+# Errors of readers for a file that is damaged or of another kind.
 UNREADABLE = (
     *(OSError, ValueError, TypeError, KeyError, EOFError, RuntimeError, SyntaxError, OverflowError),
     *(zipfile.BadZipFile, zlib.error, tokenize.TokenError, pickle.UnpicklingError, csv.Error),
@@ -356,7 +356,7 @@ def _places(
 ) -> list[int]:
     """Return where the columns of features stand in a table, or the one of labels, ids or the split.
 
-    Features are all columns without another role, or one that holds `lists`. What is left out is logged.
+    Features are all columns without another role, or one that holds `lists`. Columns that are left out are logged.
     """
     if name != "features":
         return [_wanted(path, names, name, columns)]

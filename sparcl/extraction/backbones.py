@@ -99,7 +99,7 @@ class Backbone:
                     ) from error
             # Outside the handler, whose error holds the tensors to be freed.
             self.at_once = (count + 1) // 2
-            logger.warning("Out of GPU memory: going on with %d images at once.", self.at_once)
+            logger.warning("Out of GPU memory: continuing with %d images at once.", self.at_once)
             torch.cuda.empty_cache()
         if len(parts) == 1:
             return parts[0]

@@ -90,7 +90,7 @@ class FeatureSet:
 
 @dataclass(frozen=True)
 class Header:
-    """What a feature file states about its n samples of d features, the arrays left aside (see `FeatureSet`)."""
+    """The statements of a feature file about its n samples of d features, the arrays left aside (see `FeatureSet`)."""
 
     n: int
     d: int

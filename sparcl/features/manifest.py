@@ -96,7 +96,7 @@ def load(path: Path) -> dict[str, Any]:
 def compare(path: Path, found: dict[str, Any], stated: dict[str, Any]) -> None:
     """Raise FeatureFileError, naming every difference, unless the file `path` is what its manifest states.
 
-    Older manifests, those of the bundle among them, count no ``duplicates``; and who reads no features finds none.
+    Older manifests, those of the bundle among them, count no ``duplicates``; and a reader of no features finds none.
     """
     wrong = [
         f"array {name}"

@@ -1,4 +1,4 @@
-"""What every feature file must satisfy, checked before it is written and when it is read."""
+"""The rules that every feature file must satisfy, checked before it is written and when it is read."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SPEED = 2e10  # flops a second: an estimate, of dense float64 products on two co
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What :meth:`Learner.forget` did.
+    """The outcome of :meth:`Learner.forget`.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class Learner(Stateful, ABC):
     def scorer(self, Phi: Array) -> Callable[[int], Array]:
         """Return a function that gives :meth:`logits` of the first n rows of Phi, after any later session too.
 
-        What sessions leave as it is, is done once: the rows are checked, and mapped where their map is frozen.
+        The rows are checked once, and mapped once where their map is frozen.
         """
         rows = checked_rows(Phi, self)
         return lambda n: check_scores(self._logits(rows[:n]))
@@ -402,7 +402,7 @@ class Learner(Stateful, ABC):
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Return a learner that goes on where :meth:`state` was taken.
+        """Return a learner that continues where :meth:`state` was taken.
 
         Raises
         ------
@@ -440,7 +440,7 @@ class Learner(Stateful, ABC):
         try:
             return cls.from_state(state)
         except (ValueError, InputError) as error:
-            raise InputError(f"{path}: not a learner that can go on ({error}).") from error
+            raise InputError(f"{path}: not a learner that can continue ({error}).") from error
 
 
 def checked_session(

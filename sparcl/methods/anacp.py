@@ -10,9 +10,9 @@ with each session, the second stage is rebuilt: ``draws`` rows x ~ N(m_c, S) of 
     H = gelu(g(x) W_0),  Theta = (H^T H + ridge I)^-1 H^T Y,  score(f) = gelu(g(u) W_0) Theta.
 
 Source: AnaCP (arXiv 2511.13880, NeurIPS 2025), SalehMomeni/AnaCP, commit 7801c59, without the adapters that its
-script trains on the first session.  Official: M = 5,000, J = 3, both ridges 100, 100 draws a class, float32.
+script trains on the first session.  Official: M = 5,000, J = 3, both ridges 100, 100 draws per class, float32.
 
-What differs.  T_j is the one-hot ridge times P, with c right-hand sides in place of d.  Centred means have
+Differences.  T_j is the one-hot ridge times P, with c right-hand sides in place of d.  Centred means have
 one singular value that is zero; the code adds 1 to it too and so moves all targets along a vector that rounding
 decides, which is left out.  A ridge is given
 in units of the mean squared length of a mapped row, M E[gelu(z)^2] for unit rows: 100 is 0.047 at M = 5,000.
@@ -58,7 +58,7 @@ class AnaCp(Learner):
         in units of the mean squared length of a mapped row, as ``ridges`` is
     second : of the second stage, in the same units
     validation_share : of each class's rows of a session, which a rule holds out
-    draws : Gaussian rows a class in the second stage
+    draws : Gaussian rows per class in the second stage
     nearest : leave the second stage out: scores are the cosines of g(u) with the targets
     official : the covariance as the code has it
     seed : of maps, draws and hold-outs

@@ -7,7 +7,7 @@ score_c(f) = -e^T [D_c^(-1/2) M_c D_c^(-1/2)]^-1 e, D_c = diag(M_c), prototypes 
 Source: Goswami et al. (2024), dipamgoswami/FSCIL-Calibration, commit fc4c232, without its adapter.  Official: shift
 0.1 (0.25 for CIFAR-100), and 100 I for all data sets, which is 72 v to 84 v on features of norm 47.
 
-What differs.  The code takes covariances of features as they are, in float32.  Its ``corrcoef(M_c)`` correlates the
+Differences.  The code takes covariances of features as they are, in float32.  Its ``corrcoef(M_c)`` correlates the
 *rows* of M_c in place of the variables: A_c = S S^T with S the rows of M_c less their means, over their norms.  A_c
 has rank d - 1, and the code its pseudo-inverse.  ``literal`` is this; the default is the correlation of M_c.
 With J = I - 11^T / d, D = diag(M J M) and P the projection off q = D^(1/2) M^-1 1,

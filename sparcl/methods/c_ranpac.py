@@ -10,7 +10,7 @@ commit fc4c232, without its adapter.  Official: M = 10,000, 800 draws, shift 0.1
 ..., 1e8} with the smallest squared error on the last fifth of the first session's rows, for good; float32, features as
 they are.
 
-What differs.  The code takes w from raw means (``cosine=False``): at their norm of 47 all weight falls on one class.
+Differences.  The code takes w from raw means (``cosine=False``): at their norm of 47 all weight falls on one class.
 800 draws outweigh classes of 30 rows; the suites take 30.  A class with one row has the base covariance alone, where
 the code's is undefined.  Draws belong to a run, a session and a class, not to one stream.
 """

@@ -6,7 +6,7 @@ Source: FeCAM (NeurIPS 2023), the script for a ViT on CIFAR-100, dipamgoswami/Fe
 d2479b7.  Official: alpha1 = 1 on the diagonal and alpha2 = 0 off it, for each of the ViT scripts
 (CIFAR-100, ImageNet-R, CORe50); features of unit norm.
 
-What differs.  The code keeps K matrices of d x d and a pseudo-inverse of each at every test.  Here
+Differences.  The code keeps K matrices of d x d and a pseudo-inverse of each at every test.  Here
 the covariance is kept as a thin factor of rank below n_c (``sparcl/algebra/gaussians.py``): the same
 numbers, n_c d in place of d^2, and Woodbury's identity gives the distance.  Sigma_c is positive
 definite, so inverse and pseudo-inverse are one.  alpha2 is left out (``fenec`` has it).  PILOT's port (raw covariance

@@ -6,7 +6,7 @@ with the smallest d = ((u - mu)^T P_c (u - mu))^(1/2) vote for their classes.  S
 btrojan-official/FeNeC, commit 286babf.  Official, chosen there on test rows: alpha 6.12, alpha2 7.80, 26 centroids, one
 neighbour (ViT, CIFAR-100).  One centroid and one neighbour are FeCAM.
 
-What differs.  The code takes covariances from rows as they are and distances from rows of unit norm; here both are of
+Differences.  The code takes covariances from rows as they are and distances from rows of unit norm; here both are of
 unit norm.  It has scikit-learn's k-means, greedy k-means++ and seed 42, and refuses more centroids than samples; here
 every class starts the same random stream, so that neither the order of classes nor sessions matter, and a class has no
 more centroids than samples.  Of a class that returns the centroids are those of its old ones, each counting as its

@@ -7,7 +7,7 @@ Official: five members of seeds s ... s + 4,
 M = 5,000, a pseudo-inverse (v = 0) on text and an absolute ridge on images, gamma tuned for each
 backbone on raw features.
 
-What differs.  v is ``ridge`` times the mean squared distance of a sample to its class mean, tr S / n,
+Differences.  v is ``ridge`` times the mean squared distance of a sample to its class mean, tr S / n,
 and the bandwidth is kappa median distances of the first session's samples, so that both are
 free of scale; numbers of the code's kind are ``sigma`` and ``absolute``.  Members of different runs
 share no seed.

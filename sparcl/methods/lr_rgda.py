@@ -7,7 +7,7 @@ classes, each counting the same, and equal priors.  Source: LR-RGDA (arXiv 2602.
 raoxuan98-hash/lr_rgda_hopdc, commit 387bf2d.  Official: (a1, a2, a3) = (0.2, 2, 0.5), r = 64, float32,
 features as they are, and corrections for a backbone that drifts, which vanish where it is frozen.
 
-What differs.  a3 is absolute in the code and means another shrinkage at every scale; here it is alpha
+Differences.  a3 is absolute in the code and means another shrinkage at every scale; here it is alpha
 times the mean variance tr S / d, with the default 0.36 that 0.5 comes to on features of norm 47.  A
 number for ``a3`` gives the official form.  The code's randomised, unseeded decomposition of each S_c is
 the thin factor of its centred rows (:mod:`sparcl.algebra.gaussians`), which is exact.  A class of one

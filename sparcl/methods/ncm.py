@@ -1,7 +1,7 @@
 """Nearest class mean: score = cosine(f, mean of the class).
 
 Source: SimpleCIL (RevisitingCIL, 2023) and RanPAC's NCM row; the prototype is the arithmetic mean
-of a class's features as given.  A class is final after its session, so that the last accuracy
+of a class's features as given.  A class mean does not change after its session, so that the last accuracy
 depends on neither T nor the order.
 """
 

@@ -177,7 +177,7 @@ class Solved:
 
 @dataclass(eq=False)
 class SparclPlus(Summed):
-    """Keeps R, C, n, a core and a thin factor a class: n D^2 + D^3 / 3 + 2 D^2 (2 c + k) flops a session.
+    """Keeps R, C, n, a core and a thin factor per class: n D^2 + D^3 / 3 + 2 D^2 (2 c + k) flops per session.
 
     No setting depends on the scale of the features.
 

@@ -6,7 +6,7 @@ with S_c = scatter of class c / n_c and S = sum of all scatters / N.  Source: De
 commit c97b826.  Official: own = 0.5, epsilon = 1e-4.  It is LR-RGDA (:mod:`sparcl.methods.lr_rgda`) with whole
 factors, a pooled S and priors.
 
-What differs.  epsilon is absolute in the code; here it is a share of the mean variance.  The code takes the logarithm
+Differences.  epsilon is absolute in the code; here it is a share of the mean variance.  The code takes the logarithm
 of the Frobenius norm of ``own S_c + (1 - own) S`` for the log-determinant.  ``official`` does both.  It streams S
 with a class's first sample about zero, and renews an inverse only for the classes that got samples: both depend on
 the order of samples, and neither is here.

@@ -108,7 +108,7 @@ METHODS: dict[str, Row] = {
     # Source: KLDA (AAAI 2025), its class ``KLDA`` as read in public copies; the term that all classes share is
     # left out, which moves no prediction and makes the score linear in h.  M = 5,000 in its scripts; sigma is
     # tuned there for each backbone, on raw features, so that the median rule (1 / (2 kappa^2 m^2)) is this
-    # project's. What differs.  The official code centres a batch on the class's *running* mean, which is exact
+    # project's. Differences.  The official code centres a batch on the class's *running* mean, which is exact
     # only if a class arrives in one batch; here S is exact whatever the batches.  It inverts with a
     # pseudo-inverse.  With n - c < M samples S is singular, and the two ways part: a pseudo-inverse ignores the
     # directions in which no class has any spread, while a ridge, S + ridge tr(S) / M I, looks at them first, as
@@ -135,8 +135,8 @@ METHODS: dict[str, Row] = {
     # mean squared norm in the first session, without map or bias; ridge_t by ``folds``, the best mean accuracy
     # over folds of the newest session, beside the sums of the earlier ones.  Source: LayUP (arXiv 2312.08888,
     # 2024), ky-ah/LayUP, commit 7e8e152.  Official: the last six blocks *before* the final norm, 15
-    # half-decades from 1e-4 to 1e3 and then 1e-8, float32, adapters on the first session as an option.  What
-    # differs.  A bundled file has blocks 3, 6, 9 and 12 of a ViT after the final norm: "LayUP, 4 normed
+    # half-decades from 1e-4 to 1e3 and then 1e-8, float32, adapters on the first session as an option.
+    # Differences.  A bundled file has blocks 3, 6, 9 and 12 of a ViT after the final norm: "LayUP, 4 normed
     # blocks".  Norms differ between blocks, and the code leaves the larger ones their weight; here each block
     # counts the same, and the ridge is a share of the mean squared norm of a row.
     "layup": {
@@ -154,7 +154,7 @@ METHODS: dict[str, Row] = {
         },
     },
     # [f ; relu(unit(f) W) / sqrt(M)] and the joint ridge in these d + M coordinates: ``sparcl-plus-1`` with
-    # both of its parts taken out, at the same total width.  What is left of a gain over it belongs to the
+    # both of its parts taken out, at the same total width.  The rest of a gain over it belongs to the
     # residual and to the freeze, not to the wider feature.  Its residual leaves nothing out.
     "linear-relu": {
         "parts": {
@@ -169,7 +169,7 @@ METHODS: dict[str, Row] = {
     # shrinkage,
     #     score_c(f) = h^T L mu_c - mu_c^T L mu_c / 2 + log(n_c / n),    L = ((1 - rho) S / n + rho m I)^-1.
     # Source: RanDumb (NeurIPS 2024), ``src/main.py`` of drimpossible/RanDumb, commit 14a51ee.  Official: M =
-    # 10,000 for every data set (1,000 to 25,000 in the paper), features as they are.  What differs.  The code
+    # 10,000 for every data set (1,000 to 25,000 in the paper), features as they are.  Differences.  The code
     # fits scikit-learn's LDA offline and so shrinks each class's covariance by itself before it averages them;
     # here the average is shrunk, from sums, once a session, as the paper's online form does.  gamma is taken
     # from the first session, not from all training samples.  The flip augmentation needs images and is left
@@ -197,7 +197,7 @@ METHODS: dict[str, Row] = {
     # Streaming linear discriminant analysis: score_c(f) = f^T L mu_c - mu_c^T L mu_c / 2, L = ((1 - e) Sigma +
     # e I)^-1 with e the ``shrinkage``.  Source: Deep SLDA (Hayes and Kanan, CVPR workshops 2020); code read:
     # ``methods/SLDA.py`` of CHEN-YIZHU/GACL, commit fc21369.  Official: e = 1e-4 for every data set, features
-    # as they are.  What differs.  The official Sigma starts from the OAS estimate of the first data and then
+    # as they are.  Differences.  The official Sigma starts from the OAS estimate of the first data and then
     # either stays or is updated sample by sample; those updates weigh by the total count in place of the
     # class's, and take a class's first sample about zero, so that Sigma depends on the order.  Here
     # ``covariance`` ``streamed`` is the exact scatter inside the classes over n, from sums; ``frozen`` is the

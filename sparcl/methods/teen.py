@@ -5,7 +5,7 @@ p_c = (1 - shift) u_c + shift unit(sum_b w_cb u_b)  (:mod:`sparcl.algebra.calibr
 Source: TEEN (NeurIPS 2023), wangkiw/TEEN, commit 2ba5165, on frozen features.  Official: shift 0.5 for CUB and
 miniImageNet, 0.1 for CIFAR-100; FSCIL-Calibration, commit fc4c232, has 0.1, and 0.25 for CIFAR-100.
 
-What differs.  The official networks are trained on the first session's classes.  Prototypes here follow from the
+Differences.  The official networks are trained on the first session's classes.  Prototypes here follow from the
 sums of all samples so far, so that a class of the first session that returns moves those of the others.
 """
 

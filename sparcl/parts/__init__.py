@@ -1,1 +1,1 @@
-"""What a learner is made of."""
+"""The parts of a learner."""

@@ -1,4 +1,4 @@
-"""The rows of one session, mapped when somebody asks for them; weights at the points that were solved."""
+"""The rows of one session, mapped when they are read; weights at the points that were solved."""
 
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ ROWS = 4096  # rows mapped at a time, so that memory does not grow with them
 
 @dataclass
 class Arrival:
-    """What arrives in a session, whether as rows or as sums.
+    """The data of a session, as rows or as sums.
 
     Attributes
     ----------

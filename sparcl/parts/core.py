@@ -38,7 +38,7 @@ from sparcl.parts.heads.ridge import Head
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be solved at the end of a session.
+    """The problem to solve at the end of a session.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What happens to each row before a map: nothing, unit norm, a power, or blocks of equal weight."""
+"""Transforms of each row before a map: nothing, unit norm, a power, or blocks of equal weight."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""What a new session does to the sums R and C, and which remedy that calls for.
+"""The effect of a new session on the sums R and C, and the remedy that it calls for.
 
 None of this needs a learner: the numbers belong to a data set and a class order, and are the same
 for every method.
@@ -154,9 +154,9 @@ def trace_sums(
 
     Returns
     -------
-    ``modes`` : a row a session and mode: eigenvalue of R_t, and of the old mode its eigenvalue,
+    ``modes`` : one row per session and mode: eigenvalue of R_t, and of the old mode its eigenvalue,
     inverse gain, overlap and shrink, the last two None where R is zero up to rounding.
-    ``sessions`` : a row a session, see :func:`_spectrum_row` and
+    ``sessions`` : one row per session, see :func:`_spectrum_row` and
     :func:`_change_row`.  Cost: one eigendecomposition of R a session, and half as much again for the core's
     measurements.
     """

@@ -215,7 +215,7 @@ def test_killed_and_started_again_gives_the_same_bytes(tmp_path, uninterrupted, 
         file.write(chunk.to_bytes(8, "little") + b"half a chunk")
     with caplog.at_level("INFO"):
         extract_split(path, **job)
-    assert "of 15 images were done before; going on" in caplog.text
+    assert "of 15 images were done before; continuing" in caplog.text
     assert path.read_bytes() == uninterrupted.read_bytes()
     assert path.with_suffix(".json").read_bytes() == uninterrupted.with_suffix(".json").read_bytes()
     assert sorted(p.name for p in path.parent.iterdir()) == ["train.h5", "train.json"]

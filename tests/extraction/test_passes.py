@@ -141,7 +141,7 @@ def test_out_of_memory_halves_the_batch_and_goes_on(caplog):
     pixels = np.random.default_rng(0).integers(0, 256, (13, 32, 32, 3), dtype=np.uint8)
     features, _ = network(pixels)
     assert model.seen == [13, 7, 4, 2, 2, 2, 2, 2, 2, 1] and network.at_once == 2
-    assert "going on with 2 images at once" in caplog.text
+    assert "continuing with 2 images at once" in caplog.text
     whole, _ = backbones.Backbone(Small(13), "s", "0", PREPROCESSING, [], "cpu", "float32")(pixels)
     np.testing.assert_allclose(features, whole, rtol=1e-6)
     model.seen.clear()

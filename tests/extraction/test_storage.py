@@ -131,7 +131,7 @@ def test_interrupted_and_resumed(server, block, tmp_path, monkeypatch):
     monkeypatch.setattr(download, "BLOCK", 1000)
     server.cut = 5000
     with pytest.raises(
-        DatasetError, match=r"could not download.*The 5000 bytes .*goes on from there"
+        DatasetError, match=r"could not download.*The 5000 bytes .*resumes from there"
     ):
         open_storage("mini", block)
     part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
@@ -305,7 +305,7 @@ def test_a_link_that_breaks_again_and_again_gets_there(server, block, tmp_path):
     assert download.BLOCK > 10_000 < size
     for reached in range(10_000, size, 10_000):
         server.cut = reached
-        with pytest.raises(DatasetError, match=f"The {reached} bytes .*goes on"):
+        with pytest.raises(DatasetError, match=f"The {reached} bytes .*resumes"):
             open_storage("mini", block)
     server.cut = 0
     assert open_storage("mini", block).names()

@@ -42,10 +42,13 @@ def refused(text: str) -> list[str]:
     return [f"{words}: {use}" for words, use in found]
 
 
-def test_no_page_caption_or_help_text_uses_a_refused_phrase() -> None:
+def test_no_page_caption_docstring_or_message_uses_a_refused_phrase() -> None:
     texts = ["README.md", "CONTRIBUTING.md", "config/figures.yaml", "config/tables.yaml"]
-    for folder in ("docs/**/*.md", "config/suites/*.yaml", "sparcl/app/**/*.py"):
+    code = ("sparcl/**/*.py", "workflow/**/*.py", "workflow/**/*.smk", "figures/*.py")
+    for folder in ("docs/**/*.md", "config/suites/*.yaml", *code):
         texts += [path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob(folder))]
+    # A changed text would make these records, of hours, anew.
+    texts = [name for name in texts if "study/trained/" not in name and "trained.smk" not in name]
     found = {name: refused((ROOT / name).read_text(encoding="utf-8")) for name in texts}
     assert {name: phrases for name, phrases in found.items() if phrases} == {}
 

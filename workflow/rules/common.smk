@@ -91,7 +91,7 @@ def frames(kind, name, suite):
 
 # Outputs that were edited by hand, each with the rule that makes it.
 EDITED = outside.edited() if workflow.is_main_process else {}
-EDITED_SAYS = "is not as its job has written it: somebody has edited it."
+EDITED_SAYS = "is not as its job has written it: it was edited by hand."
 
 
 def unedited(files):

@@ -8,8 +8,8 @@ from pathlib import Path
 def project():
     """Return the folder of this project: that of this file, or a checkout of what another workflow's `module` names.
 
-    Snakemake fetches the rules and scripts of a repository one by one, but not the packages that they import. What
-    two commits have in common keeps its time in the checkout, so that another tag reruns what it changes.
+    Snakemake fetches the rules and scripts of a repository one by one, but not the packages that they import. A file
+    that two commits have in common keeps its time in the checkout, so that another tag reruns what it changes.
     """
     rules = workflow.current_basedir
     if rules.is_local:

@@ -56,7 +56,7 @@ SAID = Path(
 
 
 class Progress:
-    """What the events of a run say of it.
+    """The state of a run, from its events.
 
     The time left is the work left over the work a second so far: a job that has not ended takes the mean of its rule's
     jobs that have, and its time so far counts as done. Of rules of which no job has ended nothing is known: their jobs

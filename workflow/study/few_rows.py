@@ -61,7 +61,7 @@ def _stays_in_span(learner: Learner) -> bool:
 
 
 class FewRows:
-    """What ``learner`` would score after each session, without its sums: O(n^2 D + n^3) for n rows so far.
+    """The scores that ``learner`` would give after each session, without its sums: O(n^2 D + n^3) for n rows so far.
 
     Where n is far below the D coordinates, as in a base session, this is cheaper than one factor of
     D x D for each value of the rule.  Rows are kept, so that it serves selections and not streams.  They are
@@ -208,7 +208,7 @@ FROM_ROWS: dict[type, Callable[..., list[Array]]] = {
 
 
 class FewRowsOfBoth:
-    """What a :class:`DualStream` with given ridges would score, from all rows themselves (n < M): O(n^2 M + n^3).
+    """The scores of a :class:`DualStream` with given ridges, from all rows themselves (n < M): O(n^2 M + n^3).
 
     For selections on a base session, as :class:`FewRows`.
     """

@@ -1,4 +1,4 @@
-"""What a job on one method and data set reads, and the records that it writes: one for each class order of a suite."""
+"""The inputs of a job on one method and data set, and its records: one for each class order of a suite."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

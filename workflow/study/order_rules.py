@@ -1,4 +1,4 @@
-"""What the settings of a suite say of its class orders: their rules, their first session, and few shots after it."""
+"""Settings of a suite that concern its class orders: their rules, their first session, and few shots after it."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What every storage of a data set's files offers, and the one of images in memory."""
+"""The interface of every storage of a data set's files, and the one of images in memory."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class LedoitWolf(Shrunk):
     ``4 g^T (n S_c) g + 2 |g|^2 n tr S_c + n |g|^4`` and a term in third moments; with the shared S for
     its own S_c, which is in no sum, and without that term, q is an approximation.
 
-    Cost: 4 n D flops a session of n rows on the host, where mapped rows come for
+    Cost: 4 n D flops per session of n rows on the host, where mapped rows come for
     it, and a second pass of the map where rows are not kept mapped.
     """
 

@@ -139,7 +139,7 @@ class BalancedByClass(Ridge):
     """The ridge of :class:`BalancedRidge`, with the sum ``A_c = H_c^T H_c`` of each class, so that classes may return.
 
     It is AIR as its public code keeps it.  Its state is c D^2 numbers where that of the other is D^2.  Cost: 2 n D^2
-    flops a session beside the sums, and 2 c D^2 for a solution beside the ridge's.
+    flops per session beside the sums, and 2 c D^2 for a solution beside the ridge's.
 
     Attributes
     ----------

@@ -44,7 +44,7 @@ class Measured:
 
 
 def rows(tool: str, log: Path, content: bytes, runs: Iterable[Measured]) -> Iterator[Row]:
-    """Yield the numbers of a log's runs, one a row; values keep the log's digits as Python reads them."""
+    """Yield the numbers of a log's runs, one per row; values keep the log's digits as Python reads them."""
     digest = hashlib.sha256(content).hexdigest()
     for run in runs:
         T = len(run.accuracies)

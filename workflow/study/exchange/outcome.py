@@ -1,4 +1,4 @@
-"""What other toolboxes are told of a run: its stream and its accuracies."""
+"""The outcome of a run for other toolboxes: its stream and its accuracies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

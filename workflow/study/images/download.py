@@ -49,7 +49,7 @@ def fetch(dataset: str, url: str, md5: str, path: Path, remedy: str) -> None:
         # Errors of requests are of the system's kind; a redirect to no address is a ValueError too.
         except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:
             size = part.stat().st_size if part.exists() else 0
-            kept = f"The {size} bytes that have come are kept in {part}: the same command goes on from there."
+            kept = f"The {size} bytes that have come are kept in {part}: the same command resumes from there."
             raise DatasetError(
                 f"{dataset}: could not download {url} ({type(error).__name__}: {error}). "
                 f"{kept if size else 'Nothing has come that could be kept.'} {remedy}"

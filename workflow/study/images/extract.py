@@ -189,7 +189,7 @@ def _bad_images(where: str, faults: dict[str, str]) -> DatasetError:
         lines[SHOWN:] = [f"  and {len(lines) - SHOWN} more; the log names all"]
     return DatasetError(
         f"{where}: {len(faults)} image(s) cannot be read. Fetch a damaged copy again, remove or replace the files, or "
-        "set `on_bad_image: skip`, which leaves them out and goes on.\n" + "\n".join(lines)
+        "set `on_bad_image: skip`, which leaves them out and continues.\n" + "\n".join(lines)
     )
 
 
@@ -217,7 +217,7 @@ def _run(
     from tqdm import tqdm
 
     if resumed:
-        logger.info("%s: %d of %d images were done before; going on.", title, resumed, n)
+        logger.info("%s: %d of %d images were done before; continuing.", title, resumed, n)
     began = time.monotonic()
     # The terminal, also where a workflow script sends stderr to its log.
     bar = tqdm(

@@ -115,7 +115,7 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
 def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -> dict[str, Any]:
     """Cut a feature file into shards and write the view of them at `path`, which may be the file itself.
 
-    After an interruption the same call goes on: shards that it finds are kept if they are those of this cut.
+    After an interruption the same call resumes: shards that it finds are kept if they are those of this cut.
 
     A shard has at most ceil(n / of) samples, and may have none. All features are in memory at once.
 

@@ -1,4 +1,4 @@
-"""The work file of an extraction: finished chunks, so that an interrupted one goes on where it stopped.
+"""The work file of an extraction: finished chunks, so that an interrupted one resumes where it stopped.
 
 One line of JSON (the fingerprint of everything that determines the chunks), then one record a chunk: 8 bytes of
 length, 32 bytes of SHA-256, the chunk. A record that a killed process left half-written does not match its hash and is

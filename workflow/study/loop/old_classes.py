@@ -1,4 +1,4 @@
-"""What a session does to the old classes of one learner.
+"""The effect of a session on the old classes of one learner.
 
 Read off attributes that learners share (``weights``, ``sums``, ``core``): no class of learners is
 imported, so that a change to one leaves the runs of the others as they are.
@@ -18,13 +18,13 @@ PROBE = 256  # old test samples on which the bound of Theorem 1 is evaluated
 
 
 class _Core(Protocol):
-    """What a core offers."""
+    """The interface of a core."""
 
     U_core: Array  # (p, k)
 
 
 class _WithCore(Protocol):
-    """What a learner with a core offers."""
+    """The interface of a learner with a core."""
 
     weights: Array  # (D, c)
     core: _Core

@@ -28,7 +28,7 @@ FORMS = (
 
 @dataclass(frozen=True)
 class StatedOrder:
-    """What a file states; one of the two.
+    """The content of a file; one of the two.
 
     Attributes
     ----------

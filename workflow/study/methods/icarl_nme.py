@@ -7,7 +7,7 @@ Source: iCaRL (CVPR 2017) as ``models/base.py`` of LAMDA-PILOT has it, commit 26
 2,000 exemplars in all on CIFAR-100; PILOT's ImageNet-R keeps 20 a class instead.
 
 With a frozen backbone neither herding nor the means depend on the head that iCaRL trains, so its
-"NME" accuracy is exact here, from features alone.  What differs: a class with fewer samples than m
+"NME" accuracy is exact here, from features alone.  Differences: a class with fewer samples than m
 keeps all (the code stops), and a class that returns is herded again from its exemplars and the new
 samples (the code knows no such class).  The 1e-8 beside a norm is left out.
 """
@@ -28,7 +28,7 @@ from sparcl.learners.learner import Learner
 
 @dataclass(eq=False)
 class IcarlNme(Learner):
-    """Keeps samples, by design: n_c^2 d flops a class to herd.
+    """Keeps samples, by design: n_c^2 d flops per class to herd.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
 class Choice(NamedTuple):
-    """What the held-out rows decide.
+    """The settings that held-out rows decide.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 1. The new columns are trained by cross-entropy on the session's samples.
 2. Each class keeps mean mu_c and covariance Sigma_c + 1e-4 I of its features.
-3. From the second session on, a copy of the head is trained on 256 draws a class and epoch from
+3. From the second session on, a copy of the head is trained on 256 draws per class and epoch from
    N((0.9 + 0.1 s_c / t) mu_c, Sigma_c + 1e-4 I), s_c the class's session and t this one, under
    cross-entropy of z / (0.1 N(z)), N the mean over sessions of the norm of their logits.  It
    predicts; the next session starts from the head before.
@@ -11,7 +11,7 @@ Source: SLCA (ICCV 2023), ``models/slca.py`` of LAMDA-PILOT, commit 2647455, wit
 tenth from epoch 18 on), weight decay 5e-4, 20 epochs of batches of 64 on CIFAR-100 (5 epochs on
 ImageNet-R), 3 epochs of alignment with a cosine rate (5 in Mammoth).
 
-What differs.  No augmentation, which needs images.  The covariance is kept as a thin factor of rank
+Differences.  No augmentation, which needs images.  The covariance is kept as a thin factor of rank
 below n_c and drawn from as that, the same distribution.  A class of one sample has the covariance
 1e-4 I (nan in the code); samples of old classes, which the code never meets, move the Gaussians
 and are passed over in step 1.  The rates and 1e-4 belong to features of LayerNorm's scale:

@@ -1,1 +1,1 @@
-"""What the workflow calls: settings, paths, plans, provenance, and the frame of every script."""
+"""Functions that the workflow calls: settings, paths, plans, provenance, and the frame of every script."""

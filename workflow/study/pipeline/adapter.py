@@ -1,4 +1,4 @@
-"""What every workflow script does around its one library call: log, seal, and end with a clear error."""
+"""The frame of every workflow script around its one library call: log, seal, and end with a clear error."""
 
 import fcntl
 import hashlib

@@ -30,7 +30,7 @@ class Loader(LOADER):  # type: ignore[misc, valid-type]
 
 
 SHOWN = 10  # lines of an error
-# The suite whose protocol runs on somebody's own data set, if `suite` names one.
+# The suite whose protocol runs on the user's own data set, if `suite` names one.
 OWN = "digits"
 # What a suite may leave out.
 OPTIONAL = {

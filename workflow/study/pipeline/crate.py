@@ -54,7 +54,7 @@ def crate(config: dict[str, Any], suite: str) -> ROCrate:
         )
     if edited := sorted(outside.edited().keys() & {*outputs}):
         raise InputError(
-            f"{edited[0]}: somebody has edited it. Make it again: make results SUITE={suite}"
+            f"{edited[0]}: it was edited by hand. Make it again: make results SUITE={suite}"
         )
     if changed := _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!paper"):
         raise InputError(

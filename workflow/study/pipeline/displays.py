@@ -1,4 +1,4 @@
-"""What figures and tables read, and what they are told of the settings."""
+"""Inputs of figures and tables, and the settings that they are given."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath

@@ -1,4 +1,4 @@
-"""What others than the jobs have changed, which file times alone do not show."""
+"""Changes to outputs by others than their jobs, which file times alone do not show."""
 
 import hashlib
 import os
@@ -24,8 +24,8 @@ HASH = re.compile(rb'"(train|test)_sha256":"([0-9a-f]{64})"')
 def edited() -> dict[str, str]:
     """Return the outputs in paper/ that are not as their job wrote them, each with its rule.
 
-    The hashes beside a job's log are compared with the files. What has no log here, as in a fresh clone, was made
-    elsewhere: git knows whether it was changed.
+    The hashes beside a job's log are compared with the files. A file without a log here, as in a fresh clone, was
+    made elsewhere: git knows whether it was changed.
     """
     return {
         path: seals.relative_to(LOGS).parts[0]

@@ -1,4 +1,4 @@
-"""What lies in paper/ as one page that needs no network: ``python -m study.pipeline.page SUITE report.html``.
+"""The content of paper/ as one page that needs no network: ``python -m study.pipeline.page SUITE report.html``.
 
 Snakemake's own report shows no table, hides captions and covers its text with a menu on a narrow screen; this page
 opens on the findings of the README and takes the same texts as the PDF: captions of figures from the settings, tables
@@ -165,7 +165,7 @@ def picture(path: Path) -> tuple[Markup, tuple[int, int]]:
 def table(path: Path) -> tuple[str, Markup, tuple[int]]:
     """Return the caption of a table in Markdown, as plain text, the rest as HTML, and the rows of its longest part.
 
-    What a person wrote is escaped in these files (`figures.markup.markdown`); their few tags are the writer's own.
+    Texts of the settings are escaped in these files (`figures.markup.markdown`); their few tags are the writer's own.
     """
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     tokens = parser.parse(path.read_text(encoding="utf-8"))

@@ -27,7 +27,7 @@ SETS = ("cifar-100-150", "cub-50", "grocery-81", "sketchy-125")
 
 
 class Numbers:
-    """What a template computes with; ``root`` is the project's folder."""
+    """Functions of the templates; ``root`` is the project's folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -86,13 +86,13 @@ def timed_features(config: Settings, timing: str) -> dict[str, str]:
 
 
 def split_list(config: Settings, dataset: str) -> list[str]:
-    """Return the list that splits a data set: drawn here, somebody's own, or none (the layout's split)."""
+    """Return the list that splits a data set: drawn here, the user's own, or none (the layout's split)."""
     how = how_split(config["datasets"][dataset])
     return {"own": [], "draw": [f"results/splits/{dataset}.txt"]}.get(how, [how])
 
 
 def order_inputs(config: Settings, suite: str, dataset: str, order: str) -> Inputs:
-    """Return what a class order is made from: the classes, the features if it looks at them, and somebody's file."""
+    """Return the inputs of a class order: the classes, the features if its rule reads them, and the user's file."""
     block = config["suites"][suite]
     names = dataset, block["backbones"][0], "train"
     inputs: Inputs = {"manifest": manifest(config, *names)}

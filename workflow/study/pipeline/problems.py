@@ -1,4 +1,4 @@
-"""What is wrong with settings: values that no form allows, ids that do not exist, settings that no code reads."""
+"""Faults of settings: values that no form allows, ids that do not exist, settings that no code reads."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import product

@@ -72,7 +72,7 @@ def _file(module: str) -> str | None:
 def _imports(path: str) -> frozenset[str]:
     """Return this project's modules that the file imports; ``from a import b`` gives a and a.b.
 
-    What stands under ``if TYPE_CHECKING`` never runs, and is left out.  A plan reads every file, and patterns take a
+    Imports under ``if TYPE_CHECKING`` never run, and are left out.  A plan reads every file, and patterns take a
     tenth of a parser's time; a file in which they leave what may be an import is parsed.
     """
     whole = (ROOT / path).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What settings may hold: a class for each kind of block in params.yaml and config/.
+"""The types of settings: a class for each kind of block in params.yaml and config/.
 
 The classes check and hold nothing: settings stay the plain values that Snakemake hands to jobs. Types are strict, so
 that what a file says is what a job gets: 5.0 is no whole number, and "5" no number.

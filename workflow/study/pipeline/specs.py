@@ -1,4 +1,4 @@
-"""What a job is told: of the settings, all that determines its outputs and nothing else.
+"""The settings of a job: of all settings, all that determines its outputs and nothing else.
 
 Snakemake reruns a job when these change; what leaves the bytes of an output alone stays out.
 """
@@ -83,7 +83,7 @@ def candidates(config: Settings) -> dict[str, list[Any]]:
 def selection(config: Settings, name: str) -> Spec:
     """Return what a selection is told: the method, and the candidates of each setting in the grid.
 
-    What the method selects has the candidates of `selection.grid`; what it fixes is the one candidate.
+    A selected setting has the candidates of `selection.grid`; a fixed one is the one candidate.
     """
     rule, spec = config["selection"], method(config, name)
     values = candidates(config)

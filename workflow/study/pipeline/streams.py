@@ -1,4 +1,4 @@
-"""What a suite says of its streams, against the classes of its data sets and the files that it names."""
+"""Streams of a suite, checked against the classes of its data sets and the files that it names."""
 
 import json
 from collections.abc import Iterator, Mapping

@@ -86,7 +86,7 @@ class Measured:
 
     @property
     def verdict(self) -> str:
-        """What a claim about this value alone would be."""
+        """The verdict of a claim about this value alone."""
         return UNDECIDED if not self.told else HOLDS if self.satisfied else FAILS
 
 

@@ -143,7 +143,7 @@ def covariances(influence: Floats, starts: Ints) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class Parts:
-    """What the intervals of P differences are made of.
+    """The parts of the intervals of P differences.
 
     Attributes
     ----------

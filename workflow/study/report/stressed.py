@@ -24,7 +24,7 @@ BOUNDED = ["old_change", "old_change_bound", "old_change_bound_simple", "bound_f
 def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
     """Return the summaries of records by name, sorted by their keys; accuracies are in percent.
 
-    ``rates``: a row a stream.  ``stress`` names its kinds, joined by +, with the rates of all but the last,
+    ``rates``: one row per stream.  ``stress`` names its kinds, joined by +, with the rates of all but the last,
     whose rate is ``rate``; ``rows``, training rows; A_bar, A_last; A_old and A_first, accuracy left after the
     last session on the classes of the first half of the sessions and of the first; forgetting, drift;
     ``called_old``, test samples called a class of the first half over those that are of one; ``noticed``, mean

@@ -168,7 +168,7 @@ def naming(path: str | Path) -> Iterator[None]:
 def headline(runs: "pd.DataFrame") -> dict[str, dict[str, float]]:
     """Return A_last of each method, its mean over data sets, backbones and class orders, under the name of the measure.
 
-    What `dvc metrics show` prints as a column a method, and `dvc metrics diff` as a row. In percent, with two decimals.
+    `dvc metrics show` prints one column per method, and `dvc metrics diff` one row. In percent, with two decimals.
     """
     means = runs.astype({"A_last": float}).groupby("method")["A_last"].mean()
     return {"last accuracy": {str(method): round(float(mean), 2) for method, mean in means.items()}}

@@ -15,7 +15,7 @@ OTHERS = ["head_accuracy", "pair_accuracy", "slot_accuracy"]
 
 
 def summarise(records: Iterable[str | Path]) -> "pd.DataFrame":
-    """Return a row a session of each run, sorted by their keys.
+    """Return one row per session of each run, sorted by their keys.
 
     ``seconds`` of training; ``training_accuracy`` in percent of the session's own images, and whether it is
     ``underfitted``; ``loss`` of the last epoch; ``exemplars`` kept and ``trainable_parameters`` so far;

@@ -9,7 +9,7 @@ from study.streams.samples import Draw, Samples
 def few(samples: Samples, rate: float, draw: Draw) -> Samples:
     """Keep ``rate`` training samples of each class, or all where it has fewer."""
     if not (rate >= 1 and float(rate).is_integer()):
-        raise InputError(f"stress 'few' has rate {rate!r}: it is a number of samples a class.")
+        raise InputError(f"stress 'few' has rate {rate!r}: it is a number of samples per class.")
     kept = [
         draw("few", int(label)).permutation(np.flatnonzero(samples.labels == label))[: int(rate)]
         for label in np.unique(samples.labels)

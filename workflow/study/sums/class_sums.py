@@ -61,7 +61,7 @@ class Moments(InPlace):
 
     @property
     def content(self) -> Array:
-        """What is kept, as one array: rows (n, d), or a triangle (d (d + 1) / 2,)."""
+        """The kept statistics as one array: rows (n, d), or a triangle (d (d + 1) / 2,)."""
         if self.triangle is not None:
             return self.triangle
         return self.rows[0] if len(self.rows) == 1 else np.concatenate(self.rows)

@@ -1,4 +1,4 @@
-"""What a reader finds: classes, samples, and the files that are neither."""
+"""The findings of a reader: classes, samples, and the files that are neither."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Sample(NamedTuple):
 
 @dataclass
 class Listing:
-    """What a reader finds.
+    """The findings of a reader.
 
     Attributes
     ----------
