@@ -2,9 +2,9 @@
 
 The standard of array namespaces covers element-wise work and products, ``backend.xp``, by way of
 array-api-compat.  An operation that it lacks, or has in a form that costs a copy, is a method of a
-backend, described in :class:`sparcl.algebra.host.Host`; the numerics above call these and ask nowhere on which device they
-are.  Floating-point arrays follow the rows; labels, counts, eigenvalues and whatever has one number a
-class pair stay NumPy arrays on the host.
+backend, described in :class:`sparcl.algebra.host.Host`; the numerics above call these and ask nowhere
+on which device they are.  Floating-point arrays follow the rows; labels, counts, eigenvalues and
+whatever has one number a class pair stay NumPy arrays on the host.
 """
 
 from typing import Any
