@@ -10,7 +10,7 @@ from typing import Any
 from latex2mathml.converter import convert
 
 INLINE = re.compile(r"\$<code>(.*?)</code>\$", re.DOTALL)
-ALONE = re.compile(r'<div class="language-math[^>]*>.*?<code>(.*?)</code></pre></div>', re.DOTALL)
+ALONE = re.compile(r'<div class="math">(.*?)</div>', re.DOTALL)
 
 
 def on_page_content(html: str, **_: Any) -> str:

@@ -9,9 +9,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pymdownx.superfences
 import pytest
 import yaml
 from copies import ROOT, in_git, loaded
+from markdown import markdown
 
 from study.pipeline.displays import caption
 
@@ -22,6 +24,8 @@ class Loader(yaml.SafeLoader):
 
 Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: suffix)
 SITE = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=Loader)
+FENCE = {"name": "math", "class": "math", "format": pymdownx.superfences.fence_div_format}
+FENCES = {"pymdownx.superfences": {"custom_fences": [FENCE]}}
 
 
 @pytest.fixture(scope="module")
@@ -125,13 +129,14 @@ def test_formulas_are_mathml(made: tuple[ModuleType, ModuleType]) -> None:
     import formulas
 
     text = "<p>$<code>\\lambda &lt; 1</code>$ and <code>$x</code></p>"
-    text += '<div class="language-math highlight"><pre><span></span><code>a\n</code></pre></div>'
+    fence = "```math\na\n```"
+    text += markdown(fence, extensions=["pymdownx.superfences"], extension_configs=FENCES)
     inline, display = formulas.on_page_content(text).split(" and <code>$x</code></p>")
     assert inline.startswith(
         '<p><math xmlns="http://www.w3.org/1998/Math/MathML" display="inline">'
     )
     assert "<mo>&#x0003C;</mo>" in inline and "<mi>&#x003BB;</mi>" in inline
-    assert display.count("<math ") == 1 and 'display="block"' in display and "pre" not in display
+    assert display.count("<math ") == 1 and 'display="block"' in display and "div" not in display
     raw = made[1].Page(formulas.on_page_content("<p>$<code>\\unknown</code>$</p> $<b>x</b>")).raw
     assert raw == ["\\unknown", "$"]
 
