@@ -20,10 +20,7 @@ from matplotlib.font_manager import FontProperties, findfont
 from figures.style import contrast
 
 GROUND = "#1a1a1a"  # for white
-PALE, SEEN = (
-    1.3,
-    3.0,
-)  # contrast of what lies behind others, at most, and of a line in the dark, at least
+PALE, SEEN = 1.3, 3.0  # contrast: at most of a field behind others; at least of a line in the dark
 FAMILY = "STIXGeneral"
 # CSS descriptors of a face -> how the SVG of matplotlib says that it is used.
 FACES = {
@@ -59,7 +56,7 @@ def svg(figure: Figure) -> str:
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "sparcl"}):
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
     text = LEFT_OUT.sub("", drawn.getvalue())
-    text = LONG.sub(lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), text)
+    text = re.sub("<[^>]*>", lambda tag: LONG.sub(_rounded, tag[0]), text)
     kept = set(re.findall(r"#([\w.-]+)", text))
     text = re.sub(r' id="([^"]*)"', lambda match: match[0] if match[1] in kept else "", text)
     text = re.sub(r"\s*\n\s*", " ", text).replace("> <", "><").strip()
@@ -82,6 +79,11 @@ def svg(figure: Figure) -> str:
     if "<image" not in text:
         rules += f"@media screen and (prefers-color-scheme:dark){{{''.join(turned)}}}"
     return _short(text.replace("</style>", f"{rules}{''.join(faces)}</style>", 1)) + "\n"
+
+
+def _rounded(number: re.Match[str]) -> str:
+    """Return a place with two decimals."""
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
 def _short(text: str) -> str:

@@ -14,9 +14,11 @@ from xml.etree import ElementTree
 
 import pytest
 from fontTools.ttLib import TTFont
+from matplotlib.figure import Figure
 
 import figures
 from drawing.conftest import compared
+from figures.vector import svg
 from sparcl.base.errors import ConfigError, InputError
 
 SCRIPT = """
@@ -94,6 +96,9 @@ def test_png_is_made_for_print(csv, settings, tmp_path):
 
 def test_svg_has_its_letters_and_turns_in_the_dark(csv, settings, tmp_path):
     """Its texts are text, in a face that it brings along; every colour has another one in the dark."""
+    number = Figure()
+    number.text(0.5, 0.5, "0.001")
+    assert ">0.001</text>" in svg(number)
     figures.render("figure", "drift", csv, settings, [tmp_path / "drift.svg"])
     root = ElementTree.parse(tmp_path / "drift.svg").getroot()
     assert "Set One" in "".join(root.itertext()) and root.get("width") == "495pt"
