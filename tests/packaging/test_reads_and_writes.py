@@ -106,7 +106,7 @@ ENTRY_POINTS = {
 BEYOND = {"file in `results/`", "features as numbers", "path", "output", "page"}
 # These read the project's own code and pages, and what its jobs have sealed; one confirms a folder on the disk.
 OWN = {
-    "figures/style.py:save",  # what was drawn in memory
+    "figures/files.py:save",  # what was drawn in memory
     "sparcl/base/files.py:_sync",
     "workflow/snakemake_logger_plugin_oneline/__init__.py",
     "workflow/study/finished.py",
@@ -133,6 +133,7 @@ ALONE = {
     "workflow/study/exchange/export.py:export",  # a folder, renamed
     "sparcl/app/importing.py:write",  # a folder, renamed
     "sparcl/app/plots.py:drawn",  # in memory
+    "figures/vector.py:svg",  # in memory
     "workflow/study/images/download.py:fetch",  # renamed once its hash is right
     "workflow/study/images/download.py:_resume",  # the part, which the next call goes on with
     "sparcl/extraction/weights.py:_download_wheel",  # in a temporary folder

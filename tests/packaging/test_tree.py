@@ -25,6 +25,7 @@ LINKED_HOSTS = {
     "w3id.org",
     "www.apache.org",
     "www.cs.toronto.edu",
+    "www.w3.org",  # namespaces of SVG
 }
 DRAWN = ("paper/", "docs/")
 
