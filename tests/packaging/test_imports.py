@@ -48,10 +48,17 @@ def test_a_run_job_loads_no_tables_and_no_plots() -> None:
         "matplotlib",
         "pandas",
         "scipy.cluster",
+        "scipy.sparse",
         "scipy.spatial",
+        "scipy.special",
         "snakemake",
         "torch",
     }
+
+
+def test_the_job_of_a_drawn_class_order_loads_no_numerics() -> None:
+    script = "import sys\nsys.path.append('workflow/scripts')\nimport make_order"
+    assert not loaded_by(script) & {"pandas", "scipy", "study.streams"}
 
 
 def test_the_core_alone_builds_fits_saves_and_predicts(tmp_path: Path) -> None:

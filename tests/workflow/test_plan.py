@@ -131,7 +131,9 @@ def test_a_copy_runs_its_own_code(clone: Path, tmp_path: Path) -> None:
     with (clone / "sparcl/protocol/stream.py").open("a", encoding="utf-8") as file:
         file.write('\nraise RuntimeError("code of the clone")\n')
     target = "results/orders/toy/cub-50/1993.json"
-    installed = str(tmp_path / "installed")
-    run = snakemake(clone, "--cores", "1", target, "--config", "suite=toy", PYTHONPATH=installed)
+    changes = {"PYTHONPATH": str(tmp_path / "installed"), "PYTHONDONTWRITEBYTECODE": "1"}
+    run = snakemake(clone, "--cores", "1", target, "--config", "suite=toy", **changes)
     assert run.returncode != 0
     assert "code of the clone" in run.stdout
+    # jobs keep bytecode whatever that variable says
+    assert list((clone / "sparcl").rglob("*.pyc"))
