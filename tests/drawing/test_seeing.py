@@ -14,7 +14,7 @@ from figures import efficiency, peers, style, trained
 from figures.vector import GROUND, dark
 
 METHODS = {m for suite in loaded()["suites"].values() for m in suite["methods"]}
-APART, APART_IN_THE_DARK = 15.0, 10.0  # CIELAB; what looks alike differs by less than 3
+APART = 15.0  # CIELAB; what looks alike differs by less than 3
 # Their methods are named beside each mark: colour says something else there.
 NAMED = ("efficiency", "headline", "peers")
 # A single class order has no differences, so its rows of peers cannot be drawn again from what is committed.
@@ -54,8 +54,6 @@ def test_methods_of_a_panel_differ_in_colour_or_in_dashes_and_marker(
                     continue
                 least = min(distance(color, another, eyes) for eyes in EYES)
                 close += [(name, one, other, round(least, 1))] if least < APART else []
-                least = min(distance(dark(color), dark(another), eyes) for eyes in EYES)
-                close += [(name, one, other, "dark", least)] if least < APART_IN_THE_DARK else []
             for method, (color, *_) in panel.items():
                 colors[method].add(color)
     assert close == []
