@@ -29,7 +29,7 @@ from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.methods.fecam import Correlation, FeCam
+from sparcl.methods.fecam import Correlation, FeCam, distances
 
 # what rounding leaves of the scatter of a unit row and its copies
 ROUNDED = (64 * np.finfo(np.float64).eps) ** 2
@@ -82,15 +82,13 @@ class CFeCam(FeCam):
         U, kept = unit(Phi), self.gaussians
         added = self.alpha * base_variance(kept, self.base)
         points, weights = prototypes(kept.means, self.base, self.shift)
-        scores = np.empty((len(U), len(points)))
-        for j, point in enumerate(points):
-            E = U - point
-            if j < self.base and not self.literal:
-                distance = Correlation.of(kept.factors[j], int(kept.counts[j]), added).squares(E)
-            else:
-                distance = self._distance(E, *self._factored(j, weights, added))
-            scores[:, j] = -distance
-        return scores
+        thin = 0 if self.literal else self.base
+        own = zip(kept.factors[:thin], kept.counts[:thin], strict=True)
+        P = [Correlation.of(F, int(n), added) for F, n in own]
+        found = [distances(U, points[:thin], P)] if thin else []
+        for j, point in enumerate(points[thin:], thin):
+            found.append(self._distance(U - point, *self._factored(j, weights, added))[:, None])
+        return -np.hstack(found)
 
     def _factored(self, j: int, weights: Array, added: float) -> tuple[Array, Array]:
         """Return the root of the diagonal D (d,) and the lower Cholesky factor (d, d) of M of a class."""
@@ -113,8 +111,8 @@ class CFeCam(FeCam):
     def _distance(self, E: Array, root: Array, L: Array) -> Array:
         """Return the squared distance (n,) of rows E (n, d)."""
         if not self.literal:
-            distances: Array = np.sum(HOST.lower_solve(L, (E * root).T) ** 2, axis=0)
-            return distances
+            solved = HOST.lower_solve(L, (E * root).T)
+            return np.einsum("dn,dn->n", solved, solved)
         q = unit((root * HOST.definite_solve(L, np.ones(len(L))))[None])[0]
         X = HOST.definite_solve(L, ((E - np.outer(E @ q, q)) * root).T)
         squares: Array = np.sum((X - X.mean(axis=0)) ** 2, axis=0)

@@ -13,12 +13,14 @@ definite, so inverse and pseudo-inverse are one.  alpha2 is left out (``fenec`` 
 + 100 I, both vectors normalised) is another method.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.algebra.backend import product
 from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.checks import check_positive
 from sparcl.base.errors import InputError, NumericalError
@@ -27,33 +29,28 @@ from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.learners.learner import Learner
 
+TOGETHER = 32  # classes of one product
+
 
 @dataclass(frozen=True)
 class Correlation:
-    """The inverse P of the correlation matrix of one class's shrunk covariance.
-
-    ``D^(-1/2) P^-1 D^(-1/2) = F^T F / (n - 1) + a I + e 1 1^T``, with D the diagonal of the right side.
+    """The inverse ``P = diag(s) - G^T diag(w) G`` of the correlation matrix of one class's shrunk covariance.
 
     Attributes
     ----------
-    root : (d,) of D^(1/2); F : (r, d) orthogonal rows; weights : (r,) of them in the inverse; a : of the identity
-    across : x (d,) with ``x x^T`` what e takes from ``(F^T F / (n - 1) + a I)^-1``; None for e = 0
-    sign : of e
+    s : (d,); G : (r, d); w : (r,)
     """
 
-    root: Array
-    F: Array
-    weights: Array
-    a: float
-    across: Array | None = None
-    sign: float = 1.0
+    s: Array
+    G: Array
+    w: Array
 
     @classmethod
     def of(cls, F: Array, n: int, added: float, alpha2: float = 0.0) -> Self:
         """Return P from the thin factor F (r, d) of the scatter of n samples.
 
-        ``added`` is added to the diagonal of the covariance, and ``alpha2`` times the mean covariance to all that is
-        off it.
+        ``added`` is added to the diagonal of the covariance, and ``alpha2`` times the mean covariance e to all that is
+        off it: with D the diagonal of the sum, ``D^(-1/2) P^-1 D^(-1/2) = F^T F / (n - 1) + a I + e 1 1^T``.
 
         Raises
         ------
@@ -70,32 +67,37 @@ class Correlation:
         a = max(added - e, 0.0)
         # (F^T F / (n - 1) + a I)^-1 by its eigenvectors, the rows of F
         weights = 1 / (below * (a + squares.sum(axis=1)))
-        made = cls(np.sqrt(variances + added), F, weights, a)
-        if not e:
-            return made
-        ones = (1 - (F.sum(axis=1) * weights) @ F) / (a or 1.0)
-        rest = 1 + e * float(ones.sum()) if a else 0.0
-        if not rest > 0:
-            raise NumericalError(
-                f"alpha2 = {alpha2:g}: the covariance of a class is not positive definite. Lower alpha2, or raise "
-                "alpha."
-            )
-        return cls(made.root, F, weights, a, ones * np.sqrt(abs(e) / rest), float(np.sign(e)))
-
-    def squares(self, X: Array) -> Array:
-        """Return ``x^T P x`` (n,) of rows X (n, d): 2 n d r flops."""
-        v = X * self.root
-        inside = (v @ self.F.T) ** 2 @ self.weights
-        result: Array = (np.einsum("nd,nd->n", v, v) - inside) / self.a
-        return result if self.across is None else result - self.sign * (v @ self.across) ** 2
+        if e:
+            ones = (1 - (F.sum(axis=1) * weights) @ F) / (a or 1.0)
+            rest = 1 + e * float(ones.sum()) if a else 0.0
+            if not rest > 0:
+                raise NumericalError(
+                    f"alpha2 = {alpha2:g}: the covariance of a class is not positive definite. Lower alpha2, or raise "
+                    "alpha."
+                )
+            F, weights = np.vstack([F, ones]), np.append(weights, a * e / rest)
+        D = variances + added
+        return cls(D / a, F * np.sqrt(D), weights / a)
 
     def times(self, X: Array) -> Array:
         """Return ``X P`` (n, d) of rows X (n, d): 4 n d r flops."""
-        v = X * self.root
-        solved = (v - ((v @ self.F.T) * self.weights) @ self.F) / self.a
-        if self.across is not None:
-            solved -= self.sign * np.outer(v @ self.across, self.across)
-        return solved * self.root
+        result: Array = X * self.s - ((X @ self.G.T) * self.w) @ self.G
+        return result
+
+
+def distances(X: Array, points: Array, P: Sequence[Correlation]) -> Array:
+    """Return ``(x - p_c)^T P_c (x - p_c)`` (n, c) of rows X (n, d) and points (c, d): 2 n d r flops a class."""
+    centre = points.mean(axis=0)  # of rows about it less cancels
+    X, points = X - centre, points - centre
+    S = np.stack([metric.s for metric in P])
+    found = product(X**2, S.T) - 2 * product(X, (S * points).T) + np.sum(S * points**2, axis=1)
+    for start in range(0, len(P), TOGETHER):
+        some = P[start : start + TOGETHER]
+        inside = product(X, np.vstack([metric.G for metric in some]).T)
+        ends = np.cumsum([len(metric.w) for metric in some])
+        for j, part in enumerate(np.split(inside, ends[:-1], axis=1), start):
+            found[:, j] -= (part - P[j].G @ points[j]) ** 2 @ P[j].w
+    return found
 
 
 @dataclass(eq=False)
@@ -148,12 +150,12 @@ class FeCam(Learner):
         return None
 
     def _logits(self, Phi: Array) -> Array:
-        U, kept = unit(Phi), self.gaussians
-        scores = np.empty((len(U), len(kept.counts)))
-        for j, (n, mean, F) in enumerate(zip(kept.counts, kept.means, kept.factors, strict=True)):
-            metric = Correlation.of(F, int(n), self.alpha * mean_variance(F, int(n)))
-            scores[:, j] = -metric.squares(U - mean)
-        return scores
+        kept = self.gaussians
+        P = [
+            Correlation.of(F, int(n), self.alpha * mean_variance(F, int(n)))
+            for n, F in zip(kept.counts, kept.factors, strict=True)
+        ]
+        return -distances(unit(Phi), kept.means, P)
 
 
 def mean_variance(F: Array, n: int) -> float:

@@ -20,13 +20,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sparcl.algebra.backend import product
 from sparcl.base.checks import check_choice, check_int, check_positive
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
 from sparcl.base.rows import unit
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.methods.fecam import Correlation, FeCam, mean_variance
+from sparcl.methods.fecam import Correlation, FeCam, distances, mean_variance
 from sparcl.parts.batch import ROWS
 
 ROUNDS = 100  # of k-means at most
@@ -100,12 +101,22 @@ class FeNec(FeCam):
 
     def _scores(self, U: Array, P: list[Correlation]) -> Array:
         """Return the scores (n, c) of rows U (n, d) of unit norm."""
-        squares = []
-        for mean, points, metric in zip(self.gaussians.means, self.points, P, strict=True):
-            X, gaps = U - mean, points - mean
-            turned = metric.times(gaps)
-            cross = metric.squares(X)[:, None] - 2 * X @ turned.T
-            squares.append(np.maximum(cross + np.sum(gaps * turned, axis=1), 0))
+        means = self.gaussians.means
+        gaps = [points - mean for mean, points in zip(means, self.points, strict=True)]
+        turned = [metric.times(gap) for metric, gap in zip(P, gaps, strict=True)]
+        cross = product(U, np.vstack(turned).T)
+        ends = np.cumsum([len(gap) for gap in gaps])
+        squares = [
+            np.maximum(to_mean[:, None] - 2 * (part - T @ mean) + np.sum(T * gap, axis=1), 0)
+            for to_mean, part, T, mean, gap in zip(
+                distances(U, means, P).T,
+                np.split(cross, ends[:-1], axis=1),
+                turned,
+                means,
+                gaps,
+                strict=True,
+            )
+        ]
         nearest = np.stack([part.min(axis=1) for part in squares], axis=1)
         if self.neighbours == 1:
             return -nearest
