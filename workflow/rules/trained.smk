@@ -1,6 +1,6 @@
 """Methods that train the network: from images to the same run records, and what their training showed.
 
-A job that is killed goes on after its last finished session: its checkpoint lies beside the record until that is written.
+A job that is killed resumes after its last finished session: its checkpoint lies beside the record until that is written.
 """
 
 

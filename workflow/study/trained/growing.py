@@ -1,4 +1,4 @@
-"""Learners with a linear head that grows by a block of rows a session."""
+"""Learners with a linear head that grows by a block of rows per session."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class Heads(nn.ModuleList):
 
 
 class Growing(Trained):
-    """Network and ``head``, one block of rows a session, each drawn as ``start`` says."""
+    """Network and ``head``, one block of rows per session, each drawn as ``start`` says."""
 
     start: ClassVar[str] = "kaiming"
 

@@ -47,7 +47,7 @@ def run(
     test : test images
     sessions : classes of each session
     method, hyper : for :func:`study.trained.methods.build`
-    checkpoint : npz file that holds what is finished after each session; the same call goes on from it
+    checkpoint : npz file that holds what is finished after each session; the same call continues from it
         after an interruption, and removes it at the end.  Empty: nothing is written.
 
     Returns
@@ -105,7 +105,7 @@ def run(
 
 @dataclass
 class _Resumable:
-    """A learner that writes what is finished after each session, scores included, and goes on from it.
+    """A learner that writes what is finished after each session, scores included, and continues from it.
 
     Attributes
     ----------
@@ -211,11 +211,11 @@ class _Resumable:
         except (KeyError, IndexError, TypeError, ValueError, RuntimeError, InputError) as error:
             said = " ".join(str(error).split())
             raise InputError(
-                f"{path}: no checkpoint that this run can go on from ({said}). Delete it, or name another file, and "
+                f"{path}: no checkpoint that this run can continue from ({said}). Delete it, or name another file, and "
                 "run again."
             ) from error
         logger.info(
-            "%s: %d of %d sessions were done before; going on.",
+            "%s: %d of %d sessions were done before; continuing.",
             self.learner.name, len(self.scores), len(self.sessions),
         )  # fmt: skip
 

@@ -17,7 +17,7 @@ from study.trained.phase import PRECISIONS
 
 @dataclass(frozen=True)
 class Setup:
-    """What all methods need to be built.
+    """The parts of which all methods are built.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ Source: CODA-Prompt (CVPR 2023), official code and ``models/coda_prompt.py`` of 
 in 10 sessions, L 8.  Rate of epoch e of E: cos(99 pi e / (200 (E - 1))).  The orthogonality weight is 0.1
 in the first release and 0 now, since the start is orthonormal; 0 here.
 
-What differs: incomplete batches are used, which PILOT drops; Gram-Schmidt runs in float64; with one
+Differences: incomplete batches are used, which PILOT drops; Gram-Schmidt runs in float64; with one
 epoch, where the schedule divides by zero, the rate is constant.
 Cost: 3 forward passes an image and epoch.  Trains 5 M D (L + 2) + (D + 1) K parameters for M components;
 keeps no images.

@@ -10,7 +10,7 @@ Source: Dark Experience (NeurIPS 2020), ``models/derpp.py`` of aimagelab/mammoth
 Settings there: alpha 0.3, beta 0.5, buffer 500, for a ResNet from scratch on CIFAR-100.  There is no
 recipe for a transformer: rates, epochs, batch and weight decay are those of `finetune`.
 
-What differs: rates and BatchNorm, as in `finetune`.  K is the number of classes of the data set, announced as
+Differences: rates and BatchNorm, as in `finetune`.  K is the number of classes of the data set, announced as
 in the public code.
 Cost: 9 forward passes an image and epoch.  Trains P + (D + 1) K parameters; keeps a buffer of images
 with K logits each.

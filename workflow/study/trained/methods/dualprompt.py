@@ -11,7 +11,7 @@ for CIFAR-100 are the defaults: Adam, rate 0.001, batches of 24, 5 epochs (Image
 keys and 5 of values in every prefix, one loss CE - 0.1 cos(q, k_t).  The official JAX code on ImageNet-R:
 rate 0.005 batch / 256, 50 epochs, 20 rows in E, CE - cos(q, k_t), clipping at 1.
 
-What differs: the two terms of that loss share no parameter, so that each has a phase; q is computed once a
+Differences: the two terms of that loss share no parameter, so that each has a phase; q is computed once a
 session, and the key has its own rate, which few updates need.  Slots come with their sessions, so that keys of
 sessions to come do not compete at test.  Keys are chosen image by image, where the codes let a sorted
 batch vote (see `l2p`).  Ports to torch reshape (2, batch) into (batch, 2) without moving the axes, which

@@ -3,7 +3,7 @@
 Adapter of a block: s W_up ReLU(W_down x), x the residual stream before norm2, W_up = 0 at the start.
 A session trains a new set, with a cosine head of learned scale and CE over its classes; then the head
 is dropped and the set frozen.  p_cj, the mean feature of class c under set j, is measured for the
-classes of a session under all sets so far.  What cannot be measured (class c of session i, set j > i)
+classes of a session under all sets so far.  A prototype that cannot be measured (class c of session i, set j > i)
 is made from the classes c' of sessions j and later: softmax over c' of cos(p_ci, p_c'i), times p_c'j.
 score_c(x) = cos_i + alpha / (t - 1) sum_{j != i} cos_j (+ beta cos without adapters), cos_j the cosine
 of x's feature under set j with p_cj, i the session of c, t the number of sets.
@@ -12,7 +12,7 @@ settings for CIFAR-100 are the defaults: SGD with momentum 0.9, rate 0.025 with 
 decay 5e-4, batches of 48, 20 epochs, width 64, s 0.1, dropout 0.1, alpha 0.1.  ImageNet-R: rate 0.05, decay
 5e-3, batches of 16.  Official for CUB: rate 0.005, batches of 16, alpha 0.005, beta 1.
 
-What differs.  The paper makes prototypes from the newest session's classes and normalises over the old
+Differences.  The paper makes prototypes from the newest session's classes and normalises over the old
 ones; the codes and this file do as above, in every session anew.  alpha is divided by t - 1 as in
 the codes, not in the paper.  Prototypes are means of plain images.
 Cost: 2.1 forward passes an image and epoch; at test one for each set.  Trains T L (2 D r + r + D) parameters in T

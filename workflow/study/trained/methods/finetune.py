@@ -8,7 +8,7 @@ Source: ``models/finetune.py`` of LAMDA-PILOT, commit 2647455.  Settings there: 
 its milestones 60 and 80 lie beyond the last epoch, so that the rate is constant.  Weight decay
 shrinks old rows of the head too, which have no gradient.
 
-What differs: the head, which starts at random, learns at 0.01 and the network at a hundredth of that, as in
+Differences: the head, which starts at random, learns at 0.01 and the network at a hundredth of that, as in
 `slca`.  At one rate for both, joint training ended below a linear probe on frozen features.  BatchNorm
 keeps its pretrained statistics: those of small batches are noisy.
 Cost: 3 forward passes an image and epoch.  Trains P + (D + 1) K parameters.

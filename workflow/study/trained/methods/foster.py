@@ -10,10 +10,10 @@ First session: CE.  Later ones, on the session's images and the exemplars:
 The student predicts and begins the next session.  Exemplars are herded on the pair's 2 D features.
 Source: FOSTER (ECCV 2022), official code and ``models/foster.py`` of LAMDA-PILOT, commit 2647455, whose
 settings are the defaults: SGD with momentum 0.9, rate 0.001 with cosine schedule, weight decay 5e-4,
-batches of 32, 20 and 20 epochs, beta 0.96 and 0.97, 20 exemplars a class.  Official, for a ResNet-32
+batches of 32, 20 and 20 epochs, beta 0.96 and 0.97, 20 exemplars per class.  Official, for a ResNet-32
 from scratch: rate 0.1, 200, 170 and 130 epochs; its beta_1 falls from 0.98 to 0.94 over the sessions.
 
-What differs.  PILOT evaluates the pair, which is not compressed; here the student is the method, and the
+Differences.  PILOT evaluates the pair, which is not compressed; here the student is the method, and the
 pair is reported as ``pair``.  n_c counts images, where PILOT sums their indices.  Weight alignment,
 which is off in PILOT, is left out.  BatchNorm keeps its pretrained statistics, as in `finetune`.
 Cost: 4 forward passes an image and epoch of boosting, 5 of compression.  Trains P + (3 D + 2) K

@@ -10,7 +10,7 @@ Source: iCaRL (CVPR 2017), whose loss is ``sigmoid``; ``models/icarl.py`` of LAM
 2647455, whose loss is ``softmax``.  Settings there: those of `finetune`, memory 2,000 on CIFAR-100,
 20 a class in batches of 32 on ImageNet-R.  PILOT's milestones lie beyond its epochs: constant rate.
 
-What differs: rates and BatchNorm, as in `finetune`.  The accuracy of the head, which PILOT logs too, is
+Differences: rates and BatchNorm, as in `finetune`.  The accuracy of the head, which PILOT logs too, is
 reported as ``head``.
 Cost: 4 forward passes an image and epoch.  Trains P + (D + 1) K parameters; keeps the exemplars, and
 P more during a session.

@@ -9,7 +9,7 @@ CIFAR-100 are the defaults: Adam, rate 0.001875, batches of 16, 5 epochs (ImageN
 L 5, N 5, pull 0.1, prompts and keys uniform in (-1, 1).  The official JAX code: rate 0.03 batch / 256,
 clipping at 1, pull 1, start in (0, 0.01).
 
-What differs: prompts are chosen image by image, as in the paper.  PILOT lets a batch vote, and since
+Differences: prompts are chosen image by image, as in the paper.  PILOT lets a batch vote, and since
 test batches there are sorted by class, the vote tells the session (google-research/l2p, issue 28).
 Its schedule, which sits on an optimiser that is thrown away, is left out: the rate is constant.
 PILOT adds the class token's position to the prompts; the paper does not.  The paper's penalty of

@@ -4,16 +4,16 @@
    over the session's columns; earlier heads stay.
 2. Each new class keeps mean mu_c and covariance Sigma_c + 1e-4 I of its plain images' features, which
    are never updated though the network moves on.
-3. From the second session on, a copy of all heads is trained on 256 draws a class and epoch from
+3. From the second session on, a copy of all heads is trained on 256 draws per class and epoch from
    N((0.9 + 0.1 s_c / t) mu_c, Sigma_c + 1e-4 I), s_c the session of the class and t this one, under
    cross-entropy of z / (0.1 N(z)), N the mean over sessions of the norm of their logits.  The copy
-   predicts; the next session goes on from the heads before.
+   predicts; the next session continues from the heads before.
 Source: SLCA (ICCV 2023), official code and ``models/slca.py`` of LAMDA-PILOT, commit 2647455.  Settings
 there: SGD with momentum 0.9, rate 0.01 (a tenth from epoch 18 on), weight decay 5e-4, 20 epochs of
 batches of 64, 3 epochs of alignment with a cosine rate from 0.01 on (official: batches of 128, on CUB and
 ImageNet-R 50 epochs with the drop at 40, 5 epochs of alignment).
 
-What differs.  s_c is the session in which the class came, where PILOT divides by a constant size.  The
+Differences.  s_c is the session in which the class came, where PILOT divides by a constant size.  The
 covariance is kept as a thin factor of rank below n_c, the same distribution, in float64; a class of one
 image has the covariance 1e-4 I.  The last norm stays pretrained, as in PILOT; the official code starts a
 new one.  BatchNorm statistics of convolutional networks are frozen, since the Gaussians rest on them.
