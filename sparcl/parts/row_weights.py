@@ -165,9 +165,9 @@ def nearest_rows(H: Array, k: int) -> tuple[NDArray[np.intp], Array]:
     apart = np.add.outer(gram.diagonal, gram.diagonal) - 2 * gram.R.T
     np.fill_diagonal(apart, np.inf)
     within = apart <= np.partition(apart, k - 1, axis=1)[:, k - 1 : k]
-    near = np.nonzero(within)[1]
-    if len(near) == k * len(H):  # no other row is as far as the last of them
-        near = near.reshape(len(H), k)
+    places = np.nonzero(within)[1]
+    if len(places) == k * len(H):  # no other row is as far as the last of them
+        near = places.reshape(len(H), k)
         order = np.argsort(np.take_along_axis(apart, near, axis=1), axis=1, kind="stable")
         return np.take_along_axis(near, order, axis=1), apart
     return np.argsort(apart, axis=1, kind="stable")[:, :k], apart
