@@ -24,6 +24,7 @@ from sparcl.base.rows import prepared, unit
 from sparcl.features import store
 from sparcl.learners.learner import Learner
 from sparcl.methods import build
+from study.sums.__main__ import main as sums
 
 ROOT = Path(__file__).resolve().parents[2]
 CUB = ROOT / "data/features/cub-50/efficientnet-lite0"
@@ -189,12 +190,12 @@ def test_every_command_of_the_guide_runs(
     said = ""
     for command in commands:
         python, *arguments = shlex.split(command)
-        assert [python, *arguments[:2]] == ["python", "-m", "sparcl"]
-        assert main(arguments[2:]) == 0
+        assert [python, arguments[0]] == ["python", "-m"]
+        assert {"sparcl": main, "study.sums": sums}[arguments[1]](arguments[2:]) == 0
         said += capsys.readouterr().out
     (shown,) = re.findall(r"```\n( +correct.*?)```", text, flags=re.DOTALL)
     assert shown in said
-    assert text.count("python -m sparcl ") == len(commands)
+    assert len(re.findall(r"python -m (?:sparcl|study\.sums) ", text)) == len(commands)
 
 
 def test_a_model_of_another_device_is_the_same_and_goes_on_here(
@@ -361,7 +362,7 @@ def test_bad_order_files_are_refused(
     for content, message in (
         ("[[0, 1]]", "not a class order"),
         ('{"sessions": [[0, 1], []]}', "not a class order"),
-        ('{"sessions": [[0, 1], [2]], "sha256": "0"}', "edited by hand; take the key sha256 out"),
+        ('{"sessions": [[0, 1], [2]], "sha256": "0"}', "edited by hand.*Take the key sha256 out"),
         ('{"sessions": [[0, 1.5]]}', "not a class order"),
         ('{"sessions": [[0, true]]}', "not a class order"),
         ('{"sessions": [[0, 6]]}', r"session 1.*reach beyond 0\.\.5"),
