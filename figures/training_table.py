@@ -21,7 +21,7 @@ class Column(NamedTuple):
 
 COLUMNS = [
     Column("training_accuracy", "training accuracy", "mean", lambda percent: f"{percent:.1f}"),
-    Column("underfitted", "underfitted", "sum", lambda count: f"{count:g}"),
+    Column("underfitted", "underfitted", "sum", lambda count: f"{count:.3g}"),
     Column("exemplars", "exemplars", "last", lambda count: f"{count:g}"),
     Column("trainable_parameters", "parameters, M", "last", lambda count: f"{count / 1e6:.2f}"),
     Column("seconds", "seconds", "sum", lambda seconds: f"{seconds:.0f}"),
