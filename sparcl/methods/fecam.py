@@ -86,7 +86,7 @@ class Correlation:
 
 
 def distances(X: Array, points: Array, P: Sequence[Correlation]) -> Array:
-    """Return ``(x - p_c)^T P_c (x - p_c)`` (n, c) of rows X (n, d) and points (c, d): 2 n d r flops a class."""
+    """Return ``(x - p_c)^T P_c (x - p_c)`` (n, c) of rows X (n, d) and points (c, d): 2 n d r flops per class."""
     centre = points.mean(axis=0)  # of rows about it less cancels
     X, points = X - centre, points - centre
     S = np.stack([metric.s for metric in P])
