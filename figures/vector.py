@@ -112,8 +112,13 @@ def _path(steps: str) -> str:
 def _face(rule: str, text: str) -> str:
     """Return a face of the font with the letters that the texts of an SVG have."""
     shown = "".join(re.findall(r">([^<]+)<", text))
-    named = {"style": "italic"} if "italic" in rule else {"weight": "bold"} if rule else {}
-    path = Path(findfont(FontProperties(family=FAMILY, **named)))
+    italic = "italic" in rule
+    wanted = FontProperties(
+        family=FAMILY,
+        style="italic" if italic else "normal",
+        weight="bold" if rule and not italic else "normal",
+    )
+    path = Path(findfont(wanted))
     options = subset.Options(flavor="woff", layout_features=["kern"], hinting=False, name_IDs=[])
     options.drop_tables += ["FFTM"]
     font = subset.load_font(path, options)
