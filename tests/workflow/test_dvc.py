@@ -164,7 +164,7 @@ def test_a_crate_of_a_run(work: Path, tmp_path: Path) -> None:
     with edited(work / "params.yaml", ("selection:", "# a remark\nselection:")):
         assert "params.yaml: not as in the commit" in crate()
     with edited(work / "paper/bundled/summary/runs.csv", ("ncm", "mcn")):
-        assert "runs.csv: somebody has edited it" in crate()
+        assert "runs.csv: it was edited by hand" in crate()
     (work / "paper/bundled/figures/drift.png").unlink()
     assert "drift.png: 1 of " in crate() and "make results SUITE=bundled" in crate()
 
