@@ -54,7 +54,7 @@ def test_ranks_that_cannot_hold_the_energy_are_not_tried(monkeypatch: pytest.Mon
         tried.append(k)
         return eigsh(operator, k=k, **options)
 
-    monkeypatch.setattr(spectra, "eigsh", counted)
+    monkeypatch.setattr("scipy.sparse.linalg.eigsh", counted)
     R = matrix(0, 400, np.r_[np.full(20, 10.0), np.full(380, 1.0)])
     assert len(spectra.leading_eigh(R, energy=0.499)[0]) == 111
     assert tried == [8]
