@@ -160,11 +160,9 @@ def make_images(place, changes):
         md5 = miniatures.pack(place / archive, folder, members)
         counts = {"train": train, "test": test}
         changes["datasets"][name] = {"md5": md5, "classes": CLASSES, "counts": counts}
-    for split, number in (("train", 10), ("val", 3)):
+    for split, images in (("train", range(10)), ("val", range(10, 13))):
         for c, wnid in enumerate([*wnids, "n09999999"]):
-            names = {
-                f"{wnid}_{split}_{i}.JPEG": miniatures.jpeg(900 + 20 * c + i) for i in range(number)
-            }
+            names = {f"{wnid}_{split}_{i}.JPEG": miniatures.jpeg(900 + 20 * c + i) for i in images}
             miniatures.unpack(place / "imagenet" / split / wnid, names)
     changes["datasets"]["imagenet-100"] = {
         "class_list": wnids,
