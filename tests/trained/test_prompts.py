@@ -117,9 +117,9 @@ def test_the_newest_key_takes_steps_of_adam_towards_the_queries(setup: Make) -> 
     """One full batch an epoch: four steps by hand, in float64, from the key's start."""
     made = setup(transformer(3))
     learner = dualprompt(made, 1, epochs=4, batch=16, key_rate=0.05)
-    twin = methods.build("dualprompt", made, **DUAL)
-    twin.begin(np.array([1, 4]))
-    k = twin.keys[0].detach().double().numpy()
+    again = methods.build("dualprompt", made, **DUAL)
+    again.begin(np.array([1, 4]))
+    k = again.keys[0].detach().double().numpy()
     x = made.view.plain([made.train.pixels[row] for row in rows(made, 0)], "cpu")
     Q = torch.stack([tokens(made.network, image)[0] for image in x]).numpy()
     U, first, second = Q / np.linalg.norm(Q, axis=1, keepdims=True), 0.0, 0.0
