@@ -76,11 +76,13 @@ class Spectrum:
     Parameters
     ----------
     source : R, or sums that have it; d : take its leading d rows; origin : sessions summed
+    expected : rank of the largest core of fewer sessions: no truncated decomposition is tried in vain
     """
 
     source: Array | Gram
     origin: int = 0
     d: int | None = None
+    expected: int = 0
     _pairs: tuple[Array, Array] | None = field(default=None, repr=False)
 
     @cached_property
@@ -110,7 +112,10 @@ class Spectrum:
         if tau is None:
             values, vectors = self._leading(k or 0)
         elif self._pairs is None or self._pairs[0].sum() < tau * trace:
-            values, vectors = self._pairs = spectra.leading_eigh(R, energy=tau, total=trace, on=on)
+            self._pairs = spectra.leading_eigh(
+                R, energy=tau, total=trace, expected=self.expected, on=on
+            )
+            values, vectors = self._pairs
         else:
             values, vectors = self._pairs
         size = (k or 0) if tau is None else spectra.energy_rank(values, trace, tau)

@@ -39,6 +39,7 @@ def leading_eigh(
     energy: float | None = None,
     rank: int | None = None,
     total: float | None = None,
+    expected: int = 0,
     on: Backend | None = None,
 ) -> tuple[Array, Array]:
     """Return leading eigenpairs of R (d, d): ``rank`` of them, or enough for ``energy`` of its trace.
@@ -46,8 +47,8 @@ def leading_eigh(
     Eigenvalues (k,) descend, on the host; eigenvectors (d, k).  Lanczos with a growing rank,
     O(d^2 k), while the rank is far below d, and then there may be more pairs than were asked for;
     otherwise a dense decomposition, O(d^3).  Lanczos runs on the host, its products with R where R
-    lies, so that it takes the same steps on every device.  ``total`` is the trace of R, and ``on`` its
-    backend, where they are known.
+    lies, so that it takes the same steps on every device.  ``total`` is the trace of R, ``on`` its
+    backend and ``expected`` the number of pairs that ``energy`` may take, where they are known.
 
     Raises
     ------
@@ -57,7 +58,7 @@ def leading_eigh(
     d, on = int(R.shape[0]), on or of(R)
     target = np.inf if energy is None else energy * (trace(R) if total is None else total)
     least = 1.0 if rank is None else float(rank)
-    if max(least, TRUNCATED_RANKS[0]) * TRUNCATED > d:
+    if max(least, expected, TRUNCATED_RANKS[0]) * TRUNCATED > d:
         return on.dense_leading(R, target, rank)
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh  # 50 ms of a job's start
 

@@ -254,8 +254,9 @@ class Core(NoCore):
 
     def renew(self, sums: Sums, session: int, ridge: float) -> None:
         """Split the space by R of the previous sessions, where the settings say so."""
-        spectrum = Spectrum(sums, session, self.partitions[0].U_core.shape[0])
         partitions, renewed = list(self.partitions), False
+        p, largest = partitions[0].U_core.shape[0], max(part.k for part in partitions)
+        spectrum = Spectrum(sums, session, p, largest)
         measured: dict[str, Any] = {}
         for j in [] if self.k == 0 else self.falling:  # an empty core is the same in every session
             due, found = self._due(session, spectrum, ridge, partitions[j])
