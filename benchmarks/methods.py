@@ -46,8 +46,8 @@ from scipy.linalg import get_lapack_funcs
 from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.randomness import generator
 from sparcl.learners.learner import Learner
-from sparcl.methods import build
-from sparcl.methods.c_fecam import base_variance
+from study.methods import build
+from study.methods.c_fecam import base_variance
 
 REPEATS = int(os.environ.get("SPARCL_BENCH_REPEATS", "3"))
 FLOOR = 1.6  # times the floor that a session may take

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from sparcl.algebra.backend import Backend, Factor, host, of, product
+from sparcl.algebra.backend import Backend, Factor, host, of
 from sparcl.algebra.host import HOST
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import InPlace, Shape, Stateful
@@ -218,22 +218,6 @@ class Sums(Gram, Stateful):
                 self.C, present, added if weights is None else added * on.array(root[first])
             )
         self.counts += np.bincount(columns, minlength=len(self.counts))
-
-    def accumulate_weighed(self, H: Array, Y: Array, weights: Array | None) -> None:
-        """Add rows that count in part: ``R += H^T Omega H``, ``C += H^T Omega Y``, ``n += Omega Y``.
-
-        n D^2 + 2 n D c flops, and a copy of H.
-
-        Parameters
-        ----------
-        H : (n, D) rows; Y : (n, c) labels, whose rows sum to 1, or S is not positive semidefinite; weights : (n,) the
-            diagonal of Omega, or None for ones
-        """
-        weights = np.ones(len(H)) if weights is None else weights
-        self.add(np.ascontiguousarray(H * np.sqrt(weights)[:, None], dtype=self.C.dtype))
-        Y = np.asarray(Y * weights[:, None], dtype=self.C.dtype)
-        self.C += product(np.asarray(H, dtype=self.C.dtype).T, Y)
-        self.counts = self.counts + Y.sum(axis=0, dtype=np.float64)
 
     def reorder(self, order: NDArray[np.integer]) -> None:
         """Put the class columns into ``order`` (c,): column j becomes what ``order[j]`` was."""

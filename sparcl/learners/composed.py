@@ -20,9 +20,8 @@ from sparcl.base.types import Array
 from sparcl.learners.learner import Learner, check_scores, checked_rows
 from sparcl.learners.summed import Summed
 from sparcl.parts.batch import ROWS, Arrival, Batch, Point, Solutions, reordered
-from sparcl.parts.blend import Blend
 from sparcl.parts.core import Core, NoCore, Request
-from sparcl.parts.heads import BalancedByClass, BalancedRidge, Head, Ridge
+from sparcl.parts.heads import BalancedRidge, Head, Ridge
 from sparcl.parts.maps import Features, Map
 from sparcl.parts.row_weights import AllRows
 from sparcl.parts.rules import AllSessions, Given, Rule
@@ -38,33 +37,32 @@ def check_parts(
 ) -> None:
     """Raise InputError where parts do not go together."""
     if check_choice("columns", columns, ("plain", "unit")) == "unit" and (
-        not isinstance(head, Ridge) or isinstance(core, Blend)
+        not isinstance(head, Ridge) or core.blends
     ):
         raise InputError(
             "columns = 'unit' scales the weights of a ridge: it goes with the heads 'ridge' and 'balanced-ridge', and "
             "with no other head beside them."
         )
-    if row_weights.whole_session and isinstance(head, BalancedRidge | BalancedByClass):
+    if row_weights.whole_session and head.balanced:
         raise InputError(
             "The heads 'balanced-ridge' and 'balanced-by-class' weight each row by its class's count: they go with "
             "row_weights 'all' alone."
         )
-    if isinstance(head, BalancedByClass) and not isinstance(rule, Given):
+    if head.needs_number and not isinstance(rule, Given):
+        raise InputError(f"{type(head).__name__} {head.needs_number}: give a number as ridge.")
+    if core.of_ridge and type(head) is not Ridge:
         raise InputError(
-            "The head 'balanced-by-class' has one sum for each class, with all rows: give a number as ridge."
+            "A core holds coordinates of the ridge's weights: it goes with the head 'ridge' alone."
         )
-    if isinstance(core, Blend) and type(head) is not Ridge:
-        raise InputError("A core holds coordinates of the ridge's weights: give the head 'ridge'.")
-    if isinstance(core, Core):
-        if type(head) is not Ridge:
-            raise InputError(
-                "A core holds coordinates of the ridge's weights: it goes with the head 'ridge' alone."
-            )
-        if core.update == "woodbury" and not (core.recursive and rule.single):
-            raise InputError(
-                "update = 'woodbury' keeps one residual inverse: it goes with one fixed ridge, one "
-                "core, exact coupling, full new classes, freezing, and no linear expansion."
-            )
+    if (
+        isinstance(core, Core)
+        and core.update == "woodbury"
+        and not (core.recursive and rule.single)
+    ):
+        raise InputError(
+            "update = 'woodbury' keeps one residual inverse: it goes with one fixed ridge, one "
+            "core, exact coupling, full new classes, freezing, and no linear expansion."
+        )
     if not head.fits_targets and rule.needs_targets:
         raise InputError(
             "Scores of this head are no estimates of one-hot targets, so that a squared error says nothing "
@@ -202,7 +200,7 @@ class Composed(Mapped, Summed):
 
     def move(self, on: Backend) -> None:
         """Compute elsewhere from now on, as every learner; InputError where a part cannot."""
-        if on is not HOST and (self.core.host_only or type(self.row_weights) is not AllRows):
+        if on is not HOST and (self.core.blends or type(self.row_weights) is not AllRows):
             raise InputError(
                 f"it cannot run on {on.name}: row weights, and cores blended with another head, are written for "
                 "NumPy. Take device cpu."

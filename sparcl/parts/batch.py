@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,27 +44,16 @@ class Batch(Arrival):
     Phi : (n, d) transformed features, on the host
     expand : takes rows to where the sums lie, and maps them
     weights : (n,) weight of each row, or None where all weigh the same
-    row_weights : (n,) of each row that counts as so many samples, or None where all count as one
-    targets : (n, classes) fractional labels in place of ``columns``, or None
     """
 
     Phi: Array
     expand: Callable[[Array], Array]
     weights: Array | None = None
-    row_weights: Array | None = None
-    targets: Array | None = None
 
     @cached_property
     def H(self) -> Array:
         """All mapped rows (n, D)."""
         return self.expand(self.Phi)
-
-    @property
-    def labels(self) -> Array:
-        """Labels (n, classes): fractional ones where there are any, one-hot ones otherwise."""
-        if self.targets is not None:
-            return self.targets
-        return (self.columns[:, None] == np.arange(self.classes)).astype(self.H.dtype)
 
     def blocks(self) -> Iterator[tuple[Array, NDArray[np.integer], Array | None]]:
         """Yield mapped rows, columns and weights, ROWS at a time, or at once where all were mapped already."""
@@ -80,18 +69,13 @@ class Batch(Arrival):
         """Return the mean squared norm of a mapped row."""
         return float(sum(squared_lengths(H).sum() for H, _, _ in self.blocks())) / len(self.columns)
 
-    def take(self, rows: slice | NDArray[np.integer]) -> "Batch":
+    def take(self, rows: slice | NDArray[np.integer]) -> Self:
         """Return the batch of some of the rows; mapped rows are kept where there are any."""
-        beside = [
-            None if a is None else a[rows] for a in (self.weights, self.row_weights, self.targets)
-        ]
         part = dataclasses.replace(
             self,
             columns=self.columns[rows],
             Phi=self.Phi[rows],
-            weights=beside[0],
-            row_weights=beside[1],
-            targets=beside[2],
+            weights=None if self.weights is None else self.weights[rows],
         )
         if "H" in self.__dict__:
             part.H = self.H[rows]
@@ -100,9 +84,7 @@ class Batch(Arrival):
     def add_to(self, sums: Sums) -> None:
         """Add the rows to sums: n D^2 flops beside those of the map."""
         sums.grow(self.classes)
-        if self.row_weights is not None or self.targets is not None:
-            sums.accumulate_weighed(self.H, self.labels, self.row_weights)
-        elif len(self.columns) <= ROWS:
+        if len(self.columns) <= ROWS:
             sums.accumulate(self.H, self.columns, self.weights)
         else:
             for H, columns, weights in self.blocks():

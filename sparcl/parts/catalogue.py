@@ -7,12 +7,9 @@ from typing import Any
 
 from sparcl.base.checks import check_one_size
 from sparcl.base.errors import InputError
-from sparcl.parts.blend import blend_scatter
-from sparcl.parts.core import Core, Frozen, NoCore
+from sparcl.parts.core import Core, NoCore
 from sparcl.parts.heads import (
-    BalancedByClass,
     BalancedRidge,
-    LedoitWolf,
     OracleShrinkage,
     Ridge,
     RidgeDiscriminant,
@@ -20,21 +17,7 @@ from sparcl.parts.heads import (
     ShrunkCovariance,
 )
 from sparcl.parts.maps import Features, FourierMap, KernelMap, RandomMap, ResidualMap
-from sparcl.parts.row_weights import (
-    AdaptiveNeighbours,
-    AgreeingOnly,
-    AllRows,
-    Clusters,
-    ContaminationFilter,
-    Huber,
-    Neighbours,
-    NewOnly,
-    NoiseMatrix,
-    OldModel,
-    PseudoLabels,
-    Rechecked,
-    Trim,
-)
+from sparcl.parts.row_weights import AllRows, ContaminationFilter
 from sparcl.parts.transforms import EqualBlocks, Identity, Rooted, SignedPower, UnitNorm
 
 Asked = str | Mapping[str, Mapping[str, Any]]
@@ -58,33 +41,12 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
         "ridge": Ridge,
         "ridge-discriminant": RidgeDiscriminant,
         "balanced-ridge": BalancedRidge,
-        "balanced-by-class": BalancedByClass,
         "shrunk-covariance": ShrunkCovariance,
         "ridged-scatter": RidgedScatter,
         "oracle-shrinkage": OracleShrinkage,
-        "ledoit-wolf": LedoitWolf,
     },
-    "core": {
-        "none": NoCore,
-        "spectral": Core,
-        "frozen": Frozen,
-        "beside-scatter": blend_scatter,
-    },
-    "row_weights": {
-        "all": AllRows,
-        "trim": Trim,
-        "huber": Huber,
-        "neighbours": Neighbours,
-        "wann": AdaptiveNeighbours,
-        "wann-filter": AgreeingOnly,
-        "old-model": OldModel,
-        "pseudo-labels": PseudoLabels,
-        "clusters": Clusters,
-        "noise-matrix": NoiseMatrix,
-        "rechecked": Rechecked,
-        "new-only": NewOnly,
-        "filter": ContaminationFilter,
-    },
+    "core": {"none": NoCore, "spectral": Core},
+    "row_weights": {"all": AllRows, "filter": ContaminationFilter},
 }
 
 

@@ -63,13 +63,15 @@ class NoCore(Stateful):
     ----------
     candidates : cores among which to choose
     whole_session : why a session must come whole; needs_rows : why its sums do not suffice; empty where not
-    host_only : whether it is written for NumPy
+    of_ridge : whether it holds coordinates of a ridge's weights, and goes with the head 'ridge' alone
+    blends : whether it adds scores of another head, which is written for NumPy
     """
 
     candidates: ClassVar[int] = 1
     whole_session: ClassVar[str] = ""
     needs_rows: ClassVar[str] = ""
-    host_only: ClassVar[bool] = False
+    of_ridge: ClassVar[bool] = False
+    blends: ClassVar[bool] = False
 
     def begin(self, p: int, dtype: str, on: Backend) -> None:
         """Nothing is kept of the first p coordinates."""
@@ -101,36 +103,6 @@ def _solved_or_not(head: Head, sums: Sums, ridge: float) -> Solution:
         return head.solve(sums, ridge)
     except NumericalError:
         return sums.C[:, :0], None
-
-
-@dataclass(eq=False)
-class Frozen(NoCore):
-    """Old classes keep weights and bias altogether, of any head; new ones take the head's solution.
-
-    The limit of a core that holds all of the space.  Cost: that of the head.
-
-    Attributes
-    ----------
-    before : b (c,) of every point after the last session, for heads that have one
-    """
-
-    whole_session: ClassVar[str] = "it keeps weights of earlier sessions"
-    kept: ClassVar[dict[str, Shape | None]] = {"before": (None,)}
-
-    def __post_init__(self) -> None:
-        self.before: list[Array] = []
-
-    def solve(self, request: Request) -> list[Solution]:
-        """Return weights (D, c) and bias (c,) at every point, old columns as they were."""
-        solved, previous, old = super().solve(request), request.previous, request.arrival.old
-        result: list[Solution] = []
-        for p, (W, b) in enumerate(solved):
-            if previous and previous[p].shape[1] == old:
-                W = np.asfortranarray(np.hstack([previous[p], W[:, old:]]))
-                b = None if b is None else np.concatenate([self.before[p], b[old:]])
-            result.append((W, b))
-        self.before = [b for _, b in result if b is not None]
-        return result
 
 
 @dataclass(eq=False)
@@ -183,6 +155,7 @@ class Core(NoCore):
     directions: int = 0
     update: str = "auto"
     seed: int = 0
+    of_ridge: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {
         "partitions": list[Partition],
         "chosen": int,

@@ -96,7 +96,7 @@ def test_parts_after_the_recursive_update() -> None:
 
 @pytest.mark.parametrize("case", SUMS)
 def test_merge_is_one_pass(case: str) -> None:
-    """Two machines with different classes, one of them shared, in different orders."""
+    """Two machines with different classes, one of them shared, in different orders; and all into a fresh learner."""
     (first, y1), (second, y2) = STREAM[0], STREAM[1]
     shared = (np.concatenate([second, first[20:]]), np.concatenate([y2, y1[20:]]))
     a, b = fit(made(case), [(first[:20], y1[:20])]), fit(made(case), [shared])
@@ -107,10 +107,6 @@ def test_merge_is_one_pass(case: str) -> None:
     whole = fit(made(case), [(first[:20], y1[:20]), shared])
     same(a, whole)
     assert np.array_equal(a.predict(PROBE), whole.predict(PROBE))
-
-
-@pytest.mark.parametrize("case", SUMS)
-def test_merge_into_a_fresh_learner_of_several(case: str) -> None:
     total = made(case)
     for session in STREAM:
         total.merge(fit(made(case), [session]))
@@ -122,29 +118,22 @@ def test_merge_into_a_fresh_learner_of_several(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", SUMS)
-def test_an_open_session_is_kept_and_goes_on(case: str) -> None:
-    learner = fit(made(case), STREAM[:1])
+def test_an_open_session_is_kept_goes_on_and_must_be_ended(case: str) -> None:
+    learner = made(case)
+    with pytest.raises(InputError, match="session 1: no samples were accumulated"):
+        learner.solve()
+    fit(learner, STREAM[:1])
     learner.accumulate(STREAM[1][0][:5], STREAM[1][1][:5])
+    with pytest.raises(InputError, match=r"session 2 is in progress.*solve"):
+        learner.logits(PROBE)
+    with pytest.raises(InputError, match=r"session 2 was begun in parts.*solve"):
+        learner.fit_session(*STREAM[1])
     again = type(learner).from_state(learner.state())
     for one in (learner, again):
         one.accumulate(STREAM[1][0][5:], STREAM[1][1][5:])
         one.solve()
     assert np.array_equal(again.weights, learner.weights)
     same(again, fit(made(case), STREAM[:2]))
-
-
-@pytest.mark.parametrize("case", SUMS)
-def test_an_open_session_must_be_ended(case: str) -> None:
-    learner = made(case)
-    with pytest.raises(InputError, match="session 1: no samples were accumulated"):
-        learner.solve()
-    learner.accumulate(*STREAM[0])
-    with pytest.raises(InputError, match=r"session 1 is in progress.*solve"):
-        learner.logits(PROBE)
-    with pytest.raises(InputError, match=r"session 1 was begun in parts.*solve"):
-        learner.fit_session(*STREAM[1])
-    learner.solve()
-    same(learner, fit(made(case), STREAM[:1]))
 
 
 @pytest.mark.parametrize("case", WHOLE)

@@ -33,27 +33,17 @@ def test_a_long_session_is_announced_once(
 ) -> None:
     rng = np.random.default_rng(0)
     sessions = [(rng.standard_normal((40, 6)), np.arange(40) % 2 + 2 * t) for t in range(2)]
-    quick = build("acil", ridge=1.0)
     with caplog.at_level(logging.WARNING):
-        quick.fit_session(*sessions[0])
-    assert not caplog.records
-    monkeypatch.setattr(protocol, "SPEED", 1.0)
-    long = build("acil", ridge=1.0)
-    for Phi, y in sessions:
-        long.fit_session(Phi, y)
-    (said,) = [record.getMessage() for record in caplog.records]
-    assert "40 rows" in said and "about 1656 s" in said
-    assert np.array_equal(long.state()["classes"], np.arange(4))
-
-
-def test_a_session_in_parts_is_announced_before_it_is_solved(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    rng = np.random.default_rng(0)
-    monkeypatch.setattr(protocol, "SPEED", 1.0)
-    long = build("acil", ridge=1.0)
-    with caplog.at_level(logging.WARNING):
-        long.accumulate(rng.standard_normal((40, 6)), np.arange(40) % 2)
+        build("acil", ridge=1.0).fit_session(*sessions[0])
         assert not caplog.records
-        long.solve()
-    assert "in parts takes about 216 s" in caplog.records[0].getMessage()
+        monkeypatch.setattr(protocol, "SPEED", 1.0)
+        long, parts = (build("acil", ridge=1.0) for _ in range(2))
+        for Phi, y in sessions:
+            long.fit_session(Phi, y)
+        (said,) = [record.getMessage() for record in caplog.records]
+        assert "40 rows" in said and "about 1656 s" in said
+        assert np.array_equal(long.state()["classes"], np.arange(4))
+        parts.accumulate(*sessions[0])
+        assert len(caplog.records) == 1  # before it is solved, nothing
+        parts.solve()
+    assert "in parts takes about 216 s" in caplog.records[1].getMessage()

@@ -5,36 +5,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from methods.test_learners import SMALL as METHODS
 from reference.streams import PROBE, STREAM, Session, fit
 
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.methods import build
-
-METHODS = {
-    "ncm": {},
-    "acil": {"ridge": 0.1},
-    "sparcl": {"ridge": 0.1, "tau": 0.6, "refresh": 1},
-    "sparcl-alg1": {"ridge": 0.1, "tau": 0.6, "refresh": 1, "m": 2},
-    "sparcl-plus-1": {"ridge": 0.1, "tau": 0.6, "tau_map": 0.5, "width": 20},
-    "ranpac": {"width": 20},
-    "slda": {"shrinkage": 0.01},
-    "klda": {"width": 20, "ridge": 0.01},
-    "klda-e": {"width": 20, "members": 2},
-    "ridge-lda": {},
-    "lr-rgda": {},
-    "anacp": {"width": 20, "members": 1, "draws": 5},
-    "randumb": {"width": 20},
-    "fecam": {"alpha": 0.5},
-    "fenec": {"centroids": 4, "neighbours": 2},
-    "srda": {},
-    "teen": {},
-    "c-fecam": {"floor": 2.0},
-    "c-ranpac": {"width": 20, "draws": 5},
-    "icarl-nme": {"memory": 50},
-    "slca-frozen": {"epochs": 2, "alignment": 1},
-    "ft-head": {"epochs": 2},
-    "derpp-head": {"epochs": 2, "buffer": 10},
-}
 
 
 def with_value(value: float) -> Callable[[np.ndarray, np.ndarray], Session]:

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 from reference import buffers, peers, ridge
-from reference.streams import PROBE, STREAM, fit, split_again, synthetic_stream, uneven
+from reference.streams import (
+    PROBE,
+    STREAM,
+    fit,
+    growing,
+    scores_of,
+    split_again,
+    synthetic_stream,
+    uneven,
+)
 
 from sparcl.algebra.ridge import predicted_accuracy
 from sparcl.base.errors import InputError
@@ -20,27 +29,33 @@ def relu_map(learner: Learner):
     return lambda Phi: buffers.relu(Phi @ learner.map.weights)
 
 
+def sigmoid_map(learner: Learner):
+    return lambda Phi: buffers.sigmoid(Phi @ learner.map.weights)
+
+
 # --- recursion equals the sums --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("name", "batch"),
-    [("acil-rhl", 1), ("acil-rhl", 7), ("acil-rhl", 36), ("acil-rhl", 1000), ("real-ffb", 7)],
+    ("name", "hyper", "passes", "batches"),
+    [
+        ("acil-rhl", {"ridge": 0.1}, 1, (1, 7, 36, 1000)),
+        ("real-ffb", {"ridge": 0.1}, 1, (7,)),
+        ("gacl", {"ridge": 0.7}, 3, (5, 36)),
+        ("foal", {"ridge": 1.0}, 1, (10, 36)),
+    ],
 )
-def test_acil_is_its_recursion(name: str, batch: int) -> None:
-    learner = build(name, ridge=0.1, width=60, seed=2)
-    for t, (Phi, y) in enumerate(STREAM):
-        learner.fit_session(Phi, y)
-        expected = buffers.recursion(STREAM[: t + 1], relu_map(learner), 0.1, batch)
-        assert learner.weights == pytest.approx(expected, abs=1e-8)
-
-
-@pytest.mark.parametrize("batch", [5, 36])
-def test_gacl_is_its_recursion_with_every_batch_three_times(batch: int) -> None:
-    learner = fit(build("gacl", ridge=0.7, width=60, seed=2), STREAM)
-    expected = buffers.recursion(STREAM, relu_map(learner), 0.7, batch, passes=3)
-    assert learner.weights == pytest.approx(expected, abs=1e-8)
-    assert learner.report()["ridge"] == pytest.approx(0.7 / 3)
+def test_a_ridge_on_a_map_is_its_recursion(
+    name: str, hyper: dict, passes: int, batches: tuple[int, ...]
+) -> None:
+    learner = build(name, **hyper, width=60, seed=2)
+    mapped = relu_map(learner) if name != "foal" else sigmoid_map(learner)
+    for sessions in growing(learner, STREAM):
+        for rows in batches:
+            expected = buffers.recursion(sessions, mapped, hyper["ridge"], rows, passes)
+            assert learner.weights == pytest.approx(expected, abs=1e-8)
+    assert learner.logits(PROBE) == pytest.approx(mapped(PROBE) @ expected, abs=1e-8)
+    assert learner.report()["ridge"] == pytest.approx(hyper["ridge"] / passes)
 
 
 def test_gacl_when_classes_return() -> None:
@@ -51,33 +66,18 @@ def test_gacl_when_classes_return() -> None:
     assert learner.weights == pytest.approx(expected, abs=1e-8)
 
 
-@pytest.mark.parametrize("batch", [10, 36])
-def test_foal_is_its_recursion(batch: int) -> None:
-    learner = fit(build("foal", width=40, seed=1), STREAM)
-
-    def mapped(Phi: np.ndarray) -> np.ndarray:
-        return buffers.sigmoid(Phi @ learner.map.weights)
-
-    expected = buffers.recursion(STREAM, mapped, 1.0, batch)
-    assert learner.weights == pytest.approx(expected, abs=1e-8)
-    assert learner.logits(PROBE) == pytest.approx(mapped(PROBE) @ expected, abs=1e-8)
-
-
-@pytest.mark.parametrize("ratio", [0.0, 0.6, 1.5])
-def test_dsal_is_two_recursions(ratio: float) -> None:
-    learner = build("dsal", ridge=0.1, ridge_compensation=0.4, ratio=ratio, width=50, seed=3)
-    for t, (Phi, y) in enumerate(STREAM):
-        learner.fit_session(Phi, y)
-        scores = buffers.dual_stream(STREAM[: t + 1], learner.map.weights, (0.1, 0.4), ratio)
-        assert learner.logits(PROBE) == pytest.approx(scores(PROBE), abs=1e-8)
-
-
-def test_dsal_follows_a_session_without_a_new_class() -> None:
-    (Phi, y), rest = STREAM[0], STREAM[1]
-    sessions = [(Phi[:20], y[:20]), rest, (Phi[20:], y[20:])]
-    learner = fit(build("dsal", width=50), sessions)
-    scores = buffers.dual_stream(sessions, learner.map.weights, (0.1, 0.1), 0.6)
-    assert learner.logits(PROBE) == pytest.approx(scores(PROBE), abs=1e-8)
+def test_dsal_is_two_recursions() -> None:
+    (Phi, y), last = STREAM[:2]
+    without_new = [(Phi[:20], y[:20]), last, (Phi[20:], y[20:])]
+    for stream, ridges, ratio in (
+        *((STREAM, (0.1, 0.4), ratio) for ratio in (0.0, 0.6, 1.5)),
+        (without_new, (0.1, 0.1), 0.6),
+    ):
+        both = dict(zip(("ridge", "ridge_compensation"), ridges, strict=True))
+        learner = build("dsal", **both, ratio=ratio, width=50, seed=3)
+        for sessions in growing(learner, stream):
+            scores = buffers.dual_stream(sessions, learner.map.weights, ridges, ratio)
+            assert learner.logits(PROBE) == pytest.approx(scores(PROBE), abs=1e-8)
 
 
 @pytest.mark.parametrize("sigma", [0.4, 10.0])
@@ -93,30 +93,24 @@ def test_gkeal_is_ridge_on_kernels_of_base_samples(sigma: float) -> None:
     assert learner.keeps_samples
 
 
-def test_gkeal_centres_stop_at_the_base_session() -> None:
-    learner = fit(build("gkeal", width=500), STREAM)
-    assert learner.map.points.shape == (36, 16)
-    median = np.median(
-        [np.linalg.norm(a - b) for i, a in enumerate(STREAM[0][0]) for b in STREAM[0][0][:i]]
-    )
-    assert learner.map.bandwidth == pytest.approx(median)
-
-
-def test_gkeal_official_centres_beyond_the_base_session() -> None:
-    learner = fit(build("gkeal", width=40, centres="official", sigma=10.0), STREAM[:1])
-    centres, base = learner.map.points, STREAM[0][0]
-    assert centres.shape == (40, 16)
+def test_gkeal_centres_at_and_beyond_the_base_session() -> None:
+    base = STREAM[0][0]
+    kept = fit(build("gkeal", width=500), STREAM).map
+    assert kept.points.shape == (36, 16)
+    apart = [np.linalg.norm(a - b) for i, a in enumerate(base) for b in base[:i]]
+    assert kept.bandwidth == pytest.approx(np.median(apart))
+    official = fit(build("gkeal", width=40, centres="official", sigma=10.0), STREAM[:1]).map
+    assert official.points.shape == (40, 16)
     # each base row's coefficients sum to 1 over the new centres, so these sum to the sum of rows
-    assert centres[36:].sum(axis=0) == pytest.approx(base.sum(axis=0), abs=1e-9)
+    assert official.points[36:].sum(axis=0) == pytest.approx(base.sum(axis=0), abs=1e-9)
 
 
 @pytest.mark.parametrize("value", [0.3, 5.0])
 def test_air_keeps_one_matrix_for_all_classes(value: float) -> None:
     sessions = uneven(STREAM)
     learner = build("air", ridge=value, width=30, seed=4)
-    for t, (Phi, y) in enumerate(sessions):
-        learner.fit_session(Phi, y)
-        expected = buffers.balanced(sessions[: t + 1], relu_map(learner), value)
+    for so_far in growing(learner, sessions):
+        expected = buffers.balanced(so_far, relu_map(learner), value)
         assert learner.weights == pytest.approx(expected, abs=1e-8)
     acil = fit(build("acil-rhl", ridge=value, width=30, seed=4), sessions)
     assert np.abs(acil.weights - learner.weights).max() > 1e-3
@@ -127,15 +121,17 @@ def test_air_with_the_sum_of_each_class_lets_classes_return() -> None:
     sessions = [(Phi[::2], y[::2]), last, (Phi[1::2], y[1::2])]  # each class of the first returns
     parts = {"map": {"random": {"width": 30, "draw": "uniform"}}, "head": "balanced-by-class"}
     learner = build("compose", **parts, ridge=0.3, seed=4)
-    for t, (Phi, y) in enumerate(sessions):
-        learner.fit_session(Phi, y)
-        expected = buffers.balanced(sessions[: t + 1], relu_map(learner), 0.3)
+    for so_far in growing(learner, sessions):
+        expected = buffers.balanced(so_far, relu_map(learner), 0.3)
         assert learner.weights == pytest.approx(expected, abs=1e-8)
     assert type(learner).from_state(learner.state()).weights == pytest.approx(learner.weights)
     with pytest.raises(InputError, match="each class apart"):
         learner.forget(Phi[:1], y[:1])
-    for wrong in ({"ridge": "newest"}, {"row_weights": "trim"}):
-        with pytest.raises(InputError, match="balanced-by-class"):
+    for wrong, text in (
+        ({"ridge": "newest"}, "BalancedByClass has one sum for each class.*: give a number"),
+        ({"row_weights": "trim"}, "balanced-by-class"),
+    ):
+        with pytest.raises(InputError, match=text):
             build("compose", **parts, **wrong)
 
 
@@ -158,8 +154,8 @@ def test_flycl_is_gcv_over_a_thin_svd(width: int, values: tuple[float, ...]) -> 
     # features of the scale that the official grid is made for
     stream = [(40.0 * Phi, y) for Phi, y in STREAM]
     learner = build("flycl", ridges=values, width=width, nonzeros=6, seed=5)
-    for t, (Phi, y) in enumerate(stream):
-        learner.fit_session(Phi, y)
+    for sessions in growing(learner, stream):
+        (Phi, y), (all_Phi, all_y) = sessions[-1], map(np.concatenate, zip(*sessions, strict=True))
         mapped = lambda F: buffers.largest(0.3)(F @ learner.map.weights)  # noqa: E731
         scores = buffers.gcv_scores(mapped(Phi), ridge.one_hot(y, sorted({*y.tolist()})), values)
         chosen = learner.report()["ridge"]
@@ -168,12 +164,10 @@ def test_flycl_is_gcv_over_a_thin_svd(width: int, values: tuple[float, ...]) -> 
         else:  # with more outputs than rows the score has a limit as the ridge goes to 0: a tie
             solid = scores[[v > 1e-3 for v in values]]
             assert scores[values.index(chosen)] <= solid.min() * (1 + 1e-3)
-        H = mapped(np.concatenate([F for F, _ in stream[: t + 1]]))
-        Y = ridge.one_hot(
-            np.concatenate([v for _, v in stream[: t + 1]]), ridge.class_list(stream[: t + 1])
-        )
         if chosen > 1e-3:  # below, the condition number nears 1e12 and weights mean little
-            assert learner.weights == pytest.approx(peers.primal_ridge(H, Y, chosen), abs=1e-8)
+            Y = ridge.one_hot(all_y, ridge.class_list(sessions))
+            W = peers.primal_ridge(mapped(all_Phi), Y, chosen)
+            assert learner.weights == pytest.approx(W, abs=1e-8)
 
 
 def test_flycl_defaults_are_the_scripts() -> None:
@@ -186,9 +180,8 @@ def test_flycl_defaults_are_the_scripts() -> None:
 @pytest.mark.parametrize("cap", [25, 10_000])
 def test_loranpac_is_a_truncated_svd_at_every_update(width: int, cap: int) -> None:
     learner = build("loranpac", width=width, cap=cap, seed=2)
-    for t, (Phi, y) in enumerate(STREAM):
-        learner.fit_session(Phi, y)
-        expected = buffers.truncated(STREAM[: t + 1], relu_map(learner), 0.75, cap, 10_000)
+    for sessions in growing(learner, STREAM):
+        expected = buffers.truncated(sessions, relu_map(learner), 0.75, cap, 10_000)
         scale = np.abs(expected).max()
         assert learner.weights / scale == pytest.approx(expected / scale, abs=1e-8)
     assert learner.report()["rank"] == min(round(0.75 * 144), cap, int(0.75 * width))
@@ -238,9 +231,8 @@ def test_columns_of_unit_norm_do_not_see_sessions_nor_scales() -> None:
     for name in ("acil", "acil-rhl", "air"):
         unit = fit(build(name, columns="unit", **RIDGES[name]), stream)
         other = fit(build(name, columns="unit", **RIDGES[name]), split_again(stream, 3)[::-1])
-        columns = [list(other.classes).index(c) for c in unit.classes]
-        assert other.logits(PROBE)[:, columns] == pytest.approx(unit.logits(PROBE), abs=1e-8)
         before = unit.logits(PROBE)
+        assert scores_of(other, unit.classes, PROBE) == pytest.approx(before, abs=1e-8)
         unit.total.C *= np.geomspace(1e-3, 1e3, 12)
         unit._solve_sums(np.arange(12))
         assert unit.logits(PROBE) == pytest.approx(before, abs=1e-8)
@@ -266,14 +258,15 @@ def test_columns_of_unit_norm_and_the_other_parts() -> None:
 # --- rules for the ridge --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["acil-rhl", "gacl", "air"])
-def test_any_buffer_takes_any_rule(name: str) -> None:
-    for rule in ("newest", "gcv", "all", "gaussian"):
-        learner = fit(build(name, ridge=rule, width=40), STREAM)
-        chosen = learner.report()["ridge"]
-        assert chosen in learner.rule.ridges
-        fixed = build(name, ridge=chosen, width=40, **({"passes": 1} if name == "gacl" else {}))
-        assert fit(fixed, STREAM).weights == pytest.approx(learner.weights, abs=1e-10), rule
+def test_any_buffer_takes_any_rule() -> None:
+    for name in ("acil-rhl", "gacl", "air"):
+        for rule in ("newest", "gcv", "all", "gaussian"):
+            learner = fit(build(name, ridge=rule, width=40), STREAM)
+            chosen = learner.report()["ridge"]
+            assert chosen in learner.rule.ridges
+            passes = {"passes": 1} if name == "gacl" else {}
+            fixed = fit(build(name, ridge=chosen, width=40, **passes), STREAM)
+            assert fixed.weights == pytest.approx(learner.weights, abs=1e-10), (name, rule)
 
 
 def test_dsal_chooses_both_ridges_on_the_session() -> None:
@@ -296,10 +289,9 @@ def test_the_end_depends_on_neither_sessions_nor_order(name: str) -> None:
     hyper = {} if name == "ncm" else {"ridge": 0.2, "width": 40}
     reference = fit(build(name, **hyper), stream)
     for sessions in (1, 5, 10, 20):
-        parts = split_again(stream, sessions)[::-1]
-        other = fit(build(name, **hyper), parts)
-        columns = [list(other.classes).index(c) for c in reference.classes]
-        assert other.logits(PROBE)[:, columns] == pytest.approx(reference.logits(PROBE), abs=1e-8)
+        other = fit(build(name, **hyper), split_again(stream, sessions)[::-1])
+        expected = pytest.approx(reference.logits(PROBE), abs=1e-8)
+        assert scores_of(other, reference.classes, PROBE) == expected
 
 
 def test_memory_does_not_grow_with_rows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,20 @@
 """LR-RGDA, SRDA, KLDA-E and AnaCP against restatements, and what must not move them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from reference import closed, heads
-from reference.streams import PROBE, STREAM, fit, split_again, synthetic_stream, uneven
+from reference.streams import (
+    PROBE,
+    STREAM,
+    fit,
+    growing,
+    scores_of,
+    split_again,
+    synthetic_stream,
+    uneven,
+)
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
@@ -23,14 +34,12 @@ def close(expected: np.ndarray, rel: float = 1e-8) -> object:
 # --- LR-RGDA --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rank", [3, 64])  # below and above the 11 of 12 samples a class
-@pytest.mark.parametrize("a3", [None, 0.5])
-def test_lr_rgda_is_a_gaussian_for_each_class(rank: int, a3: float | None) -> None:
-    learner = build("lr-rgda", rank=rank, a3=a3)
-    for t, session in enumerate(STREAM):
-        learner.fit_session(*session)
-        expected = closed.lr_rgda(STREAM[: t + 1], PROBE, 0.2, 2.0, a3, rank)
-        assert against_first(learner.logits(PROBE)) == close(against_first(expected))
+def test_lr_rgda_is_a_gaussian_for_each_class() -> None:
+    for rank, a3 in product((3, 64), (None, 0.5)):  # ranks below and above the 11 of 12 samples
+        learner = build("lr-rgda", rank=rank, a3=a3)
+        for sessions in growing(learner, STREAM):
+            expected = closed.lr_rgda(sessions, PROBE, 0.2, 2.0, a3, rank)
+            assert against_first(learner.logits(PROBE)) == close(against_first(expected))
 
 
 def test_lr_rgda_takes_a_class_of_one_sample() -> None:
@@ -51,9 +60,8 @@ def test_srda_is_a_gaussian_for_each_class_with_its_prior() -> None:
     for own, epsilon, official in ((0.5, 0.1, False), (0.9, 1e-3, False), (0.5, 1e-4, True)):
         learner = build("srda", own=own, epsilon=epsilon, official=official)
         sessions = uneven(STREAM)
-        for t, session in enumerate(sessions):
-            learner.fit_session(*session)
-            expected = closed.srda(sessions[: t + 1], PROBE, own, epsilon, official)
+        for so_far in growing(learner, sessions):
+            expected = closed.srda(so_far, PROBE, own, epsilon, official)
             assert against_first(learner.logits(PROBE)) == close(against_first(expected))
     classes = heads.class_rows(sessions)
     n = [len(rows) for rows in classes]
@@ -105,42 +113,39 @@ def restated(learner: object, official: bool) -> closed.AnaCp:
     return closed.AnaCp(Ws, learner.last.weights, value, official)
 
 
-@pytest.mark.parametrize("official", [False, True])
-def test_anacp_with_its_draws_given(official: bool) -> None:
-    learner = build("anacp", **SMALL, official=official)
-    reference: closed.AnaCp | None = None
-    for t, session in enumerate(STREAM[:3]):
-        learner.fit_session(*session)
-        reference = reference or restated(learner, official)
-        learner.session = t  # the draws are those of the session that was fitted
-        normal = [learner._normal(j) for j in range(3 * t + 3)]
-        learner.session = t + 1
-        reference.fit(*session, normal)
-        assert learner.targets == close(reference.P)
-        assert learner.logits(PROBE) == close(reference.scores(PROBE), rel=1e-6)
+def test_anacp_with_its_draws_given() -> None:
+    for official in (False, True):
+        learner = build("anacp", **SMALL, official=official)
+        reference: closed.AnaCp | None = None
+        for t, session in enumerate(STREAM[:3]):
+            learner.fit_session(*session)
+            reference = reference or restated(learner, official)
+            learner.session = t  # the draws are those of the session that was fitted
+            normal = [learner._normal(j) for j in range(3 * t + 3)]
+            learner.session = t + 1
+            reference.fit(*session, normal)
+            assert learner.targets == close(reference.P)
+            assert learner.logits(PROBE) == close(reference.scores(PROBE), rel=1e-6)
 
 
-def test_anacp_without_its_second_stage_is_the_nearest_target() -> None:
-    learner = build("anacp", **SMALL, nearest=True)
+def test_anacp_without_its_second_stage() -> None:
+    """It is the nearest target, and does not depend on sessions but by the covariance of its code."""
+    hyper = SMALL | {"nearest": True}
+    learner = build("anacp", **hyper)
     reference: closed.AnaCp | None = None
     for session in STREAM:
         learner.fit_session(*session)
         reference = reference or restated(learner, False)
         reference.fit(*session)
-    assert learner.logits(PROBE) == close(reference.nearest(PROBE))
-
-
-def test_anacp_first_stage_does_not_depend_on_sessions() -> None:
-    hyper = SMALL | {"nearest": True}
-    a, b = (fit(build("anacp", **hyper), s) for s in (STREAM, split_again(STREAM, 2)))
-    columns = [list(b.classes).index(c) for c in a.classes]
-    assert b.logits(PROBE)[:, columns] == close(a.logits(PROBE))
-    official, halves = (
+    scores = learner.logits(PROBE)
+    assert scores == close(reference.nearest(PROBE))
+    halves = fit(build("anacp", **hyper), split_again(STREAM, 2))
+    assert scores_of(halves, learner.classes, PROBE) == close(scores)
+    official, other = (
         fit(build("anacp", **hyper, official=True), s) for s in (STREAM, split_again(STREAM, 2))
     )
-    columns = [list(halves.classes).index(c) for c in official.classes]
-    change = halves.logits(PROBE)[:, columns] - official.logits(PROBE)
-    assert np.abs(change).max() > 1e-4  # the code's covariance does
+    change = scores_of(other, official.classes, PROBE) - official.logits(PROBE)
+    assert np.abs(change).max() > 1e-4
 
 
 def test_anacp_draws_have_the_covariance_of_the_classes() -> None:

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from reference import few_shots
 from reference.heads import class_rows
-from reference.streams import PROBE, STREAM, Session, fit
+from reference.streams import PROBE, STREAM, Session, fit, growing, scores_of
 
 from sparcl.base.errors import InputError
-from sparcl.methods import build
+from study.methods import build
 
 
 def few(rows: int) -> list[Session]:
@@ -54,32 +54,31 @@ def test_a_hand_example_of_teen() -> None:
     assert np.array_equal(learner.weights[:, :2], np.eye(3)[:, :2])
 
 
-@pytest.mark.parametrize("cosine", [True, False])
-def test_c_ranpac_with_its_draws_given(cosine: bool) -> None:
-    sessions = few(5)
-    learner = build("c-ranpac", width=60, draws=9, ridge=0.5, cosine=cosine, seed=3)
-    drawn: list[np.ndarray] = []
+def drawing(**hyper: object) -> tuple[object, list[np.ndarray]]:
+    """Return a learner, and the rows that it will draw."""
+    learner, drawn = build("c-ranpac", **hyper), []
     original = learner._drawn
     learner._drawn = lambda *given: drawn.append(original(*given)) or drawn[-1]
-    for t, session in enumerate(sessions):
-        learner.fit_session(*session)
-        W = learner.map.weights
-        expected = few_shots.c_ranpac(sessions[: t + 1], PROBE, W, 0.5, drawn)
+    return learner, drawn
+
+
+@pytest.mark.parametrize("cosine", [True, False])
+def test_c_ranpac_with_its_draws_given(cosine: bool) -> None:
+    hyper = {"width": 60, "draws": 9, "ridge": 0.5, "cosine": cosine}
+    learner, drawn = drawing(**hyper, seed=3)
+    for sessions in growing(learner, few(5)):
+        expected = few_shots.c_ranpac(sessions, PROBE, learner.map.weights, 0.5, drawn)
         assert learner.logits(PROBE) == close(expected)
     assert len(drawn) == 9 and all(rows.shape == (9, 16) for rows in drawn)
-    again = fit(build("c-ranpac", width=60, draws=9, ridge=0.5, cosine=cosine, seed=3), sessions)
+    again, other = (fit(build("c-ranpac", **hyper, seed=seed), few(5)) for seed in (3, 4))
     assert np.array_equal(again.logits(PROBE), learner.logits(PROBE))
-    other = fit(build("c-ranpac", width=60, draws=9, ridge=0.5, cosine=cosine, seed=4), sessions)
     assert np.abs(other.logits(PROBE) - learner.logits(PROBE)).max() > 1e-3
 
 
 @pytest.mark.parametrize(("rows", "cosine"), [(5, True), (5, False), (1, True)])
 def test_draws_have_the_calibrated_moments(rows: int, cosine: bool) -> None:
     sessions = few(rows)[:2]
-    learner = build("c-ranpac", width=20, draws=6000, ridge=1.0, shift=0.4, cosine=cosine)
-    drawn: list[np.ndarray] = []
-    original = learner._drawn
-    learner._drawn = lambda *given: drawn.append(original(*given)) or drawn[-1]
+    learner, drawn = drawing(width=20, draws=6000, ridge=1.0, shift=0.4, cosine=cosine)
     fit(learner, sessions)
     mean, S = few_shots.moments(class_rows(sessions), 3, 4, 0.4, cosine)
     X = drawn[1]
@@ -121,5 +120,4 @@ def test_the_first_session_is_what_others_take_from() -> None:
     merged.merge(fit(build("teen"), sessions[1:3]))
     merged.solve()
     whole = fit(build("teen"), sessions[:3])
-    order = [merged.classes.tolist().index(label) for label in whole.classes]
-    assert merged.logits(PROBE)[:, order] == close(whole.logits(PROBE))
+    assert scores_of(merged, whole.classes, PROBE) == close(whole.logits(PROBE))

@@ -1,18 +1,28 @@
 """Prototype, Gaussian and softmax heads against restatements, and what must not move them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from reference import heads
-from reference.streams import PROBE, STREAM, fit, split_again, synthetic_stream
+from reference.streams import (
+    PROBE,
+    STREAM,
+    fit,
+    growing,
+    scores_of,
+    split_again,
+    synthetic_stream,
+)
 
 from sparcl.algebra import gaussians
 from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.randomness import generator
 from sparcl.methods import build
-from sparcl.methods.fenec import k_means
 from sparcl.parts.maps import FourierMap
 from study import softmax
+from study.methods.fenec import k_means
 from study.methods.slca_frozen import SlcaFrozen, normalised_gradient
 
 BATCHLESS = {  # what sessions and batches must not move
@@ -32,42 +42,25 @@ def against_first(scores: np.ndarray) -> np.ndarray:
 # --- shared covariance ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("covariance", ["streamed", "frozen"])
-@pytest.mark.parametrize("shrinkage", [1e-4, 0.3])
-def test_slda_is_the_discriminant_of_class_means(shrinkage: float, covariance: str) -> None:
-    learner = build("slda", shrinkage=shrinkage, covariance=covariance)
-    for t, (Phi, y) in enumerate(STREAM):
-        learner.fit_session(Phi, y)
-        frozen = covariance == "frozen"
-        expected = heads.slda(STREAM[: t + 1], PROBE, shrinkage, frozen=frozen)
-        assert learner.logits(PROBE) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+def test_slda_is_the_discriminant_of_class_means() -> None:
+    for covariance, shrinkage in product(("streamed", "frozen"), (1e-4, 0.3)):
+        learner = build("slda", shrinkage=shrinkage, covariance=covariance)
+        for sessions in growing(learner, STREAM):
+            expected = heads.slda(sessions, PROBE, shrinkage, frozen=covariance == "frozen")
+            assert learner.logits(PROBE) == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
 
-@pytest.mark.parametrize("ridge", [1e-4, 0.1])
-@pytest.mark.parametrize("width", [20, 200])  # below and above the 144 samples
-def test_klda_is_a_mahalanobis_distance(width: int, ridge: float) -> None:
-    learner = fit(build("klda", width=width, sigma=0.7, ridge=ridge, seed=3), STREAM)
-    W, b = learner.map.weights, learner.map.phases
-    expected = against_first(heads.klda(STREAM, PROBE, W, b, ridge))
-    # distances of up to 1 / ridge are subtracted from each other
-    close = pytest.approx(expected, rel=1e-8, abs=1e-8 * np.abs(expected).max())
-    assert against_first(learner.logits(PROBE)) == close
-
-
-def test_klda_without_ridge_is_the_pseudo_inverse() -> None:
-    """Singular: 144 samples of 12 classes span 132 of 200 directions."""
-    learner = fit(build("klda", width=200, sigma=6.0, ridge=0, seed=3), STREAM)
+def test_klda_is_a_mahalanobis_distance() -> None:
+    """Below and above the 144 samples; without a ridge they span 132 of 200 directions, less 12 means."""
+    for width, sigma, ridge in (*product((20, 200), (0.7,), (1e-4, 0.1)), (200, 6.0, 0)):
+        learner = fit(build("klda", width=width, sigma=sigma, ridge=ridge, seed=3), STREAM)
+        W, b = learner.map.weights, learner.map.phases
+        expected = against_first(heads.klda(STREAM, PROBE, W, b, ridge))
+        # distances of up to 1 / ridge are subtracted from each other
+        limit = 1e-8 * np.abs(expected).max() if ridge else 1e-8
+        close = pytest.approx(expected, rel=1e-8, abs=limit)
+        assert against_first(learner.logits(PROBE)) == close
     assert learner.report() == {"gamma": 6.0, "rank": 132}
-    W, b = learner.map.weights, learner.map.phases
-    expected = against_first(heads.klda(STREAM, PROBE, W, b, 0))
-    assert against_first(learner.logits(PROBE)) == pytest.approx(expected, rel=1e-8, abs=1e-8)
-
-
-def test_klda_median() -> None:
-    learner = fit(build("klda", width=10), STREAM)
-    Phi = STREAM[0][0]
-    distances = [np.linalg.norm(f - g) for i, f in enumerate(Phi) for g in Phi[:i]]
-    assert learner.report()["gamma"] == pytest.approx(1 / (2 * np.median(distances) ** 2))
 
 
 def test_fourier_features_have_the_gaussian_kernel() -> None:
@@ -84,9 +77,8 @@ def test_fourier_features_have_the_gaussian_kernel() -> None:
 def test_randumb_is_shrunk_lda_with_priors(width: int, embedding: str) -> None:
     uneven = [(Phi[: 20 + 5 * t], y[: 20 + 5 * t]) for t, (Phi, y) in enumerate(STREAM)]
     learner = build("randumb", width=width, embedding=embedding, seed=1)
-    for t, (Phi, y) in enumerate(uneven):
-        learner.fit_session(Phi, y)
-        expected, rho = heads.randumb(uneven[: t + 1], PROBE, learner.expand)
+    for sessions in growing(learner, uneven):
+        expected, rho = heads.randumb(sessions, PROBE, learner.expand)
         assert learner.report()["shrinkage"] == pytest.approx(rho, abs=1e-10)
         assert learner.logits(PROBE) == pytest.approx(expected, rel=1e-8, abs=1e-8)
     W = learner.map.weights
@@ -102,49 +94,30 @@ def test_randumb_is_shrunk_lda_with_priors(width: int, embedding: str) -> None:
 # --- a covariance for each class ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("samples", [3, 12, 40])  # below and above the 16 features
-@pytest.mark.parametrize("alpha", [1.0, 0.2])
-def test_fecam_is_the_official_distance(samples: int, alpha: float) -> None:
-    stream = synthetic_stream(samples=samples)
-    learner = fit(build("fecam", alpha=alpha), [(3.0 * Phi, y) for Phi, y in stream])
-    expected = heads.fecam(stream, PROBE, alpha)
-    assert learner.logits(PROBE) == pytest.approx(expected, rel=1e-8, abs=1e-8)
-
-
-def test_fenec_with_one_centroid_is_fecam() -> None:
-    a, b = (
-        fit(build(name, alpha=0.7, **hyper), STREAM)
-        for name, hyper in (("fecam", {}), ("fenec", {"centroids": 1}))
-    )
-    assert b.logits(PROBE) == pytest.approx(a.logits(PROBE), rel=1e-10, abs=1e-10)
+def test_fecam_is_the_official_distance() -> None:
+    for samples, alpha in product((3, 12, 40), (1.0, 0.2)):  # below and above the 16 features
+        stream = synthetic_stream(samples=samples)
+        learner = fit(build("fecam", alpha=alpha), [(3.0 * Phi, y) for Phi, y in stream])
+        expected = heads.fecam(stream, PROBE, alpha)
+        assert learner.logits(PROBE) == pytest.approx(expected, rel=1e-8, abs=1e-8)
+        alike = fit(build("fenec", alpha=alpha, centroids=1), stream)
+        assert alike.logits(PROBE) == pytest.approx(learner.logits(PROBE), rel=1e-9, abs=1e-9)
 
 
 def test_fenec_is_a_vote_of_the_nearest_centroids() -> None:
-    for samples, off, k in (
-        (12, 0.0, 3),
-        (12, 3.0, 5),
-        (40, 3.0, 26),
-    ):  # below and above 16 features
+    counted = ((1, "uniform"), (4, "uniform"), (4, "distance"), (999, "uniform"))
+    for (samples, off, k), (neighbours, votes) in product(
+        ((12, 0.0, 3), (12, 3.0, 5), (40, 3.0, 26)), counted
+    ):
         stream = synthetic_stream(samples=samples)
-        for neighbours, votes in (
-            (1, "uniform"),
-            (4, "uniform"),
-            (4, "distance"),
-            (999, "uniform"),
-        ):
-            hyper = {
-                "alpha": 2.0,
-                "alpha2": off,
-                "centroids": k,
-                "neighbours": neighbours,
-                "votes": votes,
-            }
-            learner = fit(build("fenec", **hyper), [(3.0 * Phi, y) for Phi, y in stream])
-            assert [len(points) for points in learner.points] == [min(k, samples)] * 12
-            expected = heads.fenec(
-                stream, PROBE, (2.0, off), learner.points, neighbours, votes == "distance"
-            )
-            assert np.array_equal(np.argmax(learner.logits(PROBE), axis=1), expected)
+        voting = {"centroids": k, "neighbours": neighbours, "votes": votes}
+        learner = build("fenec", alpha=2.0, alpha2=off, **voting)
+        fit(learner, [(3.0 * Phi, y) for Phi, y in stream])
+        assert [len(points) for points in learner.points] == [min(k, samples)] * 12
+        expected = heads.fenec(
+            stream, PROBE, (2.0, off), learner.points, neighbours, votes == "distance"
+        )
+        assert np.array_equal(np.argmax(learner.logits(PROBE), axis=1), expected)
 
 
 def test_centroids_by_hand_and_of_a_class_that_returns() -> None:
@@ -238,55 +211,41 @@ def test_fecam_refuses_a_class_without_spread(case: str) -> None:
 # --- exemplars ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("memory", [12, 30, 90, 2000])  # 1, 2, 7 and all of 12 samples at the end
-def test_icarl_is_herding_by_hand(memory: int) -> None:
-    learner = build("icarl-nme", memory=memory)
-    for t, (Phi, y) in enumerate(STREAM):
-        learner.fit_session(Phi, y)
-        expected = heads.icarl_nme(STREAM[: t + 1], PROBE, memory)
-        assert learner.logits(PROBE) == pytest.approx(expected, abs=1e-10)
-        assert learner.report()["exemplars"] <= memory
-    assert learner.keeps_samples
-
-
-def test_icarl_refuses_more_classes_than_exemplars() -> None:
-    learner = fit(build("icarl-nme", memory=5), STREAM[:1])
+def test_icarl_is_herding_by_hand() -> None:
+    for memory in (12, 30, 90, 2000):  # 1, 2, 7 and all of 12 samples at the end
+        learner = build("icarl-nme", memory=memory)
+        for sessions in growing(learner, STREAM):
+            expected = heads.icarl_nme(sessions, PROBE, memory)
+            assert learner.logits(PROBE) == pytest.approx(expected, abs=1e-10)
+            assert learner.report()["exemplars"] <= memory
+    few = fit(build("icarl-nme", memory=5), STREAM[:1])
     with pytest.raises(InputError, match=r"session 2: 6 classes.*5 exemplars"):
-        learner.fit_session(*STREAM[1])
-
-
-def test_icarl_herds_a_class_that_returns() -> None:
-    Phi, y = STREAM[0]
-    learner = fit(build("icarl-nme"), [(Phi[:20], y[:20]), (Phi[20:], y[20:])])
+        few.fit_session(*STREAM[1])
+    Phi, y = STREAM[0]  # each class returns
+    halves = fit(build("icarl-nme"), [(Phi[:20], y[:20]), (Phi[20:], y[20:])])
     whole = fit(build("icarl-nme"), [(Phi, y)])
-    columns = [list(learner.classes).index(c) for c in whole.classes]
-    assert learner.logits(PROBE)[:, columns] == pytest.approx(whole.logits(PROBE), abs=1e-12)
+    expected = pytest.approx(whole.logits(PROBE), abs=1e-12)
+    assert scores_of(halves, whole.classes, PROBE) == expected
 
 
 # --- sessions, batches, names ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*BATCHLESS, "icarl-nme", "fenec"])
-@pytest.mark.parametrize("sessions", [1, 2, 6])
-def test_the_number_of_sessions_does_not_matter(name: str, sessions: int) -> None:
-    hyper = BATCHLESS.get(name, {"memory": 60} if name == "icarl-nme" else {"centroids": 4})
-    a, b = (fit(build(name, **hyper), s) for s in (STREAM, split_again(STREAM, sessions)))
-    columns = [list(b.classes).index(c) for c in a.classes]
-    scores = b.logits(PROBE)[:, columns]
-    assert scores == pytest.approx(a.logits(PROBE), rel=1e-8, abs=1e-8)
-    assert np.array_equal(a.predict(PROBE), b.predict(PROBE))
-
-
-@pytest.mark.parametrize("name", BATCHLESS)
-def test_batches_do_not_matter(name: str) -> None:
-    """A class may arrive in parts, each with two of its samples at least."""
+def test_sessions_and_batches_do_not_matter() -> None:
+    """Nor may a class that arrives in parts, each with two of its samples at least, where nothing picks samples."""
     parts = []
     for Phi, y in STREAM:
         order = np.argsort(y, kind="stable")
         parts += [(Phi[order[i::2]], y[order[i::2]]) for i in range(2)]
-    a, b = (fit(build(name, **BATCHLESS[name]), s) for s in (STREAM, parts))
-    assert list(a.classes) == list(b.classes)
-    assert b.logits(PROBE) == pytest.approx(a.logits(PROBE), rel=1e-8, abs=1e-8)
+    picking = {"icarl-nme": {"memory": 60}, "fenec": {"centroids": 4}}
+    for name, hyper in (BATCHLESS | picking).items():
+        one = fit(build(name, **hyper), STREAM)
+        streams = [split_again(STREAM, sessions) for sessions in (1, 2, 6)]
+        for stream in streams + [parts] * (name in BATCHLESS):
+            other = fit(build(name, **hyper), stream)
+            expected = pytest.approx(one.logits(PROBE), rel=1e-8, abs=1e-8)
+            assert scores_of(other, one.classes, PROBE) == expected, name
+            assert np.array_equal(one.predict(PROBE), other.predict(PROBE))
 
 
 HEADS = {
@@ -297,29 +256,20 @@ HEADS = {
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_the_seed_decides_the_head(name: str) -> None:
-    a, b = (fit(build(name, **{**HEADS[name], "seed": s}), STREAM).logits(PROBE) for s in (2, 3))
-    assert np.abs(a - b).max() > 1e-3
-
-
-@pytest.mark.parametrize("name", HEADS)
-def test_root_d_is_a_scale(name: str) -> None:
-    scaled = [(4.0 * Phi, y) for Phi, y in STREAM]
-    a = fit(build(name, **HEADS[name], scale="root-d"), STREAM).logits(PROBE)
-    b = fit(build(name, **HEADS[name]), scaled).logits(4.0 * PROBE)
-    assert a == pytest.approx(b, abs=1e-10)
+def test_seed_scale_and_rate_of_a_trained_head(name: str) -> None:
+    settings = HEADS[name]
+    one, other = (fit(build(name, **settings | {"seed": s}), STREAM).logits(PROBE) for s in (2, 3))
+    assert np.abs(one - other).max() > 1e-3
+    scaled = [(4.0 * Phi, y) for Phi, y in STREAM]  # of 16 features
+    rooted = fit(build(name, **settings, scale="root-d"), STREAM).logits(PROBE)
+    assert rooted == pytest.approx(
+        fit(build(name, **settings), scaled).logits(4.0 * PROBE), abs=1e-10
+    )
     with pytest.raises(InputError, match=r"scale.*root-d"):
         build(name, scale="root")
-
-
-@pytest.mark.parametrize("name", HEADS)
-def test_a_training_that_diverges_is_an_error(name: str) -> None:
-    learner = fit(build(name, rate=1e3, scale=1e200), [])
-    with (
-        np.errstate(all="ignore"),
-        pytest.raises(NumericalError, match=r"session \d: .*diverged.*lower rate"),
-    ):
-        fit(learner, STREAM)
+    diverging = pytest.raises(NumericalError, match=r"session \d: .*diverged.*lower rate")
+    with np.errstate(all="ignore"), diverging:
+        fit(build(name, rate=1e3, scale=1e200), STREAM)
 
 
 # --- softmax heads --------------------------------------------------------------------------------
@@ -431,32 +381,24 @@ def test_a_shared_covariance_needs_two_samples_of_a_class(name: str) -> None:
     assert np.isfinite(fit(a, [alone]).logits(PROBE)).all()
 
 
-@pytest.mark.parametrize("name", ["klda", "randumb"])
-def test_copies_have_no_covariance(name: str) -> None:
-    Phi, y = STREAM[0]
-    copies = np.stack([Phi[np.flatnonzero(y == label)[0]] for label in y])
-    with pytest.raises(NumericalError, match=r"session 1: .*No class has any spread"):
-        build(name, width=30).fit_session(copies, y)
-
-
-@pytest.mark.parametrize("covariance", ["streamed", "frozen"])
-def test_slda_of_one_sample_a_class_is_the_nearest_sample(covariance: str) -> None:
+def test_slda_of_one_sample_a_class_is_the_nearest_sample() -> None:
     Phi, y = STREAM[0]
     first = np.unique(y, return_index=True)[1]
-    learner = fit(build("slda", covariance=covariance), [(Phi[first], y[first])])
     distances = [[np.linalg.norm(f - g) for g in Phi[first]] for f in PROBE]
-    assert np.array_equal(learner.predict(PROBE), y[first][np.argmin(distances, axis=1)])
+    for covariance in ("streamed", "frozen"):
+        learner = fit(build("slda", covariance=covariance), [(Phi[first], y[first])])
+        assert np.array_equal(learner.predict(PROBE), y[first][np.argmin(distances, axis=1)])
 
 
-@pytest.mark.parametrize("name", ["slda", "klda", "randumb", "fecam", *HEADS, "icarl-nme"])
-def test_more_dimensions_than_samples(name: str) -> None:
+def test_more_dimensions_than_samples() -> None:
     sessions = synthetic_stream(sessions=2, classes=2, samples=3, dimension=40, noise=0.2)
-    hyper = {"width": 60} if name in ("klda", "randumb") else {}
-    hyper |= {**HEADS[name], "epochs": 20, "scale": "root-d"} if name in HEADS else {}
-    learner = fit(build(name, **hyper), sessions)
     Phi, y = sessions[1]
-    assert np.isfinite(learner.logits(Phi)).all()
-    assert np.mean(learner.predict(Phi) == y) > 0.5
+    for name in ("slda", "klda", "randumb", "fecam", *HEADS, "icarl-nme"):
+        hyper = {"width": 60} if name in ("klda", "randumb") else {}
+        hyper |= {**HEADS[name], "epochs": 20, "scale": "root-d"} if name in HEADS else {}
+        learner = fit(build(name, **hyper), sessions)
+        assert np.isfinite(learner.logits(Phi)).all()
+        assert np.mean(learner.predict(Phi) == y) > 0.5, name
 
 
 def test_slca_takes_a_class_of_one_sample() -> None:

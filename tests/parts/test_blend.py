@@ -6,7 +6,7 @@ from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
-from sparcl.parts.blend import score_spread
+from study.parts.cores import score_spread
 
 TAU, RIDGE = 0.6, 0.3
 STREAM = synthetic_stream(seed=5, sessions=3, classes=3, samples=20)
@@ -20,18 +20,16 @@ def fitted(**hyper):
 
 
 def test_scores_are_the_sum_of_both_heads_at_one_scale() -> None:
-    learner = fitted(
-        ridge=RIDGE, core={"beside-scatter": {"tau": TAU, "value": 2.0, "weight": 0.3}}
-    )
+    learner = fitted(ridge=RIDGE, core={"beside-scatter": {"tau": TAU, "value": 2.0}})
     held = fitted(ridge=RIDGE, core={"spectral": {"tau": TAU}})
     scatter = fitted(head="ridged-scatter", ridge=2.0)
     Phi = np.concatenate([block[0] for block in STREAM])
     expected = 0.0
-    for one, weight in ((held, 0.7), (scatter, 0.3)):
+    for one in (held, scatter):
         z = one.logits(Phi)
         apart = z[:, :, None] - z[:, None]
         c = z.shape[1]
-        expected = expected + weight * z / np.sqrt((apart**2).sum() / (len(z) * c * (c - 1)))
+        expected = expected + 0.5 * z / np.sqrt((apart**2).sum() / (len(z) * c * (c - 1)))
     assert learner.logits(Phi) == pytest.approx(expected, abs=1e-9)
 
 

@@ -265,17 +265,18 @@ def test_the_basis_is_that_of_the_base_session_for_good(kind: str) -> None:
     assert np.array_equal(learner.expand(STREAM[3][0]), rows)
 
 
-def test_a_map_of_the_whole_feature() -> None:
+@pytest.mark.parametrize("ridge", [0.1, 2.0])
+def test_a_map_of_the_whole_feature_is_a_joint_ridge(ridge: float) -> None:
     """tau_map = 0 leaves nothing out: the residual is the feature itself."""
-    learner = fit(build("sparcl", expansion="relu", m=10, tau_map=0), STREAM[:1])
+    learner = fit(build("linear-relu", ridge=ridge, width=40, seed=3), STREAM)
     assert learner.map.basis.shape == (16, 0)
-    H = np.maximum(PROBE @ learner.map.weights, 0) / np.sqrt(10)  # the probe has unit norm
-    assert learner.expand(PROBE) == pytest.approx(np.concatenate([PROBE, H], axis=1), abs=1e-13)
-
-
-def test_an_unknown_map_names_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"'cubic'.*relu, topk, rbf"):
-        ResidualMap(4, "cubic")
+    Phi, y = (np.concatenate(part) for part in zip(*STREAM, strict=True))  # of unit norm
+    X = np.hstack([Phi, np.maximum(Phi @ learner.map.weights, 0) / np.sqrt(40)])
+    assert learner.expand(Phi) == pytest.approx(X, abs=1e-12)
+    Y = (y[:, None] == learner.classes).astype(float)
+    W = np.linalg.inv(X.T @ X + ridge * np.eye(56)) @ X.T @ Y
+    assert learner.weights == pytest.approx(W, abs=1e-8)
+    assert learner.report()["k"] == 0
 
 
 def test_wide_features_and_few_rows() -> None:

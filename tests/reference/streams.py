@@ -1,5 +1,7 @@
 """Small synthetic class-incremental streams, numpy only."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 Session = tuple[np.ndarray, np.ndarray]
@@ -69,6 +71,19 @@ def fit(learner: object, sessions: list[Session]) -> object:
     for Phi, y in sessions:
         learner.fit_session(Phi, y)
     return learner
+
+
+def growing(learner: object, sessions: list[Session]) -> Iterator[list[Session]]:
+    """Give a learner one session after the other, and yield those that it has had so far."""
+    for t, session in enumerate(sessions):
+        learner.fit_session(*session)
+        yield sessions[: t + 1]
+
+
+def scores_of(learner: object, classes: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return a learner's scores of rows, its columns in the order of these classes."""
+    columns = [list(learner.classes).index(label) for label in classes]
+    return learner.logits(rows)[:, columns]
 
 
 # Four sessions of three classes, 36 samples each, 16 features; and unit-norm rows that no session has seen.

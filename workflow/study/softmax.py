@@ -1,15 +1,64 @@
 """A linear head under softmax cross-entropy, trained by gradient steps in numpy."""
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.base.checks import check_positive
+from sparcl.base.checks import check_int, check_positive
 from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.state import Shape
 from sparcl.base.types import Array
+from sparcl.learners.learner import Learner
 
 ROOT = "root-d"
+
+
+class SoftmaxHead(Learner):
+    """A linear head on scaled features.
+
+    Parameters
+    ----------
+    rate, epochs : of the training
+    scale : features are multiplied by it; "root-d" (sqrt(d)) gives unit-norm features the scale
+        that official rates were set for
+    seed : of the new columns, and of all that is drawn
+
+    Attributes
+    ----------
+    weights : (d, c); bias : (c,)
+    """
+
+    rate: float
+    epochs: int
+    scale: float | str
+    seed: int
+    kept: ClassVar[dict[str, Shape | None]] = {"weights": ("d", "c"), "bias": ("c",)}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive("rate", self.rate)
+        check_int("epochs", self.epochs, least=1)
+        check_int("seed", self.seed, least=0)
+        if not isinstance(self.scale, str):
+            check_positive("scale", self.scale)
+        elif self.scale != ROOT:
+            raise InputError(f"scale = {self.scale!r}: it must be a number above 0, or {ROOT!r}.")
+        self.weights: Array = np.zeros((0, 0))
+        self.bias: Array = np.zeros(0)
+
+    def scaled(self, Phi: Array) -> Array:
+        """Return Phi (n, d) in float64 times the scale.
+
+        Learning rates belong to a scale of the features.  The official ones were set for the output of
+        a LayerNorm, whose norm is about sqrt(d); unit-norm features reach it with "root-d".
+        """
+        factor = float(np.sqrt(Phi.shape[1])) if isinstance(self.scale, str) else self.scale
+        return np.asarray(Phi, dtype=np.float64) * factor
+
+    def _logits(self, Phi: Array) -> Array:
+        return self.scaled(Phi) @ self.weights + self.bias
 
 
 class Momentum:
@@ -85,20 +134,3 @@ def finite(W: Array, b: Array) -> tuple[Array, Array]:
             "rate too large for the scale of the features; lower rate or scale."
         )
     return W, b
-
-
-def checked_scale(value: float | str) -> float | str:
-    """Return ``value`` if it is a number above zero or "root-d", else raise InputError."""
-    if isinstance(value, str) and value != ROOT:
-        raise InputError(f"scale = {value!r}: it must be a number above 0, or {ROOT!r}.")
-    return value if isinstance(value, str) else check_positive("scale", value)
-
-
-def scaled(Phi: Array, scale: float | str) -> Array:
-    """Return Phi (n, d) in float64 times ``scale``; "root-d" is sqrt(d).
-
-    Learning rates belong to a scale of the features.  The official ones were set for the output of
-    a LayerNorm, whose norm is about sqrt(d); unit-norm features reach it with "root-d".
-    """
-    factor = float(np.sqrt(Phi.shape[1])) if isinstance(scale, str) else scale
-    return np.asarray(Phi, dtype=np.float64) * factor

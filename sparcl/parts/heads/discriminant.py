@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from sparcl.algebra.backend import host, product
 from sparcl.algebra.paired import Paired
 from sparcl.algebra.scatter import Scatter
-from sparcl.algebra.sums import Sums, squared_lengths
+from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_choice, check_flag, check_fraction
 from sparcl.base.errors import InputError
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.parts.batch import Batch, Solution
+from sparcl.parts.batch import Solution
 from sparcl.parts.heads.ridge import Head
 
 
@@ -173,55 +173,6 @@ class OracleShrinkage(Shrunk):
 
     def _estimate(self, scatter: Scatter) -> tuple[float, float]:
         return scatter.oas()
-
-
-@dataclass(eq=False)
-class LedoitWolf(Shrunk):
-    """rho by Ledoit and Wolf (2004), for which one scalar is kept beside the sums.
-
-    It is ``q = sum |h - m_y|^4`` about the class means: exact where the rows of a class arrive in one
-    session.  Where a class returns, its mean moves by g and its old part of q by
-    ``4 g^T (n S_c) g + 2 |g|^2 n tr S_c + n |g|^4`` and a term in third moments; with the shared S for
-    its own S_c, which is in no sum, and without that term, q is an approximation.
-
-    Cost: 4 n D flops per session of n rows on the host, where mapped rows come for
-    it, and a second pass of the map where rows are not kept mapped.
-    """
-
-    prior: bool = True
-    keeps_rows = "its fourth moments are about class means of their time"
-    kept: ClassVar[dict[str, Shape | None]] = {"fourth": float}
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.fourth = 0.0
-
-    def see(self, batch: Batch, before: Sums) -> None:
-        """Add the rows' share of q, and move that of classes that return."""
-        counts, sums = np.zeros(batch.classes), np.zeros((batch.classes, before.D))
-        C = host(before.C)
-        counts[: len(before.counts)], sums[: len(before.counts)] = before.counts, C.T
-        for H, columns, _ in batch.blocks():
-            rows = host(H)
-            for column in np.unique(columns):
-                sums[column] += rows[columns == column].sum(axis=0)
-        arrived = np.bincount(batch.columns, minlength=batch.classes)
-        means = sums / np.maximum(counts + arrived, 1)[:, None]
-        for H, columns, _ in batch.blocks():
-            self.fourth += float(np.sum(squared_lengths(host(H) - means[columns]) ** 2))
-        back = np.flatnonzero((counts * arrived)[: len(before.counts)])
-        if len(back):
-            scatter = Scatter(before)
-            n = before.counts[back]
-            moves = C[:, back] / n - means[back].T
-            squares = np.sum(moves**2, axis=0)
-            turned = host(scatter.times(before.on.array(moves)))
-            along = np.sum(moves * turned, axis=0) / scatter.n
-            spread = scatter.trace() / scatter.n
-            self.fourth += float(n @ (4 * along + 2 * squares * spread + squares**2))
-
-    def _estimate(self, scatter: Scatter) -> tuple[float, float]:
-        return scatter.ledoit_wolf(self.fourth)
 
 
 @dataclass(eq=False)

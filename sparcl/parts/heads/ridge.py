@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 
 from sparcl.algebra.backend import product
 from sparcl.algebra.spectra import descending_eigh
-from sparcl.algebra.sums import Gram, Sums
-from sparcl.base.checks import check_memory
+from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError, NumericalError
-from sparcl.base.state import Shape, Stateful
+from sparcl.base.state import Stateful
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch, Solution
 
@@ -26,10 +25,14 @@ class Head(Stateful):
     fits_targets : whether scores estimate one-hot targets, so that a squared error judges them
     posterior : whether scores are log-probabilities of the classes, up to a constant a row
     keeps_rows : what it keeps of rows besides sums, so that none can be forgotten; empty where nothing
+    balanced : whether it weights each row by its class's count
+    needs_number : why its ridge must be given, and not chosen; empty where it need not
     """
 
     whole_session: ClassVar[str] = ""
     keeps_rows: str = ""
+    balanced: ClassVar[bool] = False
+    needs_number: ClassVar[str] = ""
     takes_ridge: ClassVar[bool] = True
     fits_targets: ClassVar[bool] = True
     posterior: ClassVar[bool] = False
@@ -115,6 +118,7 @@ class BalancedRidge(Ridge):
     kappa / N_c at a ridge are weights 1 / N_c at ridge / kappa.
     """
 
+    balanced: ClassVar[bool] = True
     whole_session: ClassVar[str] = "it weights each class by its final count"
 
     def row_weights(
@@ -132,45 +136,3 @@ class BalancedRidge(Ridge):
         """Return ``ridge / kappa``; classes without a sample count for nothing."""
         live = counts[counts > 0]
         return ridge / (len(live) / float(np.sum(1.0 / live)))
-
-
-@dataclass(eq=False)
-class BalancedByClass(Ridge):
-    """The ridge of :class:`BalancedRidge`, with the sum ``A_c = H_c^T H_c`` of each class, so that classes may return.
-
-    It is AIR as its public code keeps it.  Its state is c D^2 numbers where that of the other is D^2.  Cost: 2 n D^2
-    flops per session beside the sums, and 2 c D^2 for a solution beside the ridge's.
-
-    Attributes
-    ----------
-    apart : (D D, c) A_c of each class, its rows one after the other
-    """
-
-    whole_session: ClassVar[str] = "it sums the rows of each class apart"
-    keeps_rows = "it sums the rows of each class apart, and these sums are not taken from"
-    kept: ClassVar[dict[str, Shape | None]] = {"apart": (None, None)}
-
-    def __post_init__(self) -> None:
-        self.apart: Array = np.zeros((0, 0))
-
-    def see(self, batch: Batch, before: Sums) -> None:
-        """Add each row to its class's sum; InputError where the machine has too little memory for all of them."""
-        on, D, known = before.on, before.D, self.apart
-        if known.shape[1] < batch.classes:
-            check_memory("R of each class", (batch.classes, D, D), before.dtype)
-            self.apart = on.zeros((D * D, batch.classes), before.dtype)
-            if known.shape[1]:
-                self.apart[:, : known.shape[1]] = known
-        for H, columns, _ in batch.blocks():
-            for column in np.unique(columns):
-                rows = on.take_rows(H, np.flatnonzero(columns == column))
-                self.apart[:, column] += on.product(rows.T, rows).reshape(-1)
-
-    def solve(self, sums: Sums, ridge: float) -> Solution:
-        """Return ``(sum_c pi_c A_c + ridge I)^-1 C diag(pi)`` (D, c), ``pi_c = c / N_c / sum_j 1 / N_j``."""
-        shares = np.divide(1.0, sums.counts, out=np.zeros(len(sums.counts)), where=sums.counts > 0)
-        shares *= np.count_nonzero(shares) / shares.sum()
-        weights = sums.on.array(shares.astype(sums.dtype))
-        R = sums.on.product(self.apart, weights[:, None]).reshape(sums.D, sums.D)
-        with Gram.wrap(R).factored(ridge) as factor:
-            return factor.solve(sums.C * weights), None

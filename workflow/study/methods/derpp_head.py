@@ -26,14 +26,13 @@ from sparcl.base.checks import check_int, check_positive
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners.learner import Learner
 from study import softmax
 
 COLUMNS = 100  # of Split CIFAR-100, for which alpha was set
 
 
 @dataclass(eq=False)
-class DerppHead(Learner):
+class DerppHead(softmax.SoftmaxHead):
     """Keeps samples, by design: 4 d c flops for each of n + 2 draws an epoch.
 
     Parameters
@@ -56,8 +55,6 @@ class DerppHead(Learner):
     posterior: ClassVar[bool] = True  # of the softmax that is trained
     keeps_samples: ClassVar[bool] = True
     kept: ClassVar[dict[str, Shape | None]] = {
-        "weights": ("d", "c"),
-        "bias": ("c",),
         "seen": int,
         "features": ("b", "d"),
         "columns": ("b",),
@@ -68,14 +65,9 @@ class DerppHead(Learner):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_int("buffer", self.buffer, least=1)
-        for name in ("alpha", "beta", "rate"):
+        for name in ("alpha", "beta"):
             check_positive(name, getattr(self, name))
-        check_int("epochs", self.epochs, least=1)
         check_int("batch", self.batch, least=1)
-        softmax.checked_scale(self.scale)
-        check_int("seed", self.seed, least=0)
-        self.weights: Array = np.zeros((0, 0))
-        self.bias: Array = np.zeros(0)
         self.seen = 0
         self.features: Array = np.zeros((0, 0))
         self.columns = np.zeros(0, dtype=np.int64)
@@ -87,7 +79,7 @@ class DerppHead(Learner):
         return {"exemplars": min(self.seen, self.buffer)}
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
-        X, d, extra = softmax.scaled(Phi, self.scale), Phi.shape[1], classes - old
+        X, d, extra = self.scaled(Phi), Phi.shape[1], classes - old
         rng = generator("derpp-head", self.seed, self.session)
         bound = 1 / np.sqrt(d)
         drawn = rng.uniform(-bound, bound, (d + 1, extra))
@@ -140,9 +132,6 @@ class DerppHead(Learner):
             self.features[slot[row]], self.columns[slot[row]] = X[row], labels[row]
             self.stored[slot[row]], self.known[slot[row]] = logits[row], logits.shape[1]
         self.seen += len(X)
-
-    def _logits(self, Phi: Array) -> Array:
-        return softmax.scaled(Phi, self.scale) @ self.weights + self.bias
 
 
 build = DerppHead

@@ -13,17 +13,14 @@ old classes are passed over, where the code knows none.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.base.checks import check_int, check_positive
+from sparcl.base.checks import check_int
 from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
-from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners.learner import Learner
 from study import softmax
 
 MOMENTUM = 0.9
@@ -31,7 +28,7 @@ DECAYS = (5e-4, 2e-4)  # weight decay of the first session, and of later ones
 
 
 @dataclass(eq=False)
-class FtHead(Learner):
+class FtHead(softmax.SoftmaxHead):
     """A session costs 4 n d c_new epochs flops; keeps the head (d + 1, c).
 
     Parameters
@@ -47,17 +44,10 @@ class FtHead(Learner):
     batch: int = 128
     scale: float | str = 1.0
     seed: int = 0
-    kept: ClassVar[dict[str, Shape | None]] = {"weights": ("d", "c"), "bias": ("c",)}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("rate", self.rate)
-        check_int("epochs", self.epochs, least=1)
         check_int("batch", self.batch, least=1)
-        softmax.checked_scale(self.scale)
-        check_int("seed", self.seed, least=0)
-        self.weights: Array = np.zeros((0, 0))
-        self.bias: Array = np.zeros(0)
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         if classes == old:
@@ -74,7 +64,7 @@ class FtHead(Learner):
         softmax.train(
             W,
             b,
-            softmax.scaled(Phi, self.scale)[new],
+            self.scaled(Phi)[new],
             columns[new],
             first=old,
             rates=[self.rate] * self.epochs,
@@ -84,9 +74,6 @@ class FtHead(Learner):
             rng=rng,
         )
         self.weights, self.bias = softmax.finite(W, b)
-
-    def _logits(self, Phi: Array) -> Array:
-        return softmax.scaled(Phi, self.scale) @ self.weights + self.bias
 
 
 build = FtHead

@@ -25,11 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.gaussians import Gaussians
-from sparcl.base.checks import check_int, check_positive
+from sparcl.base.checks import check_int
 from sparcl.base.randomness import generator
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
-from sparcl.learners.learner import Learner
 from study import softmax
 
 MOMENTUM, DECAY = 0.9, 5e-4
@@ -41,7 +40,7 @@ TEMPERATURE = 0.1
 
 
 @dataclass(eq=False)
-class SlcaFrozen(Learner):
+class SlcaFrozen(softmax.SoftmaxHead):
     """An alignment costs 256 c (2 d r + 4 d c) flops an epoch; keeps Gaussians and two heads.
 
     Parameters
@@ -63,8 +62,6 @@ class SlcaFrozen(Learner):
     scale: float | str = 1.0
     seed: int = 0
     kept: ClassVar[dict[str, Shape | None]] = {
-        "weights": ("d", "c"),
-        "bias": ("c",),
         "trained": (None, "c"),
         "born": ("c",),
         "gaussians": Gaussians,
@@ -72,19 +69,13 @@ class SlcaFrozen(Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive("rate", self.rate)
-        check_int("epochs", self.epochs, least=1)
         check_int("alignment", self.alignment, least=0)
-        softmax.checked_scale(self.scale)
-        check_int("seed", self.seed, least=0)
-        self.weights: Array = np.zeros((0, 0))
-        self.bias: Array = np.zeros(0)
         self.trained: Array = np.zeros((0, 0))
         self.born = np.zeros(0, dtype=np.int64)  # session of each class
         self.gaussians = Gaussians(0)
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
-        X, d, new = softmax.scaled(Phi, self.scale), Phi.shape[1], columns >= old
+        X, d, new = self.scaled(Phi), Phi.shape[1], columns >= old
         rng = generator("slca-frozen", self.seed, self.session)
         W, b = SPREAD * rng.standard_normal((d, classes - old)), np.zeros(classes - old)
         softmax.train(
@@ -130,9 +121,6 @@ class SlcaFrozen(Learner):
         X += rng.standard_normal((DRAWS, len(F))) @ F / np.sqrt(max(kept.counts[j] - 1, 1))
         X += shrink * kept.means[j]
         return X
-
-    def _logits(self, Phi: Array) -> Array:
-        return softmax.scaled(Phi, self.scale) @ self.weights + self.bias
 
 
 def normalised_gradient(

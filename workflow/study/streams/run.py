@@ -159,4 +159,4 @@ def _held(learner: Learner) -> Any:
     if not isinstance(learner, Composed) or learner.row_weights.whole_session:
         return None
     one = len(learner.rule.ridges) == 1 and learner.core.candidates == 1
-    return learner if isinstance(learner.core, Core) and one else None
+    return learner if type(learner.core) is Core and one else None
