@@ -73,11 +73,11 @@ def test_a_refused_first_session_leaves_a_fresh_learner(name: str) -> None:
     with pytest.raises(InputError, match="session 1"):
         learner.fit_session(*with_value(np.nan)(*STREAM[0]))
     # Even another number of features is fine now, since nothing was learned.
-    narrow = [(Phi[:, :9], y) for Phi, y in STREAM]
+    narrow = [(Phi[:, :10], y) for Phi, y in STREAM]
     fit(learner, narrow)
     untouched = fit(build(name, **METHODS[name]), narrow)
-    assert np.array_equal(learner.logits(PROBE[:, :9]), untouched.logits(PROBE[:, :9]))
-    assert learner.logits(PROBE[:0, :9]).shape == (0, 12)  # no rows are no mistake
+    assert np.array_equal(learner.logits(PROBE[:, :10]), untouched.logits(PROBE[:, :10]))
+    assert learner.logits(PROBE[:0, :10]).shape == (0, 12)  # no rows are no mistake
 
 
 def test_a_first_session_of_one_class_or_of_copies() -> None:
@@ -152,6 +152,7 @@ def test_unknown_hyper_parameter_names_the_known_ones() -> None:
 
 
 # A setting that is wrong, with the text that names it and what it may be.
+RULES = ("newest", "gcv", "all")
 WRONG = [
     *(("sparcl", {"tau": t}, r"tau = .*in \(0, 1\).*k = 0 or k = d") for t in (0.0, 1.0, "0.5")),
     *(("sparcl", {"tau": [0.5, t]}, r"tau = .*in \(0, 1\)") for t in (-0.2, float("nan"))),
@@ -177,16 +178,39 @@ WRONG = [
     ("ranpac", {"dtype": "float15"}, "float64 or float32"),
     ("slda", {"shrinkage": 2}, r"shrinkage = 2: it must be a number in \(0, 1\)\. .*identity"),
     ("flycl", {"level": 1.5}, r"level = 1\.5: it must be a number in \(0, 1\)\. Level 1 keeps all"),
-    (
-        "loranpac",
-        {"kept": 1.0},
-        r"kept = 1\.0: it must be a number in \(0, 1\)\. .*bounds the rank",
+    ("loranpac", {"kept": 1.0}, r"kept = 1\.0: it must be a number in \(0, 1\)\. .*bounds the"),
+    *(
+        ("sparcl", {switch: value}, rf"{switch} = '{value}'.*one of")
+        for switch, value in (
+            ("coupling", "loose"),
+            ("new_classes", "none"),
+            ("reappearing", "melted"),
+            ("update", "fast"),
+            ("expansion", "cubic"),
+        )
+    ),
+    *(
+        ("sparcl", {"expansion": kind, "m": m}, rf"'{kind}' with m = {m}")
+        for kind, m in (("none", 3), ("linear", 0), ("relu", 0), ("topk", 0))
+    ),
+    *(
+        ("sparcl", {"ridge": rule, "tau": [0.4, 0.8]}, "cannot tell cores apart: give one tau or k")
+        for rule in RULES[:2]
+    ),
+    ("sparcl", {"condition_limit": 10.0, "trust_degrees": 10.0}, "condition_limit and trust_deg"),
+    *(("compose", {"head": "ridged-scatter", "ridge": r}, "ridge = 'gaussian'") for r in RULES),
+    *(
+        ("compose", {"map": {"random": {"width": 5} | {key: value}}}, f"^{key} = ")
+        for key, value in {"draw": "cauchy", "activation": "tanh", "level": 0.0}.items()
     ),
 ]
 
 
-# A setting of a head outside its range.
+# A setting outside its range.
 OUTSIDE = {
+    "ranpac": {"width": 0, "seed": -1},
+    "flycl": {"nonzeros": 0},
+    "sparcl": {"condition_limit": 0.0, "trust_degrees": 90.0, "warmup": 0},
     "slda": {"shrinkage": 1.0, "covariance": "pooled"},
     "klda": {"ridge": -0.1, "sigma": "mean", "kappa": 0.0, "width": 0, "seed": -1},
     "klda-e": {"ridge": -0.1, "members": 0, "kappa": -1.0, "width": 0, "seed": -1},
@@ -211,6 +235,10 @@ def test_a_wrong_setting_is_named_with_what_it_may_be() -> None:
     for name, hyper, text in WRONG:
         with pytest.raises(InputError, match=text):
             build(name, **hyper)
+    for text in ("10", 0.0):  # of another type, or 0
+        for key in ("condition_limit", "trust_degrees"):
+            with pytest.raises(InputError, match=rf"^{key} = "):
+                build("sparcl", **{key: text})
     for name, settings in OUTSIDE.items():
         for key, value in settings.items():
             with pytest.raises(InputError, match=rf"\b{key}\b"):

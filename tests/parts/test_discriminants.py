@@ -8,7 +8,6 @@ from reference.streams import PROBE, STREAM, Session, fit, growing, scores_of, s
 from sklearn.covariance import OAS
 from sklearn.covariance import LedoitWolf as LedoitWolfOfRows
 
-from sparcl.base.errors import InputError
 from sparcl.methods import build
 
 SHRUNK = {"oracle-shrinkage": OAS, "ledoit-wolf": LedoitWolfOfRows}
@@ -101,9 +100,3 @@ def test_rule_predicts_accuracy_with_the_bias() -> None:
     assert learner.report()["validation_losses"] == pytest.approx(expected, abs=1e-9)
     assert learner.solutions.points[0][2] == grid[int(np.argmin(expected))]
     assert len(set(np.round(expected, 6))) == 3
-
-
-def test_a_squared_error_does_not_judge_a_discriminant() -> None:
-    for rule in ("newest", "gcv", "all"):
-        with pytest.raises(InputError, match="ridge = 'gaussian'"):
-            build("compose", head="ridged-scatter", ridge=rule)

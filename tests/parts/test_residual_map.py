@@ -122,13 +122,6 @@ def test_too_many_directions_change_nothing(rule: float | str) -> None:
         assert all(np.array_equal(before[key], after[key]) for key in before)
 
 
-@pytest.mark.parametrize(("kind", "m"), [("none", 3), ("linear", 0), ("relu", 0), ("topk", 0)])
-def test_width_and_kind_belong_together(kind: str, m: int) -> None:
-    with pytest.raises(InputError, match=rf"'{kind}' with m = {m}"):
-        build("sparcl", expansion=kind, m=m)
-    build("sparcl-alg1", m=0)  # there the width alone decides
-
-
 # --- nonlinear maps -------------------------------------------------------------------------------
 
 

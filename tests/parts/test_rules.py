@@ -1,12 +1,14 @@
 """The ridge chosen in each session: on the newest session, and over all from held-out sums."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from reference import ridge as plain
 from reference import solver as naive
 from reference.peers import primal_ridge
 from reference.solver import core_basis
-from reference.streams import PROBE, STREAM, Session, fit, synthetic_stream
+from reference.streams import PROBE, STREAM, Session, fit, growing, synthetic_stream
 
 from sparcl import methods
 from sparcl.algebra import ridge
@@ -64,58 +66,47 @@ def test_newest_session(hyper: dict, seed: int) -> None:
         assert learner.weights == pytest.approx(expected.W, abs=1e-8)
 
 
-def all_rule(sessions: list[Session], seed: int, tau: float | None, k: int | None) -> list:
-    """Return (errors, chosen ridge) after each session, from rows: the rule restated."""
-    out = []
-    for t in range(1, len(sessions) + 1):
-        fitted, validation = parts(sessions[:t], seed)
-        classes = plain.class_list(sessions[:t])
-        errors = []
-        for r in RIDGES:
-            W = naive.solver(fitted, r, set(range(2, t + 1)), tau=tau, k=k)[-1].W
-            errors.append(naive.squared_error(validation, W, classes))
-        out.append((np.array(errors), RIDGES[int(np.argmin(errors))]))
-    return out
+def losses_of_rows(
+    rule: str, sessions: list[Session], seed: int, points: list[tuple]
+) -> np.ndarray:
+    """Return the loss of each ridge, tau and k on every row held out: the rules restated."""
+    fitted, validation = parts(sessions, seed)
+    classes, renewals = plain.class_list(sessions), set(range(2, len(sessions) + 1))
+    solved = [naive.solver(fitted, r, renewals, tau=tau, k=k)[-1].W for r, tau, k in points]
+    if rule == "all":  # sums leave out ||Y||^2, which is one a held-out row
+        held = sum(len(y) for _, y in validation)
+        return np.array([naive.squared_error(validation, W, classes) - held for W in solved])
+    rows = np.concatenate([rows for rows, _ in validation])
+    columns = np.array([classes.index(label) for _, y in validation for label in y])
+    return -np.array([plain.predicted_accuracy(W, rows, columns) for W in solved])
 
 
 @pytest.mark.parametrize("seed", [0, 4])
-@pytest.mark.parametrize("hyper", [{"tau": 0.7, "k": None}, {"tau": None, "k": 0}])
-def test_all_sessions_from_sums_is_the_error_on_every_held_out_row(hyper: dict, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("rule", "taus", "k"),
+    [
+        ("all", [0.7], None),
+        ("all", [None], 0),
+        ("all", [0.4, 0.9], None),
+        ("gaussian", [0.7], None),
+    ],
+)
+def test_losses_from_sums_are_those_of_every_held_out_row(
+    rule: str, taus: list, k: int | None, seed: int
+) -> None:
     sessions = synthetic_stream(seed, sessions=4, classes=3, samples=15, noise=1.5)
-    learner = build("sparcl", ridge="all", refresh=1, seed=seed, **hyper)
-    chosen = []
-    expected = all_rule(sessions, seed, **hyper)
-    for t, ((Phi, y), (errors, best)) in enumerate(zip(sessions, expected, strict=True)):
-        learner.fit_session(Phi, y)
-        held_out = sum(len(labels) for _, labels in parts(sessions[: t + 1], seed)[1])
-        # sums leave out ||Y||^2, which is one a held-out row
-        got = np.array(learner.report()["validation_losses"]) + held_out
-        assert got == pytest.approx(errors, rel=1e-8)
-        assert learner.report()["ridge"] == best
-        chosen.append(best)
-        # the final weights use all rows
-        W = naive.solver(sessions[: t + 1], chosen, {2, 3, 4}, **hyper)[-1].W
-        assert learner.weights == pytest.approx(W, abs=1e-8)
-
-
-@pytest.mark.parametrize("seed", [0, 4])
-def test_gaussian_takes_the_highest_predicted_accuracy(seed: int) -> None:
-    sessions = synthetic_stream(seed, sessions=4, classes=3, samples=15, noise=1.5)
-    learner = build("sparcl", ridge="gaussian", tau=0.7, refresh=1, seed=seed)
-    for t, (Phi, y) in enumerate(sessions):
-        learner.fit_session(Phi, y)
-        fitted, validation = parts(sessions[: t + 1], seed)
-        classes = plain.class_list(sessions[: t + 1])
-        held = np.concatenate([rows for rows, _ in validation])
-        columns = np.array([classes.index(v) for _, labels in validation for v in labels])
-        predicted = [
-            plain.predicted_accuracy(
-                naive.solver(fitted, r, {2, 3, 4}, tau=0.7, k=None)[-1].W, held, columns
-            )
-            for r in RIDGES
-        ]
-        assert learner.report()["validation_losses"] == pytest.approx([-p for p in predicted])
-        assert learner.report()["ridge"] == RIDGES[int(np.argmax(predicted))]
+    tau = taus if len(taus) > 1 else taus[0]
+    learner = build("sparcl", ridge=rule, refresh=1, seed=seed, tau=tau, k=k)
+    points, chosen = [(r, tau, k) for r in RIDGES for tau in taus], []
+    for so_far in growing(learner, sessions):
+        losses, report = losses_of_rows(rule, so_far, seed, points), learner.report()
+        assert report["validation_losses"] == pytest.approx(losses, rel=1e-8, abs=1e-7)
+        chosen.append(points[int(np.argmin(losses))])
+        assert (report["ridge"], report["tau"]) == chosen[-1][:2]
+        if len(taus) == 1:  # the final weights use all rows
+            ridges = [ridge for ridge, _, _ in chosen]
+            W = naive.solver(so_far, ridges, {2, 3, 4}, tau=tau, k=k)[-1].W
+            assert learner.weights == pytest.approx(W, abs=1e-8)
 
 
 @pytest.mark.parametrize("rule", ["all", "gaussian"])
@@ -141,57 +132,29 @@ def test_what_is_fitted_for_validation_never_sees_a_held_out_row(how: str, rule:
         assert not np.array_equal(honest.weights, spoiled.weights)
 
 
-def test_all_chooses_a_threshold_too() -> None:
-    sessions = synthetic_stream(2, sessions=3, classes=3, samples=15, noise=1.5)
-    taus, ridges = (0.4, 0.9), (0.1, 1.0)
-    learner = fit(build("sparcl", ridge="all", ridges=ridges, tau=taus, refresh=1), sessions)
-    fitted, validation = parts(sessions, 0)
-    classes = plain.class_list(sessions)
-    errors = {
-        (i, j): naive.squared_error(
-            validation, naive.solver(fitted, r, {2, 3}, tau=tau)[-1].W, classes
-        )
-        for i, r in enumerate(ridges)
-        for j, tau in enumerate(taus)
-    }
-    held_out = sum(len(labels) for _, labels in validation)
-    got = np.array(learner.report()["validation_losses"]) + held_out
-    assert got == pytest.approx([errors[point] for point in sorted(errors)], rel=1e-8)
-    i, j = min(errors, key=errors.get)
-    assert (learner.report()["ridge"], learner.report()["tau"]) == (ridges[i], taus[j])
-
-
-@pytest.mark.parametrize("name", ["sparcl", "sparcl-plus-1"])
-@pytest.mark.parametrize("rule", ["newest", "all"])
-def test_a_class_whose_rows_are_all_held_out(name: str, rule: str) -> None:
+def test_a_class_whose_rows_are_all_held_out() -> None:
     """One-sample classes: the learner that is validated has a column for each."""
-    rng = np.random.default_rng(0)
-    sessions = [
-        (
-            rng.standard_normal((6, 10)),
-            np.array([9 * t, 9 * t, 9 * t + 1, 9 * t + 2, 9 * t + 3] * 1 + [9 * t + 4]),
-        )
-        for t in range(3)
-    ]
-    rest = {"width": 20} if name == "sparcl-plus-1" else {}
-    learner = fit(build(name, ridge=rule, tau=0.6, **rest), sessions)
-    assert len(learner.classes) == 15
-    assert np.isfinite(learner.logits(sessions[0][0])).all()
-    assert learner.report()["ridge"] in RIDGES
-    if rule == "all":
-        assert all(W.shape[1] == 15 for W in learner.rule.fitted.solutions.weights)
+    rng, labels = np.random.default_rng(0), np.array([0, 0, 1, 2, 3, 4])
+    sessions = [(rng.standard_normal((6, 10)), 9 * t + labels) for t in range(3)]
+    for name, rule in product(("sparcl", "sparcl-plus-1"), ("newest", "all")):
+        rest = {"width": 20} if name == "sparcl-plus-1" else {}
+        learner = fit(build(name, ridge=rule, tau=0.6, **rest), sessions)
+        assert np.isfinite(learner.logits(sessions[0][0])).all()
+        assert len(learner.classes) == 15 and learner.report()["ridge"] in RIDGES
+        if rule == "all":
+            assert all(W.shape[1] == 15 for W in learner.rule.fitted.solutions.weights)
 
 
-@pytest.mark.parametrize("rule", ["newest", "all"])
-def test_one_sample_cannot_be_split(rule: str) -> None:
-    learner = fit(build("sparcl", ridge=rule, tau=0.7), STREAM[:2])
-    before = learner.logits(PROBE)
-    with pytest.raises(InputError, match=rf"session 3: ridge = '{rule}'"):
-        learner.fit_session(STREAM[2][0][:1], STREAM[2][1][:1])
-    assert np.array_equal(learner.logits(PROBE), before)
-    two = (STREAM[2][0][:2], STREAM[2][1][:2])
-    learner.fit_session(*two)
-    assert np.isfinite(learner.logits(PROBE)).all()
+def test_one_sample_cannot_be_split() -> None:
+    Phi, y = STREAM[2]
+    for rule in ("newest", "all"):
+        learner = fit(build("sparcl", ridge=rule, tau=0.7), STREAM[:2])
+        before = learner.logits(PROBE)
+        with pytest.raises(InputError, match=rf"session 3: ridge = '{rule}'"):
+            learner.fit_session(Phi[:1], y[:1])
+        assert np.array_equal(learner.logits(PROBE), before)
+        learner.fit_session(Phi[:2], y[:2])
+        assert np.isfinite(learner.logits(PROBE)).all()
 
 
 def test_the_seed_decides_what_is_held_out() -> None:
@@ -227,12 +190,6 @@ def test_every_method_takes_the_rules_that_it_offers() -> None:
     for hyper in ({"ridges": []}, {"ridge": []}):
         with pytest.raises(InputError, match=r"(ridges|ridge) = \[\]: give at least one number"):
             build("ranpac", **hyper)
-
-
-def test_a_rule_that_looks_at_one_session_goes_with_one_threshold() -> None:
-    for rule in ("newest", "gcv"):
-        with pytest.raises(InputError, match="cannot tell cores apart: give one tau or k"):
-            build("sparcl", ridge=rule, tau=[0.4, 0.8])
 
 
 # --- what cannot be chosen ------------------------------------------------------------------------
