@@ -380,7 +380,8 @@ class SparclPlus(Summed):
         k = len(strengths)
         if self.tau is not None and k:
             k = energy_rank(strengths**2, float(np.sum(strengths**2)), self.tau)
-        return U[:, :k], strengths[:k]
+        # a part of an array rounds in another way than the whole array that a file holds
+        return np.array(U[:, :k], order="K"), strengths[:k]
 
     def _solution(self, sums: Sums, core: OwnCore) -> Solved:
         """Return the scores' weights: one factor of D x D, and small matrices of each class."""
