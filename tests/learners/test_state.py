@@ -19,7 +19,6 @@ from reference.streams import STREAM, Session, fit, synthetic_stream
 from sparcl import Classifier, methods
 from sparcl.app.model import Model
 from sparcl.base.errors import InputError, NumericalError
-from sparcl.base.npz import write_npz
 from sparcl.base.state import Stateful
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
@@ -55,7 +54,7 @@ CASES: dict[str, tuple[str, dict]] = {
         {"head": {"ridged-scatter": {"per": "sample"}}, "ridge": "gaussian"},
     ),
     "both heads of rooted rows": ("sparcl-plus-2", {}),
-    "own covariances in a core": ("sparcl-plus", {"k": 9, "rank": 4}),
+    "own covariances in a core": ("sparcl-plus", {"rank": 4, "tau": 0.9}),
     "frozen": ("compose", {"core": "frozen"}),
     "beside": ("compose", {"core": {"beside-scatter": {"tau": 0.6}}}),
     **{
@@ -245,21 +244,20 @@ def test_a_member_that_is_missing_or_too_much_is_named(state: dict) -> None:
             Composed.from_state(state | {key: np.zeros(3)})
 
 
-def test_values_that_cannot_be_are_refused_by_name(state: dict) -> None:
-    arrays = {key: value for key, value in state.items() if isinstance(value, np.ndarray)}
-    for key, value in arrays.items():
+def test_values_and_shapes_that_cannot_be_are_refused_by_name(state: dict) -> None:
+    def refused(key: str, value: np.ndarray, message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            Composed.from_state(state | {key: value})
+
+    for key, value in state.items():
+        if not isinstance(value, np.ndarray):
+            continue
         if value.dtype.kind == "f" and value.size:
             spoiled = value.copy()
             spoiled.flat[-1] = np.nan
-            with pytest.raises(InputError, match=f"{key} holds values that are not finite"):
-                Composed.from_state(state | {key: spoiled})
-        with pytest.raises(InputError, match=f"{key} holds object"):
-            Composed.from_state(state | {key: value.astype(object)})
-        with pytest.raises(InputError, match=f"{key} holds <U"):
-            Composed.from_state(state | {key: value.astype(str)})
-
-
-def test_shapes_that_do_not_fit_the_rest_are_refused(state: dict) -> None:
+            refused(key, spoiled, f"{key} holds values that are not finite")
+        refused(key, value.astype(object), f"{key} holds object")
+        refused(key, value.astype(str), f"{key} holds <U")
     for key, cut in (
         ("sums/R", np.s_[:-1]),
         ("sums/C", np.s_[:-1]),
@@ -271,11 +269,12 @@ def test_shapes_that_do_not_fit_the_rest_are_refused(state: dict) -> None:
         ("rule/fitted/solutions/weights.1", np.s_[:-1]),
         ("classes", np.s_[None]),
     ):
-        with pytest.raises(InputError, match=r"has shape \(.*asks for \("):
-            Composed.from_state(state | {key: state[key][cut]})
+        refused(key, state[key][cut], r"has shape \(.*asks for \(")
 
 
 def test_an_unknown_or_another_kind_is_refused(state: dict) -> None:
+    with pytest.raises(InputError, match=r"Composed.*NearestClassMean"):
+        NearestClassMean.from_state(state)
     for key in ("header", "sums/header", "rule/fitted/core/partitions.0/header"):
         header = json.loads(state[key])
         with pytest.raises(InputError, match="Nothing"):
@@ -335,45 +334,6 @@ def test_no_claim_of_a_header_is_believed(sessions: list[Session]) -> None:
     assert refused > 0.8 * len(seen) > 1000
 
 
-# --- files ------------------------------------------------------------------------------------------
-
-
-def test_foreign_files_are_named(tmp_path: Path) -> None:
-    """What is no file of this project tests/base/test_npz.py has."""
-    path = tmp_path / "file.npz"
-    with pytest.raises(InputError, match=r"file\.npz: no such file"):
-        Composed.load(path)
-    path.write_text("not a learner")
-    with pytest.raises(InputError, match=r"file\.npz: not an npz file"):
-        Composed.load(path)
-    write_npz(path, {"weights": np.eye(3)})
-    with pytest.raises(InputError, match=r"file\.npz"):
-        Composed.load(path)
-
-
-def test_random_damage_never_raises_anything_else(tmp_path: Path) -> None:
-    """A zip entry may claim encryption, another version or compression: each has its own error."""
-    path = tmp_path / "file.npz"
-    fit(build("ncm"), synthetic_stream(sessions=1)).save(path)
-    whole, rng, refused = path.read_bytes(), np.random.default_rng(0), 0
-    places = [i for i in range(len(whole)) if whole[i : i + 2] == b"PK"]
-    for _ in range(200):
-        changed = bytearray(whole)
-        changed[rng.choice(places) + rng.integers(4, 12)] = rng.integers(0, 256)
-        path.write_bytes(bytes(changed))
-        try:
-            NearestClassMean.load(path)
-        except InputError:
-            refused += 1
-    assert refused > 40
-
-
-def test_a_state_of_another_kind_is_refused() -> None:
-    state = fit(build("sparcl"), STREAM).state()
-    with pytest.raises(InputError, match=r"Composed.*NearestClassMean"):
-        NearestClassMean.from_state(state)
-
-
 def test_a_failed_learner_stays_failed() -> None:
     """Its sums hold the session that failed: a second try would add the samples again."""
     learner = build("sparcl", ridge=1e-4, dtype="float32")
@@ -410,12 +370,8 @@ def test_samples_are_kept_only_where_the_method_says_so(
         assert learned(case).keeps_samples == (case in KEEPERS), case
         cosine = np.abs(rows_of(learned(case).state(), 50) @ rows.T).max()
         assert cosine > 1 - 1e-9 if case in KEEPERS else cosine < 1 - 1e-6, case
-
-
-def test_the_search_for_samples_finds_one(sessions: list[Session]) -> None:
-    """A class of one sample does show: its column of C is the sample."""
-    Phi, y = sessions[0]
+    # a class of one sample does show: its column of C is the sample
+    (Phi, y), alone = sessions[0], sessions[1][0][:1]
     learner = build("acil")
-    learner.fit_session(np.concatenate([Phi, sessions[1][0][:1]]), np.concatenate([y, [777]]))
-    cosine = np.abs(rows_of(learner.state(), 50) @ sessions[1][0][0])
-    assert cosine.max() > 1 - 1e-9
+    learner.fit_session(np.concatenate([Phi, alone]), np.concatenate([y, [777]]))
+    assert np.abs(rows_of(learner.state(), 50) @ alone[0]).max() > 1 - 1e-9

@@ -112,34 +112,23 @@ def test_rows_stay_mapped_where_that_takes_little(
     assert np.array_equal(score(30), score(30)) and len(mapped) == times
 
 
-@pytest.mark.parametrize("name", ["acil", "sparcl", "sparcl-alg1", "sparcl-plus-1", "ranpac"])
-def test_logits_are_expanded_features_times_weights(name: str) -> None:
-    learner = fit(build(name, **SMALL[name]), STREAM)
-    expanded = learner.expand(PROBE)
-    assert learner.logits(PROBE) == pytest.approx(expanded @ learner.weights, abs=1e-12)
-    if name in LINEAR:
-        assert np.array_equal(expanded, PROBE)
-
-
 @pytest.mark.parametrize("name", KINDS)
-def test_inputs_are_neither_written_to_nor_kept_and_runs_agree_to_the_bit(name: str) -> None:
-    learner, again = (build(name, **SMALL[name]) for _ in range(2))
-    for Phi, y in STREAM:
+def test_inputs_of_any_precision_are_neither_written_to_nor_kept(name: str) -> None:
+    """Two runs agree to the bit, and float16 is summed in float64."""
+    half = [(Phi.astype(np.float16), y.astype(np.int32)) for Phi, y in STREAM]
+    learner, again, wide = (build(name, **SMALL[name]) for _ in range(3))
+    for Phi, y in half:
         mine, labels = Phi.copy(), y.copy()
         learner.fit_session(mine, labels)
         assert np.array_equal(mine, Phi) and np.array_equal(labels, y)
         mine[:], labels[:] = 7.0, 0
         again.fit_session(Phi, y)
         assert np.array_equal(learner.logits(PROBE), again.logits(PROBE))
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_float16_features_are_summed_in_float64(name: str) -> None:
-    half = [(Phi.astype(np.float16), y.astype(np.int32)) for Phi, y in STREAM]
-    wide = [(Phi.astype(np.float64), y) for Phi, y in half]
-    a, b = fit(build(name, **SMALL[name]), half), fit(build(name, **SMALL[name]), wide)
-    assert a.logits(wide[0][0]) == pytest.approx(b.logits(wide[0][0]), abs=1e-12)
-    assert a.logits(half[0][0]) == pytest.approx(b.logits(wide[0][0]), abs=1e-12)
+        wide.fit_session(Phi.astype(np.float64), y.astype(np.int64))
+    rows = half[0][0]
+    expected = pytest.approx(wide.logits(rows.astype(np.float64)), abs=1e-12)
+    assert learner.logits(rows.astype(np.float64)) == expected
+    assert learner.logits(rows) == expected
 
 
 def test_the_seed_decides_the_map() -> None:
@@ -179,27 +168,6 @@ def test_a_grid_is_its_points_one_by_one(name: str) -> None:
         for key, learner in points.items():
             learner.fit_session(Phi, y)
             assert scores[key] == pytest.approx(learner.logits(PROBE), abs=1e-10)
-
-
-def test_one_point_is_the_learner_of_its_defaults() -> None:
-    """A grid leaves the other settings at the defaults of the method: tau is 0.5 here."""
-    one = fit(build("sparcl-plus-1", ridge=[1.0], width=30), STREAM)
-    given = fit(build("sparcl-plus-1", ridge=1.0, width=30), STREAM)
-    assert np.array_equal(one.weights, given.weights)
-    assert one.report() == given.report()
-    assert one.report()["tau"] == 0.5
-
-
-# --- symmetries -----------------------------------------------------------------------------------
-
-
-def test_ranpac_follows_the_scale_of_features() -> None:
-    # The grid is one of tens, so features times 10 choose a ridge times 100 and the same logits.
-    a = fit(build("ranpac", **SMALL["ranpac"]), STREAM)
-    b = fit(build("ranpac", **SMALL["ranpac"]), [(10.0 * Phi, y) for Phi, y in STREAM])
-    assert 1e-8 < a.report()["ridge"] < 1e6
-    assert b.report()["ridge"] == pytest.approx(100.0 * a.report()["ridge"])
-    assert b.logits(10.0 * PROBE) == pytest.approx(a.logits(PROBE), abs=1e-8)
 
 
 # --- nearest class mean ---------------------------------------------------------------------------
@@ -264,6 +232,7 @@ def test_ranpac_is_17_primal_solves(width: int, seed: int) -> None:
         train, val = learner.rule.holdout.split(y, t)
         assert len(train) == int(0.8 * len(y))
         assert sorted([*train, *val]) == list(range(len(y)))
+        assert val.min() < len(train)  # shuffled: the last fifth of grouped rows has few classes
         W = ranpac_map(learner, 16)
         losses = peers.ranpac_losses(np.maximum(Phi @ W, 0.0), y, train, val)
         chosen = learner.report()["ridge"]
@@ -272,13 +241,3 @@ def test_ranpac_is_17_primal_solves(width: int, seed: int) -> None:
         assert learner.weights == pytest.approx(expected, abs=1e-8)
         logits = np.maximum(PROBE @ W, 0.0) @ expected
         assert learner.logits(PROBE) == pytest.approx(logits, abs=1e-8)
-
-
-def test_ranpac_validates_on_a_shuffled_fifth() -> None:
-    sessions = synthetic_stream(sessions=2, classes=3, samples=12, dimension=16)
-    grouped = [(Phi[np.argsort(y)], np.sort(y)) for Phi, y in sessions]
-    learner = fit(build("ranpac", width=20, seed=0), grouped)
-    train, val = learner.rule.holdout.split(grouped[1][1], 1)
-    # Without a shuffle the last fifth of grouped rows would hold one class alone.
-    assert len(set(grouped[1][1][val].tolist())) > 1
-    assert set(grouped[1][1][train].tolist()) == set(grouped[1][1].tolist())
