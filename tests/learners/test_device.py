@@ -152,16 +152,6 @@ def test_samples_are_forgotten_as_on_the_cpu() -> None:
         assert np.abs(pair[0].logits(PROBE) - pair[1].logits(PROBE)).max() < 1e-10
 
 
-def test_float32_reports_the_residual_of_its_refinement() -> None:
-    hyper = {"width": 50, "ridge": 0.01}
-    ours = fitted("ranpac", hyper | {"dtype": "float32"}, STREAM, "torch-cpu")
-    wide = fitted("ranpac", hyper, STREAM, "cpu")
-    assert 0 < ours.report()["residual"] <= 1.2e-7
-    assert np.array_equal(ours.predict(PROBE), wide.predict(PROBE))
-    np.testing.assert_allclose(ours.logits(PROBE), wide.logits(PROBE), atol=1e-3)
-    assert "residual" not in wide.report()
-
-
 HEADS: dict[str, tuple[str, dict[str, Any]]] = {
     head: ("compose", {"head": head, "ridge": 0.1, "map": {"random": {"width": 20}}})
     for head in PARTS["head"]
@@ -190,20 +180,20 @@ def test_float32_has_the_states_of_the_cpu_and_nearly_the_scores_of_float64(case
     np.testing.assert_allclose(ours.logits(PROBE), scores, rtol=0, atol=2e-3 * np.abs(scores).max())
 
 
-def test_many_ridges_in_float32_are_refined_each() -> None:
-    """One decomposition for all would leave no residual to look at."""
-    ridges = np.geomspace(0.01, 1.0, MANY).tolist()
-    ours = fitted("acil", {"ridge": ridges, "dtype": "float32"}, STREAM, "torch-cpu")
-    wide = fitted("acil", {"ridge": ridges}, STREAM, "cpu")
-    assert 0 < ours.report()["residual"] <= 1.2e-7
-    for found, expected in zip(ours.solutions.weights, wide.solutions.weights, strict=True):
-        np.testing.assert_allclose(found.numpy(), expected, atol=1e-4 * np.abs(expected).max())
-
-
-def test_a_covariance_that_is_frozen_reports_its_residual() -> None:
-    head = {"shrunk-covariance": {"covariance": "frozen"}}
-    hyper = {"head": head, "ridge": 1e-3, "dtype": "float32"}
-    assert 0 < fitted("compose", hyper, STREAM, "torch-cpu").report()["residual"] <= 1.2e-7
+def test_float32_reports_the_residual_of_its_refinement() -> None:
+    """Of many ridges too: one decomposition for all would leave none to look at; and of a frozen covariance."""
+    frozen = {"head": {"shrunk-covariance": {"covariance": "frozen"}}, "ridge": 1e-3}
+    for name, hyper in (
+        ("ranpac", {"width": 50, "ridge": 0.01}),
+        ("acil", {"ridge": np.geomspace(0.01, 1.0, MANY).tolist()}),
+        ("compose", frozen),
+    ):
+        ours = fitted(name, hyper | {"dtype": "float32"}, STREAM, "torch-cpu")
+        wide = fitted(name, hyper, STREAM, "cpu")
+        assert 0 < ours.report()["residual"] <= 1.2e-7
+        assert "residual" not in wide.report()
+        for found, expected in zip(ours.solutions.weights, wide.solutions.weights, strict=True):
+            np.testing.assert_allclose(found.numpy(), expected, atol=1e-3 * np.abs(expected).max())
 
 
 def test_float32_changes_at_most_two_of_ten_thousand_predictions(
@@ -226,22 +216,17 @@ def test_float32_changes_at_most_two_of_ten_thousand_predictions(
         assert 0 < reports[1]["residual"] <= 1.2e-7 and "residual" not in reports[0]
 
 
-@pytest.mark.parametrize("name", [name for name in methods.names() if methods.host_only(name)])
-def test_a_method_that_cannot_says_why(name: str) -> None:
-    with pytest.raises(
-        InputError, match=f"Method {name!r}: .* cannot run on torch-cpu: its (steps|classes|draws) "
-    ):
-        methods.build(name, device="torch-cpu")
-
-
-@pytest.mark.parametrize(
-    "part", [{"row_weights": "huber"}, {"core": {"beside-scatter": {"tau": 0.9}}}]
-)
-def test_a_part_that_cannot_says_why(part: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="'compose': it cannot run on torch-cpu: row weights, and"):
-        methods.build("compose", device="torch-cpu", ridge=1.0, **part)
-    with pytest.raises(InputError, match="'sparcl-plus': it cannot run on torch-cpu: row weights"):
-        methods.build("sparcl-plus", device="torch-cpu", filtered=True)
+def test_a_method_and_a_part_that_cannot_say_why() -> None:
+    steps = [
+        *((name, {}, "its (steps|draws) ") for name in methods.names() if methods.host_only(name)),
+        ("compose", {"row_weights": "huber"}, "row weights, and"),
+        ("compose", {"core": {"beside-scatter": {"tau": 0.9}}}, "row weights, and"),
+        ("sparcl-plus", {"filtered": True}, "row weights"),
+    ]
+    for name, hyper, why in steps:
+        text = f"Method {name!r}: .* cannot run on torch-cpu: {why}"
+        with pytest.raises(InputError, match=text):
+            methods.build(name, device="torch-cpu", **hyper)
 
 
 def test_what_does_not_fit_is_refused_before_work_starts(monkeypatch: pytest.MonkeyPatch) -> None:

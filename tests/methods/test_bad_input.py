@@ -259,13 +259,3 @@ def test_a_core_larger_than_the_features_is_refused_at_once() -> None:
     wide = [(np.hstack([Phi, Phi[:, :4]]), y) for Phi, y in STREAM]
     untouched = fit(build("sparcl", k=17), wide)
     assert np.array_equal(fit(learner, wide).weights, untouched.weights)
-
-
-def test_more_directions_than_the_residual_has() -> None:
-    learner = fit(build("sparcl-alg1", refresh=1, k=10, m=7), STREAM[:1])
-    before = learner.state()
-    for _ in range(2):  # the second try must meet the same learner as the first
-        with pytest.raises(InputError, match=r"session 2: m = 7 .* residual of rank 6"):
-            learner.fit_session(*STREAM[1])
-        after = learner.state()
-        assert all(np.array_equal(before[key], after[key]) for key in before)

@@ -1,12 +1,14 @@
 """Every switch of the update, alone and combined, against explicit coordinates and KKT systems."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import ridge as plain
 from reference import solver as naive
-from reference.streams import STREAM, Session, fit, synthetic_stream
+from reference.streams import STREAM, Session, fit, growing, synthetic_stream
 
 from sparcl.base.errors import NumericalError
 from sparcl.methods import build
@@ -30,8 +32,7 @@ def check(sessions: list[Session], hyper: dict, renewals: set[int]) -> object:
     learner = build("sparcl", ridge=0.15, tau=0.7, **hyper)
     rest = {key: value for key, value in hyper.items() if key not in ("refresh", "update")}
     states = naive.solver(sessions, 0.15, renewals, tau=0.7, **rest)
-    for (Phi, y), state in zip(sessions, states, strict=True):
-        learner.fit_session(Phi, y)
+    for _, state in zip(growing(learner, sessions), states, strict=True):
         assert list(learner.classes) == state.classes
         assert learner.weights == pytest.approx(state.W, abs=1e-8)
     return learner
@@ -47,14 +48,15 @@ ALONE = {
 }
 
 
-@pytest.mark.parametrize("refresh", [0, 1, 2])
-@pytest.mark.parametrize("name", ALONE)
-def test_a_switch(name: str, refresh: int) -> None:
-    renewals = {0: {2}, 1: {2, 3, 4}, 2: {2, 4}}[refresh]
+RENEWALS = {0: {2}, 1: {2, 3, 4}, 2: {2, 4}}  # by refresh
+
+
+def test_each_switch_does_something() -> None:
     sessions = with_returns()
-    learner = check(sessions, ALONE[name] | {"refresh": refresh}, renewals)
-    default = fit(build("sparcl", ridge=0.15, tau=0.7, refresh=refresh), sessions)
-    assert np.abs(learner.weights - default.weights).max() > 1e-3  # the switch does something
+    for (name, switches), refresh in product(ALONE.items(), RENEWALS):
+        learner = check(sessions, switches | {"refresh": refresh}, RENEWALS[refresh])
+        default = fit(build("sparcl", ridge=0.15, tau=0.7, refresh=refresh), sessions)
+        assert np.abs(learner.weights - default.weights).max() > 1e-3, name
 
 
 @settings(max_examples=25)
@@ -67,7 +69,7 @@ def test_a_switch(name: str, refresh: int) -> None:
     coupling=st.sampled_from(["exact", "dropped"]),
 )
 def test_switches_combine(seed: int, **hyper: object) -> None:
-    check(with_returns(seed), hyper | {"refresh": 2}, {2, 4})
+    check(with_returns(seed), hyper | {"refresh": 2}, RENEWALS[2])
 
 
 def test_a_class_that_comes_back_is_held_or_freed() -> None:
@@ -146,18 +148,17 @@ def test_rank_deficient_features(rank: int) -> None:
     ]
     learner = build("sparcl", ridge=0.1, tau=0.999, refresh=1)
     states = naive.solver(sessions, 0.1, {2, 3}, tau=0.999)
-    for (Phi, y), state in zip(sessions, states, strict=True):
-        learner.fit_session(Phi, y)
+    for _, state in zip(growing(learner, sessions), states, strict=True):
         assert learner.weights == pytest.approx(state.W, abs=1e-9)
     assert learner.report()["k"] == rank
     away = np.eye(14) - basis @ basis.T
     assert np.abs(away @ learner.weights).max() < 1e-12
 
 
-@pytest.mark.parametrize("dimension", [6, 90])
-def test_more_features_than_samples_and_fewer(dimension: int) -> None:
-    sessions = synthetic_stream(seed=6, sessions=4, classes=2, samples=5, dimension=dimension)
-    check(sessions, {"refresh": 2}, {2, 4})
+def test_more_features_than_samples_and_fewer() -> None:
+    for dimension in (6, 90):
+        sessions = synthetic_stream(seed=6, sessions=4, classes=2, samples=5, dimension=dimension)
+        check(sessions, {"refresh": 2}, RENEWALS[2])
 
 
 def test_a_thousand_classes() -> None:
