@@ -458,7 +458,7 @@ def checked_session(
     NumericalError
         When the features are too large or too small for the working precision ``dtype``.
     """
-    where, d = where or f"session {learner.session + 1}", learner.d
+    where = where or f"session {learner.session + 1}"
     Phi, y = np.asarray(Phi), np.asarray(y)
     if Phi.ndim != 2 or y.ndim != 1 or len(Phi) != len(y):
         raise InputError(
@@ -479,10 +479,25 @@ def checked_session(
         )
     if not np.issubdtype(Phi.dtype, np.floating):
         raise InputError(f"{where}: features must be floating point, got dtype {Phi.dtype}.")
-    if d and Phi.shape[1] != d:
+    return checked_rows(Phi, learner, where), y.astype(np.int64)
+
+
+def checked_rows(Phi: Array, learner: Learner, where: str = "features to be scored") -> Array:
+    """Return the rows that a learner sees of features Phi (n, d).
+
+    Raises
+    ------
+    InputError
+        For another shape or a value that is not finite.
+    NumericalError
+        Unless the cube of the largest |feature| lies in the range of the working precision: sums hold products of
+        two features, and scores those of a third with them.
+    """
+    Phi, d = np.asarray(Phi), learner.d
+    if Phi.ndim != 2 or (d and Phi.shape[1] != d):
         raise InputError(
-            f"{where}: features have {Phi.shape[1]} dimensions, earlier sessions had {d}"
-            ": all sessions must come from the same backbone."
+            f"{where}: Phi has shape {Phi.shape}, and this learner was fitted on (n, {d}) features"
+            ": give features of the same backbone."
         )
     finite = np.isfinite(Phi).all(axis=1)
     if not finite.all():
@@ -492,31 +507,15 @@ def checked_session(
             "extraction; extract again in float32."
         )
     Phi = learner.prepared(Phi)
-    _check_range(Phi, learner.dtype, where)
-    return Phi, y.astype(np.int64)
-
-
-def checked_rows(Phi: Array, learner: Learner) -> Array:
-    """Return the rows that a learner sees of features Phi (n, d) to be scored.
-
-    Raises
-    ------
-    InputError
-        For another shape or a value that is not finite.
-    NumericalError
-        When the features are too large or too small for the working precision ``dtype``.
-    """
-    Phi, d = np.asarray(Phi), learner.d
-    if Phi.ndim != 2 or Phi.shape[1] != d:
-        raise InputError(
-            f"Phi has shape {Phi.shape}, but this learner was fitted on (n, {d}) features"
-            ": give features of the same backbone."
+    largest = max(float(Phi.max(initial=0)), -float(Phi.min(initial=0)))  # |Phi| would be a copy
+    limits = np.finfo(learner.dtype)
+    least, most = float(np.cbrt(limits.tiny)), float(np.cbrt(limits.max))
+    if largest and not least <= largest <= most:
+        raise NumericalError(
+            f"{where}: the largest feature is {largest:.3g}; in {learner.dtype} it must lie within {least:.0e} and "
+            f"{most:.0e}, or sums and scores leave the range of numbers. Usual cause: damaged features, or "
+            "ones that were scaled; divide each row by its norm."
         )
-    if not np.isfinite(Phi).all():
-        row = int(np.argmin(np.isfinite(Phi).all(axis=1)))
-        raise InputError(f"Phi, row {row}: the feature is not finite and cannot be scored.")
-    Phi = learner.prepared(Phi)
-    _check_range(Phi, learner.dtype, "features to be scored")
     return Phi
 
 
@@ -549,20 +548,4 @@ def check_learned(scores: Array, Phi: Array) -> None:
             "different features get the same scores. Usual cause: features so small beside the settings "
             "that they vanish in rounding, or so large that the map has no slope there; divide each row by "
             "its norm."
-        )
-
-
-def _check_range(Phi: Array, dtype: str, where: str) -> None:
-    """Raise NumericalError unless the cube of the largest |feature| lies in the range of ``dtype``.
-
-    Sums hold products of two features, and scores those of a third with them.
-    """
-    largest = max(float(Phi.max(initial=0)), -float(Phi.min(initial=0)))  # |Phi| would be a copy
-    limits = np.finfo(dtype)
-    least, most = float(np.cbrt(limits.tiny)), float(np.cbrt(limits.max))
-    if largest and not least <= largest <= most:
-        raise NumericalError(
-            f"{where}: the largest feature is {largest:.3g}; in {dtype} it must lie within {least:.0e} and "
-            f"{most:.0e}, or sums and scores leave the range of numbers. Usual cause: damaged features, or "
-            "ones that were scaled; divide each row by its norm."
         )

@@ -297,7 +297,7 @@ BAD: dict[str, tuple[Callable[[Learner], object], str]] = {
         lambda a: a.forget(np.repeat(Phi[:1], 13, axis=0), np.repeat(Y[:1], 13)),
         "13 samples of class .*, and 12 were learned",
     ),
-    "another width": (lambda a: a.forget(Phi[:, :5], Y), "samples to be forgotten: features have 5"),
+    "another width": (lambda a: a.forget(Phi[:, :5], Y), "samples to be forgotten: Phi has shape .* 5\\)"),
     "not finite": (lambda a: a.forget(np.full((1, 16), np.nan), Y[:1]), "not finite"),
     "nothing": (lambda a: a.forget(Phi[:0], Y[:0]), "no samples"),
     "class twice": (lambda a: a.forget_classes([99]), "Give its samples|99 was never"),

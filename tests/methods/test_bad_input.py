@@ -113,7 +113,7 @@ def test_scoring_refuses_what_it_cannot_score() -> None:
         score = getattr(fit(fresh, STREAM[:2]), call)
         with pytest.raises(InputError, match=r"\(40, 15\).*\(n, 16\)"):
             score(PROBE[:, :-1])
-        with pytest.raises(InputError, match="row 5: the feature is not finite"):
+        with pytest.raises(InputError, match=r"scored: 1 of 40 .* not finite \(first: row 5"):
             score(with_value(np.nan)(PROBE, PROBE[:, 0])[0])
         with pytest.raises(InputError, match=r"shape \(16,\)"):
             score(PROBE[0])
