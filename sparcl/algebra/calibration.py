@@ -1,4 +1,4 @@
-"""Statistics that classes with few rows take from classes with many: TEEN's weights, means and covariances.
+"""Statistics that classes with few rows take from classes with many: TEEN's weights and means.
 
 w_cb = softmax over base classes b of 16 m_c . m_b, by default of means of unit norm.  Source: TEEN (NeurIPS 2023),
 wangkiw/TEEN, commit 2ba5165, and dipamgoswami/FSCIL-Calibration, commit fc4c232.
@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from sparcl.algebra.gaussians import Gaussians
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.base.types import Array
@@ -32,19 +31,6 @@ def prototypes(means: Array, base: int, shift: float) -> tuple[Array, Array]:
     weights = likeness(U[base:], U[:base])
     U[base:] = (1 - shift) * U[base:] + shift * unit(weights @ U[:base])
     return unit(U), weights
-
-
-def covariance_root(base: Gaussians, weights: Array, n: int, own: Array, scale: float) -> Array:
-    """Return B (r, d) with ``B^T B = scale (sum_b w_b Sigma_b + Sigma)``, covariances unbiased.
-
-    Parameters
-    ----------
-    base : classes, of which the first (k,) have ``weights``
-    n, own : samples of the class and the factor (m, d) of its scatter; a single sample has no covariance
-    """
-    of_base = zip(weights, base.counts, base.factors, strict=False)
-    parts = [F * np.sqrt(scale * w / max(int(k) - 1, 1)) for w, k, F in of_base]
-    return np.vstack([*parts, own * np.sqrt(scale / max(n - 1, 1))])
 
 
 def base_left(base: int, order: NDArray[np.intp], refit: bool) -> int:

@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.calibration import base_left, covariance_root, prototypes
+from sparcl.algebra.calibration import base_left, prototypes
 from sparcl.algebra.gaussians import Gaussians
 from sparcl.algebra.host import HOST
 from sparcl.algebra.sums import Gram
@@ -117,6 +117,19 @@ class CFeCam(FeCam):
         X = HOST.definite_solve(L, ((E - np.outer(E @ q, q)) * root).T)
         squares: Array = np.sum((X - X.mean(axis=0)) ** 2, axis=0)
         return squares
+
+
+def covariance_root(base: Gaussians, weights: Array, n: int, own: Array, scale: float) -> Array:
+    """Return B (r, d) with ``B^T B = scale (sum_b w_b Sigma_b + Sigma)``, covariances unbiased.
+
+    Parameters
+    ----------
+    base : classes, of which the first (k,) have ``weights``
+    n, own : samples of the class and the factor (m, d) of its scatter; a single sample has no covariance
+    """
+    of_base = zip(weights, base.counts, base.factors, strict=False)
+    parts = [F * np.sqrt(scale * w / max(int(k) - 1, 1)) for w, k, F in of_base]
+    return np.vstack([*parts, own * np.sqrt(scale / max(n - 1, 1))])
 
 
 def base_variance(gaussians: Gaussians, base: int) -> float:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sparcl.algebra.backend import product
-from sparcl.algebra.calibration import covariance_root, likeness
+from sparcl.algebra.calibration import likeness
 from sparcl.algebra.gaussians import Gaussians
 from sparcl.algebra.sums import Sums
 from sparcl.base.checks import check_flag, check_fraction, check_int
@@ -37,6 +37,7 @@ from sparcl.parts.batch import Batch, Point
 from sparcl.parts.heads import Head, Ridge
 from sparcl.parts.maps import RandomMap
 from sparcl.parts.rules import HoldOut, Newest, Value, named
+from study.methods.c_fecam import covariance_root
 
 OFFICIAL = tuple(float(10**power) for power in range(1, 9))
 
