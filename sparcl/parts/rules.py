@@ -43,6 +43,8 @@ class Rule(Stateful):
     whole_session : why a session must come whole; empty where nothing looks at its rows
     compares_cores : whether it can choose among several cores
     needs_targets : whether it judges scores by their distance to one-hot targets
+    holdout : which rows of a session validate; None where none do
+    name : what a user calls it, where rows are held out
     matrices : sums R that are kept, those of the learner among them
     squares : matrices (n, n) of a session's n rows, or (D, D) of fewer coordinates, that a choice takes besides
     """
@@ -55,6 +57,8 @@ class Rule(Stateful):
     whole_session: ClassVar[str] = ""
     compares_cores: ClassVar[bool] = True
     needs_targets: bool = False
+    holdout: "HoldOut | None" = None
+    name: str = ""
     matrices: ClassVar[int] = 1
     squares: ClassVar[int] = 0
     kept: ClassVar[dict[str, Shape | None]] = {"unit": float}
@@ -84,8 +88,15 @@ class Rule(Stateful):
     def arrange(
         self, columns: NDArray[np.integer], session: int
     ) -> tuple[NDArray[np.intp] | None, int]:
-        """Return an order of the rows with those held out last, and how many come before them."""
-        return None, len(columns)
+        """Return an order of the rows with those held out last, and how many come before them.
+
+        None for the order as it is.  InputError for a single row, where some are held out.
+        """
+        if self.holdout is None:
+            return None, len(columns)
+        need_two(len(columns), self.name)
+        fit, validate = self.holdout.split(columns, session)
+        return np.concatenate([fit, validate]), len(fit)
 
     def choose(
         self, points: list[Point], batch: Batch, cut: int, before: Sums, head: Head
@@ -213,14 +224,6 @@ class HoldOut(Stateful):
         validate = np.array(sorted(held) or [n - 1])
         return np.setdiff1d(np.arange(n), validate), validate
 
-    def arranged(
-        self, columns: NDArray[np.integer], session: int, rule: str
-    ) -> tuple[NDArray[np.intp], int]:
-        """Return the rows, those held out last, and how many fit; InputError for a single row."""
-        need_two(len(columns), rule)
-        fit, validate = self.split(columns, session)
-        return np.concatenate([fit, validate]), len(fit)
-
 
 class OfSession(Judging):
     """A rule whose losses are those of the newest session."""
@@ -257,12 +260,7 @@ class Newest(OfSession):
     holdout: HoldOut = field(default_factory=HoldOut)
     squares: ClassVar[int] = 1
     whole_session: ClassVar[str] = "the rule 'newest' looks at each session (a number does not)"
-
-    def arrange(
-        self, columns: NDArray[np.integer], session: int
-    ) -> tuple[NDArray[np.intp] | None, int]:
-        """Return the rows, those held out last, and how many fit; InputError for a single row."""
-        return self.holdout.arranged(columns, session, "newest")
+    name = "newest"
 
     def _losses(self, H: Array, Y: Array, cut: int, ridges: Array) -> Array:
         return ridge.holdout(H[:cut, :], Y[:cut, :], H[cut:, :], Y[cut:, :], ridges)
@@ -324,6 +322,7 @@ class AllSessions(Judging):
         super().__post_init__()
         check_choice("loss", self.loss, LOSSES)
         self.needs_targets = self.loss == "squared_error"
+        self.name = "all" if self.needs_targets else "gaussian"
         self.fitted: Fitting | None = None
         self.validation: Sums | None = None
 
@@ -332,13 +331,6 @@ class AllSessions(Judging):
         many = len(self.ridges) * self.cores
         if self.fitted is not None and len(self.fitted.solutions.points) not in (0, many):
             raise ValueError(f"{many} candidates, and a second learner of others")
-
-    def arrange(
-        self, columns: NDArray[np.integer], session: int
-    ) -> tuple[NDArray[np.intp] | None, int]:
-        """Return the rows, those held out last, and how many fit; InputError for a single row."""
-        name = "all" if self.loss == "squared_error" else "gaussian"
-        return self.holdout.arranged(columns, session, name)
 
     def choose(
         self, points: list[Point], batch: Batch, cut: int, before: Sums, head: Head
