@@ -226,18 +226,6 @@ def test_columns_of_unit_norm() -> None:
         assert np.array_equal(again.logits(PROBE), unit.logits(PROBE))
 
 
-def test_columns_of_unit_norm_do_not_see_sessions_nor_scales() -> None:
-    stream = uneven(STREAM)
-    for name in ("acil", "acil-rhl", "air"):
-        unit = fit(build(name, columns="unit", **RIDGES[name]), stream)
-        other = fit(build(name, columns="unit", **RIDGES[name]), split_again(stream, 3)[::-1])
-        before = unit.logits(PROBE)
-        assert scores_of(other, unit.classes, PROBE) == pytest.approx(before, abs=1e-8)
-        unit.total.C *= np.geomspace(1e-3, 1e3, 12)
-        unit._solve_sums(np.arange(12))
-        assert unit.logits(PROBE) == pytest.approx(before, abs=1e-8)
-
-
 def test_columns_of_unit_norm_and_the_other_parts() -> None:
     tiny = build("acil", ridge=1e300, columns="unit")  # squares of its weights are no numbers
     assert fit(tiny, STREAM).logits(PROBE).std() > 0.1

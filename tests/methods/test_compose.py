@@ -50,22 +50,16 @@ def test_a_signed_power_row_by_row() -> None:
     assert learner.logits(PROBE) == pytest.approx(joint.logits(transformed(PROBE)), abs=1e-10)
 
 
+RANDOM = {"map": {"random": {"width": 40}}}
 ALIKE = {
-    "ranpac": (
-        {"width": 40},
-        {"map": {"random": {"width": 40}}, "ridge": "newest", "ridges": WIDE, "by_class": False},
-    ),
-    "acil-rhl": ({"width": 40}, {"map": {"random": {"width": 40, "draw": "uniform"}}}),
+    "ranpac": ({"width": 40}, RANDOM | {"ridge": "newest", "ridges": WIDE, "by_class": False}),
     "air": (
-        {"width": 40, "ridge": 0.3},
-        {
-            "map": {"random": {"width": 40, "draw": "uniform"}},
-            "head": "balanced-ridge",
-            "ridge": 0.3,
-        },
+        {"width": 40},
+        {"map": {"random": {"width": 40, "draw": "uniform"}}, "head": "balanced-ridge"},
     ),
     "gkeal": ({"width": 20}, {"map": {"kernel": {"width": 20}}}),
     "sparcl": ({"tau": 0.6}, {"core": {"spectral": {"tau": 0.6, "refresh": 2}}, "ridge": 1.0}),
+    "slda": ({}, {"head": "shrunk-covariance", "ridge": 1e-4}),
     "sparcl-plus-1": (
         {"width": 30},
         {
@@ -74,7 +68,6 @@ ALIKE = {
             "ridge": "gaussian",
         },
     ),
-    "slda": ({}, {"head": "shrunk-covariance", "ridge": 1e-4}),
     "klda": (
         {"width": 40},
         {"map": {"fourier": {"width": 40}}, "head": "ridged-scatter", "ridge": 1e-4},
@@ -90,7 +83,6 @@ def test_the_same_parts_are_the_named_method_to_the_bit(name: str) -> None:
     for session in STREAM:
         a.fit_session(*session)
         b.fit_session(*session)
-        assert np.array_equal(a.weights, b.weights)
         assert np.array_equal(a.logits(PROBE), b.logits(PROBE))
         assert a.report() == b.report()
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from reference.closed import ridge
-from reference.streams import PROBE, STREAM, Session, fit
+from reference.streams import STREAM, Session
 from sklearn.model_selection import StratifiedKFold
 
 from sparcl.base.errors import InputError
@@ -56,20 +56,6 @@ def test_the_choice_is_that_of_a_literal_loop(d: int) -> None:
     rows, targets = (np.concatenate(part) for part in zip(*seen, strict=True))
     W = ridge(rows, np.eye(12)[targets], report["ridge"])
     assert learner.logits(Phi) == pytest.approx(X @ W, abs=1e-6)
-
-
-def test_one_block_with_a_fixed_ridge_is_the_joint_ridge() -> None:
-    stream = [(3.0 * Phi, y) for Phi, y in STREAM]
-    one = fit(build("layup", blocks=1, ridge=0.2), stream)
-    joint = fit(build("acil", ridge=0.2, relative=True), stream)
-    assert one.logits(3.0 * PROBE) == pytest.approx(joint.logits(3.0 * PROBE), abs=1e-10)
-
-
-def test_the_scale_of_a_block_does_not_matter() -> None:
-    scale = np.repeat([1.0, 50.0], 8)
-    a = fit(build("layup", blocks=2), STREAM)
-    b = fit(build("layup", blocks=2), [(Phi * scale, y) for Phi, y in STREAM])
-    assert b.logits(PROBE * scale) == pytest.approx(a.logits(PROBE), abs=1e-9)
 
 
 def test_what_layup_refuses() -> None:

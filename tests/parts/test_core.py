@@ -161,21 +161,6 @@ def test_more_features_than_samples_and_fewer() -> None:
         check(sessions, {"refresh": 2}, RENEWALS[2])
 
 
-def test_a_thousand_classes() -> None:
-    sessions = synthetic_stream(seed=7, sessions=5, classes=200, samples=3, dimension=24)
-    learner = build("sparcl", ridge=0.1, tau=0.8, refresh=2)
-    fit(learner, sessions)
-    assert learner.logits(sessions[0][0]).shape == (600, 1000)
-    R, C = plain.sums(sessions, list(learner.classes))
-    # columns do not interact: the last session against its own KKT system
-    four = fit(build("sparcl", ridge=0.1, tau=0.8, refresh=2), sessions[:4])
-    U = four.core.U_core if not learner.report()["renewed"] else learner.core.U_core
-    kkt = plain.constrained_ridge(R, C[:, :800], 0.1, U, U.T @ four.weights)
-    assert learner.weights[:, :800] == pytest.approx(kkt, abs=1e-8)
-    joint = plain.joint_ridge(R, C, 0.1)
-    assert learner.weights[:, 800:] == pytest.approx(joint[:, 800:], abs=1e-8)
-
-
 # --- precision ------------------------------------------------------------------------------------
 
 
