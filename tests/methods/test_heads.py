@@ -145,24 +145,6 @@ def test_fenec_refuses_a_covariance_that_is_not_positive_definite() -> None:
         fit(build("fenec", alpha=1.0, alpha2=7.8), stream)
 
 
-@pytest.mark.parametrize("parts", [1, 2, 7])
-def test_thin_factors_are_the_covariances(parts: int) -> None:
-    rng = np.random.default_rng(0)
-    X, columns = rng.standard_normal((60, 10)), np.repeat([0, 1, 2], [40, 17, 3])
-    order = rng.permutation(60)
-    thin = Gaussians(10)
-    for rows in np.array_split(order, parts):
-        thin.add(X[rows], columns[rows], 3)
-    for j in range(3):
-        rows = X[columns == j]
-        assert thin.means[j] == pytest.approx(rows.mean(axis=0), abs=1e-12)
-        F = thin.factors[j]
-        assert F.T @ F / (len(rows) - 1) == pytest.approx(np.cov(rows.T), abs=1e-10)
-        assert len(F) == min(len(rows) - 1, 10)
-        off = F @ F.T - np.diag(np.sum(F**2, axis=1))
-        assert np.abs(off).max() < 1e-10
-
-
 @pytest.mark.parametrize("samples", [4, 30])  # below and above the 10 features
 def test_factors_do_not_follow_the_sign_of_an_eigenvector(
     samples: int, monkeypatch: pytest.MonkeyPatch

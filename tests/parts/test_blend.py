@@ -6,7 +6,6 @@ from reference.streams import synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
-from study.parts.cores import score_spread
 
 TAU, RIDGE = 0.6, 0.3
 STREAM = synthetic_stream(seed=5, sessions=3, classes=3, samples=20)
@@ -46,18 +45,6 @@ def test_the_ridge_stays_held_beside_the_other_head() -> None:
     assert learner.report()["k"] > 0
     with pytest.raises(InputError, match="ridge"):
         build("compose", head="ridged-scatter", core={"beside-scatter": {"tau": TAU}})
-
-
-def test_the_spread_of_scores_follows_from_sums() -> None:
-    learner = fitted(head="ridged-scatter", ridge=1.0)
-    Phi = np.concatenate([block[0] for block in STREAM])
-    z = learner.logits(Phi)
-    apart = z[:, :, None] - z[:, None]
-    c = z.shape[1]
-    naive = np.sqrt((apart**2).sum() / (len(z) * c * (c - 1)))
-    W, b = learner.solutions.weights[0], learner.solutions.biases[0]
-    assert score_spread(learner.total, W, b) == pytest.approx(naive)
-    assert score_spread(learner.total, W + 3.0, b - 7.0) == pytest.approx(naive)
 
 
 @pytest.mark.parametrize("head", ["ridge", "ridged-scatter"])

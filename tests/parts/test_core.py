@@ -10,7 +10,6 @@ from reference import ridge as plain
 from reference import solver as naive
 from reference.streams import STREAM, Session, fit, growing, synthetic_stream
 
-from sparcl.base.errors import NumericalError
 from sparcl.methods import build
 
 
@@ -159,28 +158,3 @@ def test_more_features_than_samples_and_fewer() -> None:
     for dimension in (6, 90):
         sessions = synthetic_stream(seed=6, sessions=4, classes=2, samples=5, dimension=dimension)
         check(sessions, {"refresh": 2}, RENEWALS[2])
-
-
-# --- precision ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "hyper", [{}, *ALONE.values(), {"expansion": "linear", "m": 3}, {"expansion": "topk", "m": 20}]
-)
-def test_float32_follows_float64(hyper: dict) -> None:
-    sessions = with_returns()
-    single = fit(build("sparcl", ridge=0.15, tau=0.7, dtype="float32", **hyper), sessions)
-    double = fit(build("sparcl", ridge=0.15, tau=0.7, **hyper), sessions)
-    assert single.weights.dtype == np.float32
-    assert single.sums.R.dtype == np.float32
-    assert single.weights == pytest.approx(double.weights, abs=2e-3)
-
-
-@pytest.mark.parametrize("hyper", [{}, {"expansion": "linear", "m": 2}])
-def test_float32_names_the_condition_number(hyper: dict) -> None:
-    learner = build("sparcl", ridge=1e-4, k=2, tau=None, dtype="float32", **hyper)
-    with pytest.raises(
-        NumericalError, match=r"session \d.*condition number is about 1.*e\+.*float64"
-    ):
-        # few rows of length 1e4: R is singular to seven digits
-        fit(learner, [(1e4 * Phi[:6], y[:6]) for Phi, y in STREAM])
