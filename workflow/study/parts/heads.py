@@ -12,8 +12,7 @@ from sparcl.base.checks import check_memory
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.parts.batch import Batch, Solution
-from sparcl.parts.heads import Ridge
-from sparcl.parts.heads.discriminant import Shrunk
+from sparcl.parts.heads import OracleShrinkage, Ridge
 
 
 @dataclass(eq=False)
@@ -61,7 +60,7 @@ class BalancedByClass(Ridge):
 
 
 @dataclass(eq=False)
-class LedoitWolf(Shrunk):
+class LedoitWolf(OracleShrinkage):
     """rho by Ledoit and Wolf (2004), for which one scalar is kept beside the sums.
 
     It is ``q = sum |h - m_y|^4`` about the class means: exact where the rows of a class arrive in one
@@ -73,7 +72,6 @@ class LedoitWolf(Shrunk):
     it, and a second pass of the map where rows are not kept mapped.
     """
 
-    prior: bool = True
     keeps_rows = "its fourth moments are about class means of their time"
     kept: ClassVar[dict[str, Shape | None]] = {"fourth": float}
 
