@@ -143,11 +143,7 @@ class Mapped(Learner):
 
     def expand(self, Phi: Array) -> Array:
         """Return transformed and mapped rows (n, D) of features Phi (n, d), on the host."""
-        return host(self.place(Phi))
-
-    def place(self, Phi: Array) -> Array:
-        """Return rows (n, D) of features Phi (n, d), transformed and mapped, where this learner computes."""
-        return self._expanded(self.prepared(Phi))
+        return host(self._expanded(self.prepared(Phi)))
 
     def _expanded(self, Phi: Array) -> Array:
         """Return mapped rows (n, D) of prepared features Phi (n, d), where this learner computes."""
@@ -290,7 +286,7 @@ class Composed(Mapped, Summed):
 
     def scores(self, Phi: Array) -> dict[tuple[int, int], Array]:
         """Return scores (n, c) of Phi (n, d) at every point (number of the value, number of the core)."""
-        return self.solutions.all_scores(self.on, self.place(Phi))
+        return self.solutions.all_scores(self.on, self._expanded(self.prepared(Phi)))
 
     def report(self) -> dict[str, Any]:
         """Return what the last session chose and measured: ridge, ranks, energies, losses."""

@@ -100,7 +100,6 @@ class AnaCp(Learner):
         check_positive("second", self.second)
         check_flag("nearest", self.nearest)
         check_flag("official", self.official)
-        check_int("width", self.width, least=1)
         *firsts, self.last = (
             RandomMap(self.width, (self.members + 1) * self.seed + j, "gaussian", "gelu")
             for j in range(self.members + 1)
@@ -241,24 +240,14 @@ class AnaCp(Learner):
 
     def _rule(self) -> Rule:
         """Return a rule for the ridge of one head, in units of its sums."""
-        factor = GELU_SQUARE * self.width
-        ridges = [value * factor for value in self.ridges]
-        return named(
-            _times(self.ridge, factor), ridges, HoldOut(self.validation_share, True, self.seed)
-        )
+        rule = named(self.ridge, self.ridges, HoldOut(self.validation_share, True, self.seed))
+        unit = GELU_SQUARE * self.width
+        rule.ridges = tuple(value * unit for value in rule.ridges)
+        return rule
 
     def report(self) -> dict[str, Any]:
         """Return what the first head chose."""
         return self.heads[0].report()
-
-
-def _times(ridge: Value, factor: float) -> Value:
-    """Return numbers times a factor, and the name of a rule as it is."""
-    if isinstance(ridge, str):
-        return ridge
-    if isinstance(ridge, Sequence):
-        return [check_positive("ridge", value) * factor for value in ridge]
-    return check_positive("ridge", ridge) * factor
 
 
 build = AnaCp
