@@ -65,8 +65,6 @@ class Rule(Stateful):
 
     def __post_init__(self) -> None:
         check_flag("relative", self.relative)
-        if not self.ridges:
-            raise InputError("ridges = []: give at least one number above 0.")
         self.unit, self.cores = 0.0, 1
 
     def fix(self, unit: float) -> None:
@@ -472,8 +470,6 @@ def named(
     InputError
         For another name, and for values that are not positive.
     """
-    if isinstance(ridges, str):
-        raise InputError(f"ridges = {ridges!r}: it must be a list of numbers above 0.")
     candidates = tuple(ridges)
     if ridge == "newest":
         return Newest(candidates, relative, holdout)
