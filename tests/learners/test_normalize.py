@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from methods.test_learners import SMALL
 from reference.streams import synthetic_stream
 
 import sparcl
@@ -15,16 +16,8 @@ from sparcl.learners.learner import Learner
 
 SESSIONS = synthetic_stream(sessions=3, classes=3, samples=12, dimension=20)
 PROBE = np.random.default_rng(0).standard_normal((9, 20))
-CASES = {
-    "acil": {"ridge": 0.1},
-    "sparcl": {"ridge": 0.1, "tau": 0.5},
-    "sparcl-plus": {},
-    "linear-relu": {"width": 30},
-    "ncm": {},
-    "loranpac": {"width": 30},
-    "dsal": {"width": 30, "ridge": 0.1},
-    "derpp-head": {"epochs": 2, "scale": "root-d"},
-}
+NAMES = ("acil", "sparcl", "sparcl-plus", "sparcl-plus-1", "ncm", "loranpac", "dsal", "derpp-head")
+CASES = {name: SMALL.get(name, {}) for name in NAMES}
 
 
 def rescaled(Phi: np.ndarray) -> np.ndarray:
