@@ -8,6 +8,7 @@ from reference import closed, heads
 from reference.streams import (
     PROBE,
     STREAM,
+    against_first,
     fit,
     growing,
     scores_of,
@@ -20,11 +21,6 @@ from sparcl.base.errors import InputError
 from sparcl.methods import build
 
 SMALL = {"width": 30, "members": 2, "draws": 7, "seed": 3}
-
-
-def against_first(scores: np.ndarray) -> np.ndarray:
-    """Scores up to a term that all classes share."""
-    return scores - scores[:, :1]
 
 
 def close(expected: np.ndarray, rel: float = 1e-8) -> object:

@@ -8,6 +8,7 @@ from reference import heads
 from reference.streams import (
     PROBE,
     STREAM,
+    against_first,
     fit,
     growing,
     scores_of,
@@ -32,11 +33,6 @@ BATCHLESS = {  # what sessions and batches must not move
     "fecam": {},
     "srda": {},
 }
-
-
-def against_first(scores: np.ndarray) -> np.ndarray:
-    """Scores up to a term that all classes share."""
-    return scores - scores[:, :1]
 
 
 # --- shared covariance ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reference import solver as naive
 from reference.ridge import class_list, constrained_ridge, joint_ridge, sums
 from reference.solver import core_basis
-from reference.streams import PROBE, STREAM, fit, growing, synthetic_stream
+from reference.streams import PROBE, STREAM, fit, growing
 
 from sparcl.algebra.partition import residual_directions
 from sparcl.base.errors import InputError
@@ -252,10 +252,3 @@ def test_a_map_of_the_whole_feature_is_a_joint_ridge(ridge: float) -> None:
     W = np.linalg.inv(X.T @ X + ridge * np.eye(56)) @ X.T @ Y
     assert learner.weights == pytest.approx(W, abs=1e-8)
     assert learner.report()["k"] == 0
-
-
-def test_wide_features_and_few_rows() -> None:
-    sessions = synthetic_stream(seed=2, sessions=3, classes=2, samples=2, dimension=60)
-    for kind in NONLINEAR:
-        learner = fit(build("sparcl", expansion=kind, m=40, ridge=0.1, tau=0.9), sessions)
-        assert np.isfinite(learner.logits(sessions[0][0])).all()

@@ -86,6 +86,11 @@ def scores_of(learner: object, classes: np.ndarray, rows: np.ndarray) -> np.ndar
     return learner.logits(rows)[:, columns]
 
 
+def against_first(scores: np.ndarray) -> np.ndarray:
+    """Return scores up to a term that all classes share."""
+    return scores - scores[:, :1]
+
+
 # Four sessions of three classes, 36 samples each, 16 features; and unit-norm rows that no session has seen.
 STREAM = synthetic_stream()
 PROBE = np.random.default_rng(99).standard_normal((40, 16))
