@@ -31,26 +31,24 @@ def test_every_pair_is_found(n: int, m: int, d: int, values: int, dtype: type, s
     assert equal.shared(one, other) == expected
 
 
-def test_rows_that_are_not_contiguous_and_blocks_of_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_not_contiguous() -> None:
     features = np.random.default_rng(0).integers(0, 2, (40, 12)).astype(np.float16)[:, ::3]
-    expected = equal.repeated(features), equal.shared(features, features)
-    assert expected[0] > 20 and len(expected[1]) == 40
-    monkeypatch.setattr(equal, "BLOCK", 3)
-    assert (equal.repeated(features), equal.shared(features, features)) == expected
+    again = np.ascontiguousarray(features)
+    assert equal.repeated(features) == equal.repeated(again) > 20
+    assert equal.shared(features, features) == equal.shared(again, again)
+    assert len(equal.shared(features, features)) == 40
 
 
-def test_marks_that_meet_decide_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of rows that were made to have one mark the hashes tell which are equal."""
-    monkeypatch.setattr(equal, "_marks", lambda features: np.zeros(len(features), np.uint64))
-    features = np.array([[1, 2], [2, 1], [1, 2]], dtype=np.float32)
+def test_marks_that_meet_decide_nothing() -> None:
+    """The words of a row and of its reverse have one sum."""
+    features = np.array([[1, 2], [2, 1], [1, 2]], dtype=np.float64)
     assert equal.repeated(features) == 1
     assert equal.shared(features, features[1:]) == [(0, 1), (1, 2)]
 
 
-@pytest.mark.parametrize("d", [4, 7])
-def test_different_rows_are_hardly_ever_hashed(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_different_rows_are_hardly_ever_hashed(monkeypatch: pytest.MonkeyPatch) -> None:
     hashed = []
     monkeypatch.setattr(equal, "row_hashes", lambda rows: hashed.append(len(rows)) or [])
-    features = np.random.default_rng(0).standard_normal((2000, d)).astype(np.float16)
+    features = np.random.default_rng(0).standard_normal((2000, 8)).astype(np.float16)
     features[:, 0] = np.arange(2000)  # which float16 holds
     assert equal.repeated(features) == 0 and hashed == [0]
