@@ -314,7 +314,8 @@ def eigenvectors(d: int, sizes: Sizes) -> Task:
 
 def renewal(d: int, sizes: Sizes) -> Task:
     """Core that holds tau = 0.95 of the trace of R."""
-    R = gram(d).R
+    source = gram(d)
+    R = source.R
 
     def check(part: Any) -> None:
         U = part.U_core
@@ -323,7 +324,7 @@ def renewal(d: int, sizes: Sizes) -> Task:
         if not 0.95 - 1e-12 <= held <= 1:
             raise SystemExit(f"the core holds {held:.3f} of the trace")
 
-    return Task.of(lambda: Spectrum(R).split(tau=0.95), check)
+    return Task.of(lambda: Spectrum(source).split(tau=0.95), check)
 
 
 def drawn(M: int, Phi: np.ndarray) -> RandomMap:

@@ -20,7 +20,6 @@ from scipy.linalg import (
 )
 
 from sparcl.algebra.definite import Definite
-from sparcl.base.checks import check_memory
 from sparcl.base.errors import NumericalError
 from sparcl.base.types import Array, host
 
@@ -100,10 +99,6 @@ class Host(Definite):
     def zeros(self, shape: tuple[int, int], dtype: Any) -> Array:
         """Return zeros in the layout that products like best, Fortran order."""
         return np.zeros(shape, dtype=dtype, order="F")
-
-    def check_room(self, what: str, shape: tuple[int, int], dtype: Any) -> None:
-        """Raise InputError where the machine has less memory in all."""
-        check_memory(what, shape, dtype)
 
     def free(self) -> int | None:
         """Return the bytes that are free on the device: None, since the system swaps or overcommits."""

@@ -19,9 +19,7 @@ from sparcl.base.types import Array
 
 
 def check_size(tau: float | None, k: int | None) -> None:
-    """Raise InputError unless a core has either an energy threshold ``tau`` in (0, 1), or a rank ``k``."""
-    if (tau is None) == (k is None):
-        raise InputError("A core has either an energy threshold tau or a rank k: give one.")
+    """Raise InputError unless a core has a rank ``k``, or else an energy threshold ``tau`` in (0, 1)."""
     if k is not None:
         check_int("k", k, least=0)
     else:
@@ -75,11 +73,11 @@ class Spectrum:
 
     Parameters
     ----------
-    source : R, or sums that have it; d : take its leading d rows; origin : sessions summed
+    source : has R; d : take its leading d rows; origin : sessions summed
     expected : rank of the largest core of fewer sessions: no truncated decomposition is tried in vain
     """
 
-    source: Array | Gram
+    source: Gram
     origin: int = 0
     d: int | None = None
     expected: int = 0
@@ -88,8 +86,7 @@ class Spectrum:
     @cached_property
     def R(self) -> Array:
         """The matrix (d, d) that is decomposed, whole from the first look on."""
-        R = self.source.R if isinstance(self.source, Gram) else self.source
-        return R[: self.d, : self.d]
+        return self.source.R[: self.d, : self.d]
 
     def split(self, *, tau: float | None = None, k: int | None = None) -> Partition:
         """Return the smallest core with ``sum_{i<=k} lambda_i >= tau sum_i lambda_i``, or of rank k.
@@ -101,7 +98,7 @@ class Spectrum:
         InputError
             When k is above d.
         """
-        R, on = self.R, self.source.on if isinstance(self.source, Gram) else of(self.source)
+        R, on = self.R, self.source.on
         if k is not None and k > R.shape[0]:
             raise InputError(
                 f"k = {k} exceeds the {R.shape[0]} feature dimensions that can be split."
@@ -112,9 +109,7 @@ class Spectrum:
         if tau is None:
             values, vectors = self._leading(k or 0)
         elif self._pairs is None or self._pairs[0].sum() < tau * trace:
-            self._pairs = spectra.leading_eigh(
-                R, energy=tau, total=trace, expected=self.expected, on=on
-            )
+            self._pairs = spectra.leading_eigh(R, energy=tau, expected=self.expected)
             values, vectors = self._pairs
         else:
             values, vectors = self._pairs

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg import qr, svd
 from scipy.linalg.lapack import dpstrf
 
-from sparcl.algebra.backend import Backend, of, product
+from sparcl.algebra.backend import of, product
 from sparcl.algebra.host import HOST
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
@@ -28,35 +28,24 @@ def conquered_eigh(R: Array) -> tuple[Array, Array]:
     return values[::-1], np.ascontiguousarray(vectors[:, ::-1])
 
 
-def trace(R: Array) -> float:
-    """Return the trace of R (d, d), summed in float64."""
-    return float(of(R).diagonal(R).sum(dtype=np.float64))
-
-
 def leading_eigh(
-    R: Array,
-    *,
-    energy: float | None = None,
-    rank: int | None = None,
-    total: float | None = None,
-    expected: int = 0,
-    on: Backend | None = None,
+    R: Array, *, energy: float | None = None, rank: int | None = None, expected: int = 0
 ) -> tuple[Array, Array]:
     """Return leading eigenpairs of R (d, d): ``rank`` of them, or enough for ``energy`` of its trace.
 
     Eigenvalues (k,) descend, on the host; eigenvectors (d, k).  Lanczos with a growing rank,
     O(d^2 k), while the rank is far below d, and then there may be more pairs than were asked for;
     otherwise a dense decomposition, O(d^3).  Lanczos runs on the host, its products with R where R
-    lies, so that it takes the same steps on every device.  ``total`` is the trace of R, ``on`` its
-    backend and ``expected`` the number of pairs that ``energy`` may take, where they are known.
+    lies, so that it takes the same steps on every device.  expected is the number of pairs that
+    energy may take, where it is known.
 
     Raises
     ------
     NumericalError
         When Lanczos does not converge.
     """
-    d, on = int(R.shape[0]), on or of(R)
-    target = np.inf if energy is None else energy * (trace(R) if total is None else total)
+    d, on = int(R.shape[0]), of(R)
+    target = np.inf if energy is None else energy * float(on.diagonal(R).sum(dtype=np.float64))
     least = 1.0 if rank is None else float(rank)
     if max(least, expected, TRUNCATED_RANKS[0]) * TRUNCATED > d:
         return on.dense_leading(R, target, rank)

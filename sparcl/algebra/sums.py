@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from sparcl.algebra.backend import Backend, Factor, host, of
 from sparcl.algebra.host import HOST
+from sparcl.base.checks import check_memory
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.state import InPlace, Shape, Stateful
 from sparcl.base.types import Array
@@ -32,7 +33,7 @@ class Gram(InPlace):
     """
 
     def __init__(self, d: int, dtype: DTypeLike = np.float64, on: Backend = HOST) -> None:
-        on.check_room("R", (d, d), dtype)
+        check_memory("R", (d, d), dtype, on.free())
         self.on = on
         self._array = on.zeros((d, d), dtype)
         self._whole = True

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sparcl.algebra.definite import Definite
 from sparcl.algebra.host import HOST
 from sparcl.algebra.tiles import TILE, Downdated, TileFactor
-from sparcl.base.checks import check_memory, unusable
+from sparcl.base.checks import unusable
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.types import Array, host
 
@@ -86,18 +86,6 @@ class Tensors(Definite):
         cuda = self.torch.cuda
         kept = cuda.memory_reserved(self.device) - cuda.memory_allocated(self.device)
         return int(cuda.mem_get_info(self.device)[0] + kept)
-
-    def check_room(self, what: str, shape: tuple[int, int], dtype: Any) -> None:
-        """Raise InputError where a matrix does not fit into what is free."""
-        takes, free = int(np.prod(shape)) * np.dtype(dtype).itemsize, self.free()
-        if free is None:
-            return check_memory(what, shape, dtype)
-        if takes > free:
-            raise InputError(
-                f"{what} of shape {shape} takes {takes / 2**30:,.1f} GiB of memory, and {self.device} has "
-                f"{free / 2**30:,.1f} free: lower width, use dtype float32, or device cpu."
-            )
-        return None
 
     def numbers(self, numbers: NDArray[np.integer]) -> Any:
         """Return whole numbers as a tensor here."""

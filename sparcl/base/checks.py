@@ -69,14 +69,19 @@ def check_dtype(value: Any) -> np.dtype:
     return np.dtype(value)
 
 
-def check_memory(what: str, shape: tuple[int, ...], dtype: DTypeLike) -> None:
-    """Raise InputError when an array of this shape takes more memory than the machine has."""
+def check_memory(
+    what: str, shape: tuple[int, ...], dtype: DTypeLike, free: int | None = None
+) -> None:
+    """Raise InputError when an array takes more than the bytes free on its device; None is all that the machine has."""
     takes = math.prod(shape) * np.dtype(dtype).itemsize
-    has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    has = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if free is None else free
     if takes > has:
+        where, then = "this machine has", "or use a machine with more"
+        if free is not None:
+            where, then = "free on its device are", "use dtype float32, or device cpu"
         raise InputError(
-            f"{what} of shape {shape} takes {takes / 2**30:,.0f} GiB of memory, and this machine has "
-            f"{has / 2**30:,.0f}: lower width, or use a machine with more."
+            f"{what} of shape {shape} takes {takes / 2**30:,.1f} GiB of memory, and {where} {has / 2**30:,.1f}: "
+            f"lower width, {then}."
         )
 
 

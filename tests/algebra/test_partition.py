@@ -1,4 +1,4 @@
-"""Core and residual: the split itself, truncated and dense, against an eigendecomposition."""
+"""Core and residual: the split itself, truncated and dense, against an eigendecomposition; spans and angles."""
 
 from itertools import pairwise
 
@@ -12,8 +12,9 @@ from reference.streams import STREAM, fit, synthetic_stream
 from scipy.sparse.linalg import eigsh
 
 from sparcl.algebra import spectra
-from sparcl.algebra.partition import Spectrum, check_size, complement, residual_condition
-from sparcl.algebra.spectra import canonical_angle
+from sparcl.algebra.partition import Spectrum, complement, residual_condition
+from sparcl.algebra.spectra import canonical_angle, energy_rank, orthonormal_span
+from sparcl.algebra.sums import Gram
 from sparcl.base.errors import InputError
 from sparcl.methods import build
 
@@ -24,19 +25,8 @@ def matrix(seed: int, d: int, values: np.ndarray) -> np.ndarray:
     return np.asfortranarray((R + R.T) / 2)
 
 
-@pytest.mark.parametrize("rank", [1, 5, 8, 9, 20, 32, 40])
-@pytest.mark.parametrize("d", [30, 200, 420])  # never, sometimes and mostly truncated
-def test_leading_pairs_are_those_of_the_dense_decomposition(d: int, rank: int) -> None:
-    rank = min(rank, d)
-    R = matrix(rank, d, 10.0 * 0.9 ** np.arange(d))
-    values, vectors = spectra.leading_eigh(R, rank=rank)
-    dense, dense_vectors = np.linalg.eigh(R)
-    dense, dense_vectors = dense[::-1], dense_vectors[:, ::-1]
-    assert len(values) >= rank
-    assert values[:rank] == pytest.approx(dense[:rank], abs=1e-10)
-    overlap = np.abs(np.sum(vectors[:, :rank] * dense_vectors[:, :rank], axis=0))
-    assert overlap == pytest.approx(np.ones(rank), abs=1e-9)
-    assert vectors.T @ vectors == pytest.approx(np.eye(len(values)), abs=1e-10)
+def spectrum_of(R: np.ndarray) -> Spectrum:
+    return Spectrum(Gram.wrap(R))
 
 
 def test_truncation_is_used_and_refused() -> None:
@@ -69,7 +59,7 @@ def test_ranks_that_cannot_hold_the_energy_are_not_tried(monkeypatch: pytest.Mon
 )
 def test_smallest_core_that_reaches_tau(seed: int, d: int, decay: float, tau: float) -> None:
     R = matrix(seed, d, decay ** np.arange(d))
-    split = Spectrum(R).split(tau=tau)
+    split = spectrum_of(R).split(tau=tau)
     values = np.linalg.eigvalsh(R)[::-1]
     U = core_basis(R, tau)
     assert split.k == U.shape[1]
@@ -86,7 +76,7 @@ def test_repeated_eigenvalues_are_all_found(d: int) -> None:
     """A block of equal eigenvalues is where a Lanczos process could miss copies."""
     values = np.concatenate([[5.0] * 6, [1.0] * 5, np.full(d - 11, 1e-3)])
     R = matrix(3, d, values)
-    split = Spectrum(R).split(tau=0.8)
+    split = spectrum_of(R).split(tau=0.8)
     assert split.k == int(np.searchsorted(np.cumsum(values) / values.sum(), 0.8)) + 1
     rayleigh = np.linalg.norm(R @ split.U_core, axis=0)
     assert rayleigh == pytest.approx(values[: split.k], abs=1e-9)
@@ -97,7 +87,7 @@ def test_repeated_eigenvalues_are_all_found(d: int) -> None:
 def test_cores_are_nested(seed: int, d: int) -> None:
     R = matrix(seed, d, 0.8 ** np.arange(d))
     taus = [0.4, 0.9, 0.6, 0.97]
-    spectrum = Spectrum(R)
+    spectrum = spectrum_of(R)
     # the largest first: the others take part of its decomposition
     largest = spectrum.split(tau=max(taus))
     splits = [spectrum.split(tau=tau) for tau in taus]
@@ -106,43 +96,58 @@ def test_cores_are_nested(seed: int, d: int) -> None:
     for small, large in pairwise(by_size):
         assert np.array_equal(large.U_core[:, : small.k], small.U_core)
     for tau, split in zip(taus, splits, strict=True):
-        alone = Spectrum(R).split(tau=tau)
+        alone = spectrum_of(R).split(tau=tau)
         assert (split.k, split.energy) == (alone.k, pytest.approx(alone.energy, abs=1e-12))
         assert split.U_core @ split.U_core.T == pytest.approx(
             alone.U_core @ alone.U_core.T, abs=1e-8
         )
 
 
-@pytest.mark.parametrize("k", [0, 1, 7, 30])
-def test_rank_given(k: int) -> None:
+def test_rank_given() -> None:
     R = matrix(1, 30, 0.7 ** np.arange(30))
-    split = Spectrum(R).split(k=k)
-    values = np.linalg.eigvalsh(R)[::-1]
-    assert split.U_core.shape == (30, k)
-    assert split.energy == pytest.approx(values[:k].sum() / values.sum(), abs=1e-12)
-    assert split.energy_before == pytest.approx(
-        values[: max(k - 1, 0)].sum() / values.sum(), abs=1e-12
-    )
+    shares = np.cumsum(np.append(0, np.linalg.eigvalsh(R)[::-1])) / np.trace(R)
+    for k in (0, 1, 7, 30):
+        split = spectrum_of(R).split(k=k)
+        assert split.U_core.shape == (30, k)
+        assert split.energy == pytest.approx(shares[k], abs=1e-12)
+        assert split.energy_before == pytest.approx(shares[max(k - 1, 0)], abs=1e-12)
 
 
 def test_rules_that_make_no_sense() -> None:
     with pytest.raises(InputError, match=r"31.*30"):
-        Spectrum(np.eye(30, order="F")).split(k=31)
-    for wrong in ({}, {"tau": 0.5, "k": 2}):
-        with pytest.raises(InputError, match=r"tau or a rank k"):
-            check_size(wrong.get("tau"), wrong.get("k"))
+        spectrum_of(np.eye(30)).split(k=31)
 
 
 def test_no_energy_is_an_empty_core() -> None:
-    split = Spectrum(np.zeros((9, 9), order="F")).split(tau=0.9)
+    split = spectrum_of(np.zeros((9, 9))).split(tau=0.9)
     assert (split.k, split.r, split.energy, split.energy_before) == (0, 9, 0.0, 0.0)
 
 
-def test_tiny_angles_are_not_rounded_away() -> None:
-    U = np.eye(5)[:, :2]
-    V = U.copy()
-    V[4, 0], V[0, 0] = np.sin(1e-9), np.cos(1e-9)
-    assert canonical_angle(U, V) == pytest.approx(np.degrees(1e-9), rel=1e-6)
+@given(seed=st.integers(0, 1000), rank=st.integers(0, 5))
+def test_span_projects_as_the_pseudo_inverse_does(seed: int, rank: int) -> None:
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((9, rank)) @ rng.standard_normal((rank, 6))
+    U = orthonormal_span(A)
+    assert U.shape == (9, rank)
+    assert pytest.approx(np.eye(rank), abs=1e-12) == U.T @ U
+    assert pytest.approx(A @ np.linalg.pinv(A, rcond=1e-9), abs=1e-8) == U @ U.T
+
+
+@given(seed=st.integers(0, 1000), degrees=st.floats(1e-7, 89.0))
+def test_largest_angle_whatever_the_bases(seed: int, degrees: float) -> None:
+    rng = np.random.default_rng(seed)
+    basis, mix = (np.linalg.qr(rng.standard_normal((n, n)))[0] for n in (9, 3))
+    U, turn = basis[:, :3], np.radians([degrees, degrees / 2, 0.0])
+    V = (U * np.cos(turn) + basis[:, 3:6] * np.sin(turn)) @ mix
+    assert canonical_angle(U, V) == pytest.approx(degrees, rel=1e-6, abs=1e-13)
+    assert canonical_angle(U[:, :0], V[:, :0]) == 0
+
+
+def test_energy_rank_is_the_first_that_holds_the_share() -> None:
+    values = np.array([4.0, 3.0, 2.0, 1.0])
+    for tau, rank in ((0.1, 1), (0.4, 1), (0.41, 2), (0.7, 2), (0.99, 4)):
+        assert energy_rank(values, 10.0, tau) == rank
+    assert energy_rank(values, 10.0 + 1e-9, 1.0 - 1e-16) == 4
 
 
 @given(seed=st.integers(0, 1000), k=st.integers(0, 9), ridge=st.sampled_from([0.1, 3.0]))
@@ -153,10 +158,7 @@ def test_condition_of_the_residual(seed: int, k: int, ridge: float) -> None:
     U = np.linalg.qr(rng.standard_normal((10, 10)))[0][:, :k]
     expected = naive.residual_condition(R, ridge, U)
     assert residual_condition(R, ridge, complement(U)) == pytest.approx(expected, rel=1e-9)
-
-
-def test_condition_of_an_empty_residual_is_one() -> None:
-    assert residual_condition(np.eye(4), 1.0, np.zeros((4, 0))) == 1.0
+    assert residual_condition(R, ridge, U[:, :0]) == 1.0  # of a residual that is empty
 
 
 @pytest.mark.parametrize("how", [{"tau": 0.3}, {"tau": 0.95}, {"k": 4, "tau": None}])

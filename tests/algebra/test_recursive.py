@@ -1,6 +1,8 @@
 """The recursive path equals the direct solve, repairs itself, and refuses what it cannot do."""
 
 import logging
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from sparcl.algebra import recursive
 from sparcl.algebra.recursive import ResidualInverse
 from sparcl.algebra.sums import Gram
 from sparcl.base.errors import InputError, NumericalError
+from sparcl.learners.composed import Composed
 from sparcl.methods import build
 
 
@@ -36,91 +39,74 @@ def relative(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(a - b).max() / np.abs(b).max())
 
 
+def compared(
+    sessions: list[Session], fast: Composed, limit: float = 1e-8, **settings: Any
+) -> Iterator[Composed]:
+    """Yield a learner after each session, when its weights are those of the direct solve at these settings."""
+    direct = build("sparcl", update="direct", **settings)
+    for Phi, y in sessions:
+        fast.fit_session(Phi, y)
+        direct.fit_session(Phi, y)
+        assert direct.report()["update"] == "direct"
+        assert relative(fast.weights, direct.weights) < limit
+        yield fast
+    rows = sessions[0][0]
+    assert relative(fast.logits(rows), direct.logits(rows)) < limit
+
+
+def recursive_in(learners: Iterable[Composed]) -> list[bool]:
+    return [learner.report()["update"] == "woodbury" for learner in learners]
+
+
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
 @pytest.mark.parametrize("how", [{"tau": 0.8}, {"k": 0, "tau": None}, {"k": 60, "tau": None}])
 def test_fifty_sessions_equal_the_direct_solve(ridge: float, how: dict) -> None:
     """n_t = 32, new classes in each session, partitions before sessions 2, 22 and 42."""
-    sessions = long_stream(0, 50, 96)
-    fast = build("sparcl", ridge=ridge, refresh=20, update="woodbury", **how)
-    slow = build("sparcl", ridge=ridge, refresh=20, update="direct", **how)
+    settings = {"ridge": ridge, "refresh": 20} | how
     renewed, recursive = [], 0
-    for Phi, y in sessions:
-        fast.fit_session(Phi, y)
-        slow.fit_session(Phi, y)
-        assert relative(fast.weights, slow.weights) < 1e-8
-        assert slow.report()["update"] == "direct"
-        renewed.append(fast.report()["renewed"])
-        recursive += fast.report()["update"] == "woodbury"
-        if fast.core.inverse is not None:
-            P = fast.core.inverse.P.R
+    fast = build("sparcl", update="woodbury", **settings)
+    for learner in compared(long_stream(0, 50, 96), fast, **settings):
+        renewed.append(learner.report()["renewed"])
+        recursive += sum(recursive_in([learner]))
+        if learner.core.inverse is not None:
+            P = learner.core.inverse.P.R
             assert np.array_equal(P, P.T)  # symmetric by construction, to the bit
-            assert fast.core.inverse.refactored == []
+            assert learner.core.inverse.refactored == []
     empty = how.get("k") == 0
     assert [t for t, yes in enumerate(renewed, 1) if yes] == ([] if empty else [2, 22, 42])
     assert recursive == (49 if empty else 46)
-    rows = sessions[0][0]
-    assert relative(fast.logits(rows), slow.logits(rows)) < 1e-8
 
 
 @pytest.mark.parametrize("expansion", ["relu", "topk", "rbf"])
 def test_over_expanded_coordinates(expansion: str) -> None:
-    sessions = long_stream(2, 15, 20, n=16)
-    rest = {"ridge": 0.1, "tau": 0.6, "refresh": 7, "expansion": expansion, "m": 80}
-    fast, slow = (build("sparcl", update=update, **rest) for update in ("woodbury", "direct"))
-    for Phi, y in sessions:
-        fast.fit_session(Phi, y)
-        slow.fit_session(Phi, y)
-        assert relative(fast.weights, slow.weights) < 1e-8
-    assert fast.report()["update"] == "woodbury"
-    assert fast.weights.shape == (100, 30)
+    settings = {"ridge": 0.1, "tau": 0.6, "refresh": 7, "expansion": expansion, "m": 80}
+    fast = build("sparcl", update="woodbury", **settings)
+    taken = recursive_in(compared(long_stream(2, 15, 20, n=16), fast, **settings))
+    assert taken[-1] and fast.weights.shape == (100, 30)
 
 
 def test_sparcl_plus_takes_it_by_itself() -> None:
     """Few rows against 20 + 300 coordinates; the direct path is forced beside it."""
-    sessions = long_stream(3, 9, 20, n=12)
-    auto = build("sparcl-plus-1", ridge=0.1, tau=0.6, refresh=4, width=300)
-    direct = build(
-        "sparcl", ridge=0.1, tau=0.6, refresh=4, expansion="relu", m=300, update="direct"
-    )
-    taken = []
-    for Phi, y in sessions:
-        auto.fit_session(Phi, y)
-        direct.fit_session(Phi, y)
-        assert relative(auto.weights, direct.weights) < 1e-8
-        taken.append(auto.report()["update"] == "woodbury")
-    assert taken == [False, False, True, True, True, False, True, True, True]
-
-
-@pytest.mark.parametrize(("n", "expected"), [(6, "woodbury"), (7, "direct")])
-def test_auto_chooses_by_the_rows(n: int, expected: str) -> None:
-    assert (ResidualInverse.pays(n, 100), expected) in ((True, "woodbury"), (False, "direct"))
-    rng = np.random.default_rng(0)
-    learner = build("sparcl", ridge=0.1, tau=0.5, refresh=0)
-    for t, rows in enumerate((30, 30, n)):
-        learner.fit_session(rng.standard_normal((rows, 100)), rng.integers(3 * t, 3 * t + 3, rows))
-    assert learner.report()["update"] == expected
-    assert (learner.core.inverse is not None) == (expected == "woodbury")
+    settings = {"ridge": 0.1, "tau": 0.6, "refresh": 4}
+    auto = build("sparcl-plus-1", width=300, **settings)
+    learners = compared(long_stream(3, 9, 20, n=12), auto, expansion="relu", m=300, **settings)
+    assert recursive_in(learners) == [False, False, True, True, True, False, True, True, True]
 
 
 def test_paths_may_alternate() -> None:
-    """Auto: small sessions after large ones, and a large one drops the kept inverse."""
+    """Auto takes the recursive path for up to d / 16 rows; a larger session drops the kept inverse."""
     rng = np.random.default_rng(4)
-    sizes = [40, 40, 3, 3, 40, 2, 3, 3]
+    sizes, settings = [40, 40, 3, 4, 5, 2, 40, 3], {"ridge": 0.1, "tau": 0.5, "refresh": 0}
     sessions = [
         (rng.standard_normal((n, 64)) / 8, rng.integers(2 * t, 2 * t + 2, n))
         for t, n in enumerate(sizes)
     ]
-    auto, direct = (
-        build("sparcl", ridge=0.1, tau=0.5, refresh=0, update=update)
-        for update in ("auto", "direct")
-    )
     used = []
-    for Phi, y in sessions:
-        auto.fit_session(Phi, y)
-        direct.fit_session(Phi, y)
-        used.append(auto.report()["update"] == "woodbury")
-        assert relative(auto.weights, direct.weights) < 1e-10
-    assert used == [False, False, True, True, False, True, True, True]
+    for learner in compared(sessions, build("sparcl", **settings), 1e-10, **settings):
+        used += recursive_in([learner])
+        assert (learner.core.inverse is not None) == used[-1]
+    assert used == [False, False, *(n <= 4 for n in sizes[2:])]
+    assert ResidualInverse.pays(4, 64) and not ResidualInverse.pays(5, 64)
 
 
 @settings(max_examples=25)
@@ -171,19 +157,13 @@ def perturb(P: np.ndarray, how: str) -> None:
 def test_a_planted_error_is_noticed_logged_and_repaired(
     how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    sessions = long_stream(5, 12, 64, n=16)
-    fast, slow = (
-        build("sparcl", ridge=0.1, tau=0.7, refresh=0, update=update)
-        for update in ("woodbury", "direct")
-    )
-    for t, (Phi, y) in enumerate(sessions):
-        if t == 7:
-            perturb(fast.core.inverse.P.R, how)
-        with caplog.at_level(logging.WARNING, logger="sparcl.algebra.recursive"):
-            fast.fit_session(Phi, y)
-        slow.fit_session(Phi, y)
-        assert relative(fast.weights, slow.weights) < 1e-8
-        assert len(caplog.records) == (t >= 7)
+    settings = {"ridge": 0.1, "tau": 0.7, "refresh": 0}
+    fast = build("sparcl", update="woodbury", **settings)
+    with caplog.at_level(logging.WARNING, logger="sparcl.algebra.recursive"):
+        for t, _ in enumerate(compared(long_stream(5, 12, 64, n=16), fast, **settings)):
+            assert len(caplog.records) == (t >= 7)
+            if t == 6:
+                perturb(fast.core.inverse.P.R, how)
     assert len(fast.core.inverse.refactored) == 1
     assert "residual inverse" in caplog.records[0].getMessage()
     assert fast.core.inverse.refactored[0] in caplog.records[0].getMessage()
@@ -229,22 +209,8 @@ def test_what_it_cannot_do_is_refused() -> None:
             build("sparcl", update="woodbury", **switch)
 
 
-@pytest.mark.parametrize(
-    "switch", [{"freeze": False}, {"coupling": "dropped"}, {"reappearing": "free"}]
-)
-def test_auto_stays_direct_where_the_recursion_would_be_wrong(switch: dict) -> None:
+def test_auto_stays_direct_where_the_recursion_would_be_wrong() -> None:
     sessions = synthetic_stream(sessions=4, classes=2, samples=2, dimension=80)
-    learner = fit(build("sparcl", ridge=0.1, tau=0.5, refresh=0, **switch), sessions)
-    assert learner.report()["update"] == "direct"
-
-
-@settings(max_examples=15)
-@given(seed=st.integers(0, 10**6), d=st.integers(1, 300), n=st.integers(0, 6))
-def test_products_read_the_lower_triangle_alone(seed: int, d: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    Phi, B = rng.standard_normal((5, d)), rng.standard_normal((d, n))
-    gram = Gram(d)
-    gram.add(Phi)  # the upper triangle is left as it was, all zeros
-    assert gram.times(B) == pytest.approx(Phi.T @ Phi @ B, abs=1e-10)
-    assert gram.times(Phi[0]) == pytest.approx(Phi.T @ Phi @ Phi[0], abs=1e-10)
-    assert gram.R == pytest.approx(Phi.T @ Phi, abs=1e-12)
+    for switch in ({"freeze": False}, {"coupling": "dropped"}, {"reappearing": "free"}):
+        learner = fit(build("sparcl", ridge=0.1, tau=0.5, refresh=0, **switch), sessions)
+        assert learner.report()["update"] == "direct"

@@ -249,7 +249,7 @@ def test_a_wrong_setting_is_named_with_what_it_may_be() -> None:
 
 
 def test_a_width_that_no_machine_holds_says_how_much_it_takes() -> None:
-    said = r"takes [\d,]+ GiB of memory, and this machine has [\d,]+:"
+    said = r"takes [\d,.]+ GiB of memory, and this machine has [\d,.]+:"
     for name in ("ranpac", "acil-rhl", "dsal", "klda", "loranpac", "sparcl-plus-1"):
         with pytest.raises(InputError, match=said):
             build(name, width=10**10).fit_session(*STREAM[0])

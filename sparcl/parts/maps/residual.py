@@ -71,7 +71,7 @@ class ResidualMap(Map):
         base = Gram(Phi.shape[1], Phi.dtype)
         base.add(Phi)
         left_out = {"tau": self.tau_map} if self.tau_map else {"k": 0}
-        self.basis = Spectrum(base.R).split(**left_out).U_core
+        self.basis = Spectrum(base).split(**left_out).U_core
         if self.expansion == "rbf":
             self.bandwidth = median_distance(self.residual(Phi)) or 1.0
 
