@@ -24,11 +24,8 @@ def largest(level: float) -> Callable[[np.ndarray], np.ndarray]:
     """Return the activation that keeps the floor(level M) largest signed values of a row."""
 
     def activation(z: np.ndarray) -> np.ndarray:
-        out = np.zeros_like(z)
-        for row, kept in zip(z, out, strict=True):
-            for j in np.argsort(row)[::-1][: int(level * len(row))]:
-                kept[j] = row[j]
-        return out
+        rank = np.argsort(np.argsort(-z, axis=1), axis=1)
+        return np.where(rank < int(level * z.shape[1]), z, 0.0)
 
     return activation
 
@@ -85,14 +82,11 @@ def dual_stream(
 
 
 def kernel(centres: np.ndarray, sigma: float) -> Callable[[np.ndarray], np.ndarray]:
-    """GKEAL's kernels, one at a time."""
+    """GKEAL's kernels."""
 
     def mapped(Phi: np.ndarray) -> np.ndarray:
-        out = np.zeros((len(Phi), len(centres)))
-        for i, f in enumerate(Phi):
-            for j, c in enumerate(centres):
-                out[i, j] = np.exp(-np.sum((f - c) ** 2) / (2 * sigma**2))
-        return out
+        squares = np.sum((Phi[:, None] - centres) ** 2, axis=2)
+        return np.exp(-squares / (2 * sigma**2))
 
     return mapped
 

@@ -1,20 +1,17 @@
 """Closed-form peers, restated with explicit inverses and loops: LR-RGDA, SRDA, KLDA-E, AnaCP, LayUP."""
 
-import math
-
 import numpy as np
+from scipy.special import softmax
+from scipy.stats import norm
 
-from .heads import class_rows, fourier, oas, within
+from .heads import class_rows, distances, fourier, oas, within
+from .heads import unit as unit_rows
 
 Sessions = list[tuple[np.ndarray, np.ndarray]]
 
 
-def unit_rows(X: np.ndarray) -> np.ndarray:
-    return np.array([x / np.linalg.norm(x) for x in X])
-
-
 def gelu(Z: np.ndarray) -> np.ndarray:
-    return Z * 0.5 * (1 + np.vectorize(math.erf)(Z / math.sqrt(2)))
+    return Z * norm.cdf(Z)
 
 
 def ridge(H: np.ndarray, Y: np.ndarray, value: float) -> np.ndarray:
@@ -33,18 +30,14 @@ def lr_rgda(
     mean = sum(np.cov(rows.T) for rows in several) / len(several)
     d = len(mean)
     B = shared * mean + (0.36 * np.trace(mean) / d if a3 is None else a3) * np.eye(d)
-    scores = np.zeros((len(probe), len(classes)))
-    for j, rows in enumerate(classes):
-        sigma = B.copy()
-        if len(rows) > 1:
-            values, V = np.linalg.eigh(np.cov(rows.T))
-            for value, v in list(zip(values, V.T, strict=True))[::-1][:rank]:
-                sigma += own * value * np.outer(v, v)
-        inverse = np.linalg.inv(sigma)
-        for i, f in enumerate(probe):
-            e = f - rows.mean(axis=0)
-            scores[i, j] = -0.5 * e @ inverse @ e - 0.5 * np.linalg.slogdet(sigma)[1]
-    return scores
+    covariances = [B + own * own_covariance(rows, np.eye(d), rank) for rows in classes]
+    return np.stack([gaussian(probe, *pair) for pair in zip(classes, covariances, strict=True)], 1)
+
+
+def gaussian(X: np.ndarray, rows: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    """Return the log-density (n,) of X about the mean of rows, up to a constant."""
+    squares = distances(X, rows.mean(axis=0), np.linalg.inv(sigma))
+    return -0.5 * (squares + np.linalg.slogdet(sigma)[1])
 
 
 # --- SRDA -----------------------------------------------------------------------------------------
@@ -58,15 +51,14 @@ def srda(
     n, d = sum(map(len, classes)), probe.shape[1]
     pooled = within(classes) / n
     floor = epsilon * (1.0 if official else np.trace(pooled) / d)
-    scores = np.zeros((len(probe), len(classes)))
-    for j, rows in enumerate(classes):
+    scores = []
+    for rows in classes:
         mixed = own * within([rows]) / len(rows) + (1 - own) * pooled
         sigma = (1 - epsilon) * mixed + floor * np.eye(d)
         size = np.log(np.linalg.norm(mixed)) if official else np.linalg.slogdet(sigma)[1]
-        for i, f in enumerate(probe):
-            e = f - rows.mean(axis=0)
-            scores[i, j] = np.log(len(rows) / n) - 0.5 * (size + e @ np.linalg.inv(sigma) @ e)
-    return scores
+        squares = distances(probe, rows.mean(axis=0), np.linalg.inv(sigma))
+        scores.append(np.log(len(rows) / n) - 0.5 * (size + squares))
+    return np.stack(scores, axis=1)
 
 
 # --- SPARCL+ --------------------------------------------------------------------------------------
@@ -102,21 +94,18 @@ def sparcl_plus(
     """Return scores (n, c) from D x D covariances of every class, up to a term that all classes share."""
     classes = class_rows(sessions)
     A, floor = shared_covariance(classes)
-    n, c = sum(map(len, classes)), len(classes)
+    n = sum(map(len, classes))
     M = np.stack([rows.mean(axis=0) for rows in classes], axis=1)
-    gaussian = np.zeros((len(probe), c))
-    for j, rows in enumerate(classes):
+    densities = []
+    for rows in classes:
         share = own * len(rows) / (len(rows) + 20)
-        sigma = A + share * own_covariance(rows, U, rank)
-        for i, h in enumerate(probe):
-            e = h - M[:, j]
-            gaussian[i, j] = -0.5 * e @ np.linalg.inv(sigma) @ e - np.linalg.slogdet(sigma)[1] / 2
+        densities.append(gaussian(probe, rows, A + share * own_covariance(rows, U, rank)))
     H = np.concatenate(classes)
     R = H.T @ H
     W_ridge = np.linalg.inv(R + n * floor * np.eye(len(R))) @ (M * [len(rows) for rows in classes])
     if unit:
         W_ridge = np.stack([w / np.linalg.norm(w) for w in W_ridge.T], axis=1)
-    scores = gaussian / noise(np.linalg.inv(A) @ M, A)
+    scores = np.stack(densities, axis=1) / noise(np.linalg.inv(A) @ M, A)
     return scores + weight * (probe @ W_ridge) / noise(W_ridge, A)
 
 
@@ -139,12 +128,9 @@ def klda_e(
         S = within(classes)
         n = sum(map(len, classes))
         inverse = np.linalg.inv(S + ridge * np.trace(S) / n * np.eye(len(S)))
-        distances = np.zeros((len(probe), len(classes)))
-        for j, rows in enumerate(classes):
-            e = fourier(probe, W, b) - rows.mean(axis=0)
-            distances[:, j] = np.sum(e @ inverse * e, axis=1)
-        posterior = np.exp(-distances)
-        total = total + posterior / posterior.sum(axis=1, keepdims=True) / len(maps)
+        H = fourier(probe, W, b)
+        squares = np.stack([distances(H, rows.mean(axis=0), inverse) for rows in classes], axis=1)
+        total = total + softmax(-squares, axis=1) / len(maps)
     return np.asarray(total)
 
 

@@ -1,8 +1,9 @@
 """TEEN, C-FeCAM and C-RanPAC, restated class by class with explicit matrices."""
 
 import numpy as np
+from scipy.special import softmax
 
-from .heads import class_rows, unit
+from .heads import class_rows, distances, unit
 
 Sessions = list[tuple[np.ndarray, np.ndarray]]
 
@@ -10,8 +11,7 @@ Sessions = list[tuple[np.ndarray, np.ndarray]]
 def like(mean: np.ndarray, base: np.ndarray, cosine: bool = True) -> np.ndarray:
     """Softmax over base means of 16 times the cosine, or the product, with a mean."""
     z = [16 * m @ mean / (np.linalg.norm(m) * np.linalg.norm(mean) if cosine else 1) for m in base]
-    e = np.exp(np.array(z) - max(z))
-    return e / e.sum()
+    return softmax(z)
 
 
 def prototypes(classes: list[np.ndarray], base: int, shift: float) -> np.ndarray:
@@ -51,8 +51,7 @@ def c_fecam(
             M += sum(w * covariance(of) for w, of in zip(weights, classes[:base], strict=True))
         sd = np.sqrt(np.diag(M))
         inverse = np.linalg.pinv(np.corrcoef(M) if literal else M / np.outer(sd, sd))
-        gaps = unit(probe) - points[j]
-        scores.append([-g @ inverse @ g for g in gaps])
+        scores.append(-distances(unit(probe), points[j], inverse))
     return np.array(scores).T
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from scipy.special import softmax
 
 from .ridge import class_list
 
@@ -21,11 +22,12 @@ def class_rows(sessions: Sessions) -> list[np.ndarray]:
 
 def within(classes: list[np.ndarray]) -> np.ndarray:
     """Return the sum of outer products about the class means (d, d)."""
-    S = np.zeros((classes[0].shape[1],) * 2)
-    for rows in classes:
-        for x in rows - rows.mean(axis=0):
-            S += np.outer(x, x)
-    return S
+    return sum(np.cov(rows.T, bias=True) * len(rows) for rows in classes)
+
+
+def distances(X: np.ndarray, centre: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """Return (x - centre)^T L (x - centre) of each row x."""
+    return np.sum((X - centre) @ precision * (X - centre), axis=1)
 
 
 def oas(cov: np.ndarray, n: int) -> tuple[np.ndarray, float]:
@@ -38,13 +40,9 @@ def oas(cov: np.ndarray, n: int) -> tuple[np.ndarray, float]:
 
 
 def lda_scores(classes: list[np.ndarray], precision: np.ndarray, probe: np.ndarray) -> np.ndarray:
-    """score = f^T L mu - mu^T L mu / 2, one sample and one class at a time."""
-    scores = np.zeros((len(probe), len(classes)))
-    for j, rows in enumerate(classes):
-        mu = rows.mean(axis=0)
-        for i, f in enumerate(probe):
-            scores[i, j] = f @ precision @ mu - mu @ precision @ mu / 2
-    return scores
+    """score = f^T L mu - mu^T L mu / 2, one class at a time."""
+    means = [rows.mean(axis=0) for rows in classes]
+    return np.stack([probe @ precision @ mu - mu @ precision @ mu / 2 for mu in means], axis=1)
 
 
 def slda(sessions: Sessions, probe: np.ndarray, shrinkage: float, *, frozen: bool) -> np.ndarray:
@@ -75,12 +73,7 @@ def klda(
     else:
         inverse = np.linalg.inv(S + ridge * np.trace(S) / len(S) * np.eye(len(S)))
     H = fourier(probe, W, b)
-    scores = np.zeros((len(H), len(classes)))
-    for j, rows in enumerate(classes):
-        for i, h in enumerate(H):
-            gap = rows.mean(axis=0) - h
-            scores[i, j] = -gap @ inverse @ gap
-    return scores
+    return np.stack([-distances(H, rows.mean(axis=0), inverse) for rows in classes], axis=1)
 
 
 def randumb(
@@ -109,8 +102,7 @@ def fecam(sessions: Sessions, probe: np.ndarray, alpha: float) -> np.ndarray:
         cov = cov + alpha * np.mean(np.diag(cov)) * np.eye(len(cov))
         sd = np.sqrt(np.diag(cov))
         inverse = np.linalg.pinv(cov / np.outer(sd, sd))
-        gap = unit(probe) - rows.mean(axis=0)
-        scores.append([-g @ inverse @ g for g in gap])
+        scores.append(-distances(unit(probe), rows.mean(axis=0), inverse))
     return np.array(scores).T
 
 
@@ -131,8 +123,9 @@ def fenec(
         cov = cov + shrinkage[1] * off * (np.ones((d, d)) - np.eye(d))
         sd = np.sqrt(np.diag(cov))
         inverse = np.linalg.pinv(cov / np.outer(sd, sd))
-        for i, u in enumerate(unit(probe)):
-            found[i] += [(np.sqrt((u - m) @ inverse @ (u - m)), j) for m in points[j]]
+        for m in points[j]:
+            for pairs, square in zip(found, distances(unit(probe), m, inverse), strict=True):
+                pairs.append((np.sqrt(square), j))
     result = []
     for pairs in found:
         votes: dict[int, float] = {}
@@ -172,22 +165,14 @@ def icarl_nme(sessions: Sessions, probe: np.ndarray, memory: int) -> np.ndarray:
 # --- softmax heads --------------------------------------------------------------------------------
 
 
-def probabilities(z: np.ndarray) -> np.ndarray:
-    e = np.exp(z - z.max())
-    return e / e.sum()
-
-
 def gradients(
     W: np.ndarray, b: np.ndarray, X: np.ndarray, targets: np.ndarray, first: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the gradient of the mean cross-entropy over the columns from ``first`` on."""
-    dW, db = np.zeros_like(W), np.zeros_like(b)
-    for x, target in zip(X, targets, strict=True):
-        error = probabilities(W[:, first:].T @ x + b[first:])
-        error[target - first] -= 1
-        dW[:, first:] += np.outer(x, error) / len(X)
-        db[first:] += error / len(X)
-    return dW, db
+    error = np.zeros((len(X), len(b)))
+    error[:, first:] = softmax(X @ W[:, first:] + b[first:], axis=1)
+    error[np.arange(len(X)), targets] -= 1
+    return X.T @ error / len(X), error.mean(axis=0)
 
 
 def chunks(n: int, size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
@@ -255,23 +240,20 @@ def derpp_head(
         W, b = np.hstack([W, drawn[:d]]), np.append(b, drawn[d])
         for _ in range(epochs):
             for rows in chunks(len(X), batch, rng):
-                logits = [W.T @ X[i] + b for i in rows]
+                logits = X[rows] @ W + b
                 dW, db = gradients(W, b, X[rows], columns[rows])
                 if kept:
                     size = min(batch, len(kept))
                     one, two = (rng.choice(len(kept), size, replace=False) for _ in range(2))
-                    for i in one:
-                        x, _, stored = kept[i]
-                        for j, past in enumerate(stored):  # mean over size x 100 entries
-                            error = 2 * alpha * (W[:, j] @ x + b[j] - past) / (size * 100)
-                            dW[:, j] += error * x
-                            db[j] += error
-                    again = gradients(
-                        W,
-                        b,
-                        np.stack([kept[i][0] for i in two]),
-                        np.array([kept[i][1] for i in two]),
-                    )
+                    for x, _, past in (kept[i] for i in one):
+                        known = len(
+                            past
+                        )  # classes when it was stored; mean over size x 100 entries
+                        error = 2 * alpha * (x @ W[:, :known] + b[:known] - past) / (size * 100)
+                        dW[:, :known] += np.outer(x, error)
+                        db[:known] += error
+                    rehearsed = np.stack([kept[i][0] for i in two])
+                    again = gradients(W, b, rehearsed, np.array([kept[i][1] for i in two]))
                     dW, db = dW + beta * again[0], db + beta * again[1]
                 W, b = W - rate * dW, b - rate * db
                 slots = rng.integers(0, seen + np.arange(len(rows)) + 1)
@@ -291,7 +273,7 @@ def normalised_gradient(z: np.ndarray, target: int, sizes: list[int]) -> np.ndar
     N = np.mean([np.linalg.norm(z[part]) + 1e-7 for part in parts])
     dN = np.concatenate([z[part] / np.linalg.norm(z[part]) for part in parts]) / len(sizes)
     jacobian = (np.eye(len(z)) / N - np.outer(z, dN) / N**2) / 0.1
-    error = probabilities(z / (0.1 * N))
+    error = softmax(z / (0.1 * N))
     error[target] -= 1
     return jacobian.T @ error
 

@@ -53,8 +53,5 @@ def forgetting(
 
 def drift(previous: np.ndarray, current: np.ndarray) -> tuple[float, float]:
     """Return mean |z_t - z_{t-1}| and the same over the standard deviation of z_{t-1}."""
-    n, c = previous.shape
-    total = sum(abs(current[i, j] - previous[i, j]) for i in range(n) for j in range(c))
-    mean = sum(previous[i, j] for i in range(n) for j in range(c)) / (n * c)
-    variance = sum((previous[i, j] - mean) ** 2 for i in range(n) for j in range(c)) / (n * c)
-    return total / (n * c), total / (n * c) / variance**0.5
+    change = np.abs(current - previous).mean()
+    return change, change / previous.std()

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .heads import class_rows, unit
 from .ridge import class_list, one_hot
 
 GRID = [10.0**power for power in range(-8, 9)]
@@ -37,11 +38,5 @@ def ranpac_weights(
 
 def ncm_logits(sessions: list[tuple[np.ndarray, np.ndarray]], Phi: np.ndarray) -> np.ndarray:
     """Return the cosine of each row with each class mean, columns by first appearance."""
-    rows = np.concatenate([block for block, _ in sessions])
-    y = np.concatenate([labels for _, labels in sessions])
-    out = np.zeros((len(Phi), len(class_list(sessions))))
-    for column, label in enumerate(class_list(sessions)):
-        mean = np.mean([f for f, v in zip(rows, y, strict=True) if v == label], axis=0)
-        for i, f in enumerate(Phi):
-            out[i, column] = f @ mean / np.sqrt((f @ f) * (mean @ mean))
-    return out
+    means = np.stack([rows.mean(axis=0) for rows in class_rows(sessions)])
+    return unit(Phi) @ unit(means).T

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.stats import norm
 
 
 def class_list(sessions: list[tuple[np.ndarray, np.ndarray]]) -> list[int]:
@@ -17,10 +18,7 @@ def class_list(sessions: list[tuple[np.ndarray, np.ndarray]]) -> list[int]:
 
 def one_hot(y: np.ndarray, classes: list[int]) -> np.ndarray:
     """Return Y (n, c) with a single 1 a row, columns in the order of `classes`."""
-    Y = np.zeros((len(y), len(classes)))
-    for row, label in enumerate(y):
-        Y[row, classes.index(int(label))] = 1.0
-    return Y
+    return (np.asarray(y)[:, None] == classes).astype(float)
 
 
 def sums(
@@ -68,10 +66,8 @@ def predicted_accuracy(W: np.ndarray, Phi: np.ndarray, y: np.ndarray) -> float:
     S = centred.T @ centred / max(len(Z) - len(live), 1)
     total = 0.0
     for i, c in enumerate(live):
-        wins = 1.0
-        for j in range(len(live)):
-            if j != i:
-                s = math.sqrt(S[i, i] + S[j, j] - 2 * S[i, j])
-                wins *= 0.5 * math.erfc(-(means[i][i] - means[i][j]) / s / math.sqrt(2))
-        total += wins * np.sum(y == c)
+        rivals = [j for j in range(len(live)) if j != i]
+        spread = [math.sqrt(S[i, i] + S[j, j] - 2 * S[i, j]) for j in rivals]
+        wins = norm.cdf((means[i][i] - means[i][rivals]) / spread)
+        total += np.prod(wins) * np.sum(y == c)
     return total / len(Z)

@@ -168,8 +168,7 @@ def algorithm_1_expanded(
     classes = class_list(sessions)
     Phi = np.concatenate([block for block, _ in sessions])
     Y = one_hot(np.concatenate([labels for _, labels in sessions]), classes)
-    d, k = U.shape
-    U_res = np.linalg.svd(U, full_matrices=True)[0][:, k:] if k else np.eye(d)
+    U_res = outside(U)
     rows = np.concatenate([Phi @ U_res, Phi @ Q], axis=1)
     Z = np.linalg.inv(rows.T @ rows + ridge * np.eye(rows.shape[1])) @ (rows.T @ Y)
     W = np.concatenate([U_res, Q], axis=1) @ Z
@@ -190,10 +189,5 @@ def residual_condition(R: np.ndarray, ridge: float, U: np.ndarray) -> float:
 
 
 def squared_error(rows: Sessions, W: np.ndarray, classes: list[int]) -> float:
-    """Return sum ||f W - y||^2 over all rows, one by one."""
-    total = 0.0
-    for Phi, y in rows:
-        for f, label in zip(Phi, y, strict=True):
-            target = np.array([float(c == label) for c in classes])
-            total += float(np.sum((f @ W - target) ** 2))
-    return total
+    """Return sum ||f W - y||^2 over all rows."""
+    return sum(float(np.sum((Phi @ W - one_hot(y, classes)) ** 2)) for Phi, y in rows)
