@@ -27,52 +27,30 @@ def test_order_leaves_the_global_random_state_alone() -> None:
     assert np.random.rand() == expected
 
 
-def test_base_session_takes_its_classes_first() -> None:
-    order = stream.class_order(1994, 50)
-    sessions = stream.split_sessions(order, 6, base_classes=25)
-    assert [len(s) for s in sessions] == [25, 5, 5, 5, 5, 5]
-    assert np.array_equal(sessions[0], order[:25])
-
-
 @given(
     classes=st.integers(2, 130),
-    sessions=st.integers(1, 20),
-    base=st.integers(0, 130),
+    sessions=st.integers(-1, 20),
+    base=st.integers(-2, 130),
     order=st.integers(0, 5000),
 )
 def test_every_class_comes_once_and_in_order(
     classes: int, sessions: int, base: int, order: int
 ) -> None:
     whole = stream.class_order(order, classes)
-    possible = sessions <= classes if base == 0 else 0 <= sessions - 1 <= classes - base
-    # One session that starts with a base must hold every class, else classes would be lost.
-    if base and sessions == 1:
-        possible = base == classes
+    rest = sessions - (base != 0)  # sessions that share what the base leaves
+    left = classes - base
+    possible = base >= 0 < sessions and rest <= left and (rest > 0) == (left > 0)
     if not possible:
-        with pytest.raises(InputError):
-            stream.split_sessions(whole, sessions, base_classes=base)
-        return
-    if base and sessions > 1 and base == classes:
-        with pytest.raises(InputError):  # nothing is left for the later sessions
+        with pytest.raises(InputError, match=rf"\b{classes}\b.*\b{abs(sessions)}\b"):
             stream.split_sessions(whole, sessions, base_classes=base)
         return
     parts = stream.split_sessions(whole, sessions, base_classes=base)
     assert len(parts) == sessions
-    assert min(len(part) for part in parts) >= 1
     assert np.array_equal(np.concatenate(parts), whole)
-    rest = [len(part) for part in parts[1:]] if base else [len(part) for part in parts]
-    assert not rest or max(rest) - min(rest) <= 1
-    assert rest == sorted(rest, reverse=True)
-
-
-@pytest.mark.parametrize(
-    ("classes", "sessions", "base"), [(5, 7, 0), (5, 0, 0), (5, -1, 0), (5, 2, -1), (5, 2, 6)]
-)
-def test_sessions_that_cannot_be_filled_are_an_input_error(
-    classes: int, sessions: int, base: int
-) -> None:
-    with pytest.raises(InputError, match=rf"\b{classes}\b.*\b{abs(sessions)}\b"):
-        stream.split_sessions(np.arange(classes), sessions, base_classes=base)
+    sizes = [len(part) for part in parts]
+    assert not base or sizes.pop(0) == base
+    assert sizes == sorted(sizes, reverse=True) and min(sizes, default=1) >= 1
+    assert not sizes or sizes[0] - sizes[-1] <= 1
 
 
 def test_pseudo_stream_splits_each_class_80_to_20() -> None:
