@@ -22,7 +22,6 @@ import shutil
 import signal
 import socket
 import sys
-import tarfile
 import threading
 import traceback
 import zipfile
@@ -35,10 +34,12 @@ from types import FrameType
 from typing import Any
 from unittest import mock
 
+import miniatures
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
+from toy_files import META
 
 from sparcl.base.errors import SparclError
 
@@ -144,12 +145,9 @@ def write_features(folder: Path) -> list[str]:
         np.arange(6) % 3,
         [f"train/ä{i}.png" for i in range(6)],
         ["ant", "bee", "cat"],
-        {
-            "dataset": "toy", "split": "train", "backbone": "net", "timm_id": "net", "weights_sha256": "0" * 64,
-            "preprocessing": {"size": 224, "mean": [0.5, 0.5, 0.5]}, "block_indices": [1, 2],
-        },
+        META | {"block_indices": [1, 2]},
         rng.standard_normal((6, 2, 4)).astype(np.float16),
-    )  # fmt: skip
+    )
     return ["train.h5"]
 
 
@@ -221,27 +219,6 @@ def params_refusals() -> tuple[type[Exception], ...]:
 # --- lists and images of data sets ----------------------------------------------------------------
 
 
-def png(shade: int) -> bytes:
-    from PIL import Image
-
-    stream = io.BytesIO()
-    Image.fromarray(np.full((4, 4, 3), shade, dtype=np.uint8)).save(stream, format="png")
-    return stream.getvalue()
-
-
-def save(folder: Path, files: dict[str, str | bytes]) -> None:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-
-
-CUB = {
-    "classes.txt": "1 001.Auk\n2 002.Bunting\n",
-    "images.txt": "".join(f"{i} 00{1 + i % 2}.A/{i}.png\n" for i in range(1, 5)),
-    "image_class_labels.txt": "".join(f"{i} {1 + i % 2}\n" for i in range(1, 5)),
-    "train_test_split.txt": "".join(f"{i} {int(i < 3)}\n" for i in range(1, 5)),
-}
 GROCERY = {
     "classes.csv": "Class Name,Class ID,Coarse\nApple,0,Fruit\nPear,1,Fruit\n",
     "train.txt": "train/a.png, 0, 0\ntrain/b.png, 1, 0\n",
@@ -251,17 +228,18 @@ GROCERY = {
 
 
 def write_cub(folder: Path) -> list[str]:
-    images = {f"images/00{1 + i % 2}.A/{i}.png": png(i) for i in range(1, 5)}
-    save(folder / "set", CUB | images)
-    return [f"set/{name}" for name in [*CUB, "images/002.A/1.png"]]
+    members = miniatures.cub(2, 2, 1)
+    miniatures.unpack(folder / "set", members)
+    lists = ("classes", "images", "image_class_labels", "train_test_split")
+    image = next(name for name in members if name.startswith("images/"))
+    return [*(f"set/{name}.txt" for name in lists), f"set/{image}"]
 
 
 def write_grocery(folder: Path) -> list[str]:
-    images = {
-        f"{name}.png": png(i)
-        for i, name in enumerate(("train/a", "train/b", "val/c", "test/d", "test/e"))
-    }
-    save(folder / "set", GROCERY | images)
+    names = ("train/a", "train/b", "val/c", "test/d", "test/e")
+    images = {f"{name}.png": miniatures.jpeg(i) for i, name in enumerate(names)}
+    lists = {name: text.encode() for name, text in GROCERY.items()}
+    miniatures.unpack(folder / "set", lists | images)
     return [f"set/{name}" for name in GROCERY]
 
 
@@ -283,11 +261,8 @@ def read_images(folder: Path, reader: str, train: int, test: int) -> object:
 
 def write_tar(folder: Path) -> list[str]:
     names = [f"{split}/{c}/{i}.png" for split in ("train", "test") for c in "ab" for i in range(2)]
-    with tarfile.open(folder / "set.tar", "w") as tar:
-        for i, name in enumerate(names):
-            info = tarfile.TarInfo(f"set/{name}")
-            info.size = len(png(i))
-            tar.addfile(info, io.BytesIO(png(i)))
+    images = {name: miniatures.jpeg(i, (8, 8)) for i, name in enumerate(names)}
+    miniatures.pack(folder / "set.tar", "set", images)
     return ["set.tar"]
 
 
@@ -560,11 +535,9 @@ def read_checkpoint(folder: Path) -> object:
 
 
 def write_pickle(folder: Path) -> list[str]:
-    from miniatures import python2_pickle
-
     rows = np.arange(2 * 12, dtype=np.uint8).reshape(2, 12)
     content = {b"data": rows, b"fine_labels": [0, 1], b"filenames": [b"a.png", b"b.png"]}
-    (folder / "train").write_bytes(python2_pickle(content))
+    (folder / "train").write_bytes(miniatures.python2_pickle(content))
     return ["train"]
 
 
