@@ -209,15 +209,37 @@ NAMES = [str(i) for i in range(10)]
         ({"class_names": [*NAMES, "10"]}, "classes is 11 here, 10 there"),
         ({"features": np.ones((512, 256), np.float32)}, "dtype is 'float32' here, 'float16' there"),
         ({"features": np.ones((512, 9), np.float16)}, "features of a sample is 9 here"),
-        ({"shard": {"total": 5}}, r"shard\.total is 5 here, 1258 there"),
+        (
+            {"shard": {"total": 5}},
+            r"2-of-3\.h5 and \S*1-of-3\.h5 are .* shard\.total is 5 here, 1258",
+        ),
+        ({"shard": {"first": 500}}, "begins with image 500, .*ends with 512 .*They overlap"),
+        ({"shard": {"first": 520}}, "They leave a gap"),
+        ({"shard": {"stop": 1000}}, "3-of-3.h5: begins with image 1024, .*with 1000 .*leave a gap"),
+        ({"shard": {"stop": 1030}}, "3-of-3.h5: begins with image 1024, .*They overlap"),
+        ({"shard": {"index": 7}}, r"3 of 3 shards, without number \[2\]"),
+        (
+            {"shard": {"left_out": [[600, "a"]]}},
+            r"2-of-3.h5: 512 samples, .* less 1 left out make 511",
+        ),
     ],
 )
-def test_shards_of_different_features_are_refused_by_difference(merged, changes, said):
+def test_shards_that_do_not_belong_together_are_refused_by_difference(merged, changes, said):
     rewrite(place(merged, 2, 3), **changes)
     before = content(merged.parent)
-    with pytest.raises(FeatureFileError, match=rf"2-of-3\.h5 and \S*1-of-3\.h5 are not .*{said}"):
+    with pytest.raises(FeatureFileError, match=said):
         shards.merge(merged, three(merged))
     assert content(merged.parent) == before
+
+
+def test_images_of_another_order_under_the_right_range(merged):
+    """Numbers and counts are right; ids tell."""
+    second = place(merged, 2, 3)
+    rewrite(second, ids=store.read(second).ids[::-1])
+    with pytest.raises(
+        FeatureFileError, match="the 1258 ids of the shards are not those of the sp"
+    ):
+        shards.merge(merged, three(merged))
 
 
 def test_a_shard_that_was_extracted_otherwise_is_refused(merged, job):
@@ -233,7 +255,9 @@ def test_a_shard_that_was_extracted_otherwise_is_refused(merged, job):
         store.read(merged)
 
 
-def test_a_missing_shard(merged):
+def test_shards_that_are_missing_or_there_twice(merged, whole):
+    with pytest.raises(FeatureFileError, match=r"train\.h5: not a shard"):
+        shards.merge(merged, [whole, place(merged, 2, 3)])
     with pytest.raises(FeatureFileError, match=r"2 of 3 shards, without number \[2\]"):
         shards.merge(merged, [place(merged, 1, 3), place(merged, 3, 3)])
     place(merged, 2, 3).unlink()
@@ -241,9 +265,6 @@ def test_a_missing_shard(merged):
         shards.merge(merged, three(merged))
     with pytest.raises(FeatureFileError, match="no shards"):
         shards.merge(merged, [])
-
-
-def test_a_shard_that_is_there_twice(merged):
     for suffix in (".h5", ".json"):
         first, second = (place(merged, k, 3).with_suffix(suffix) for k in (1, 2))
         shutil.copy(first, second)
@@ -251,43 +272,6 @@ def test_a_shard_that_is_there_twice(merged):
         FeatureFileError, match=r"2-of-3\.h5 and \S*1-of-3\.h5 are both shard 1 of 3"
     ):
         shards.merge(merged, three(merged))
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"first": 500}, "begins with image 500, .*ends with 512 .*They overlap"),
-        ({"first": 520}, "They leave a gap"),
-        ({"stop": 1000}, "3-of-3.h5: begins with image 1024, .*ends with 1000 .*leave a gap"),
-        ({"stop": 1030}, "3-of-3.h5: begins with image 1024, .*They overlap"),
-        ({"index": 7}, r"3 of 3 shards, without number \[2\]"),
-        ({"left_out": [[600, "a"]]}, r"2-of-3.h5: 512 samples, .* less 1 left out make 511"),
-    ],
-)
-def test_shards_that_overlap_or_leave_a_gap(merged, changes, said):
-    rewrite(place(merged, 2, 3), shard=changes)
-    before = content(merged.parent)
-    with pytest.raises(FeatureFileError, match=said):
-        shards.merge(merged, three(merged))
-    assert content(merged.parent) == before
-
-
-def test_images_of_another_shard_under_the_right_range(merged):
-    """Numbers and counts are right; ids tell."""
-    other = store.read(place(merged, 1, 3))
-    rewrite(place(merged, 2, 3), ids=other.ids, labels=other.labels, features=other.features)
-    with pytest.raises(
-        FeatureFileError, match="the 1258 ids of the shards are not those of the sp"
-    ):
-        shards.merge(merged, three(merged))
-    rewrite(place(merged, 2, 3), ids=other.ids[::-1])
-    with pytest.raises(FeatureFileError, match="ids of the shards are not those of the split"):
-        shards.merge(merged, three(merged))
-
-
-def test_a_whole_feature_file_is_no_shard(merged, whole):
-    with pytest.raises(FeatureFileError, match=r"train\.h5: not a shard"):
-        shards.merge(merged, [whole, place(merged, 2, 3)])
 
 
 # --- images that cannot be read -------------------------------------------------------------------
@@ -371,8 +355,11 @@ def test_a_file_that_is_cut_is_read_as_it_was(tokens, tmp_path, of, in_place):
     shards.cut(tokens, path, of)
     after = store.read(path)
     assert path.with_suffix(".json").read_bytes() == manifest
-    assert after.meta == before.meta
-    for name in ("features", "labels", "ids", "blocks", "blocks_mean"):
+    assert after.meta == before.meta == store.header(path).meta
+    parts = zip(*store.blocks(path, 5), strict=True)
+    for read, name in zip(parts, ("features", "labels"), strict=True):
+        np.testing.assert_array_equal(np.concatenate(read), getattr(before, name))
+    for name in layout.ARRAYS:
         np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
     sizes = [store.header(place(path, k, of)).n for k in range(1, of + 1)]
     assert sum(sizes) == 7 and max(sizes) == -(-7 // of)

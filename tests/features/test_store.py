@@ -206,17 +206,6 @@ def view(tmp_path, content):
     return path
 
 
-def test_a_view_is_read_as_the_file(view, feature_file, tmp_path):
-    data, expected = store.read(view), store.read(feature_file)
-    for name in layout.ARRAYS:
-        np.testing.assert_array_equal(getattr(data, name), getattr(expected, name))
-    assert data.meta == expected.meta and store.header(view) == store.header(feature_file)
-    assert view.with_suffix(".json").read_bytes() == feature_file.with_suffix(".json").read_bytes()
-    for (P, y), (Q, z) in zip(store.blocks(view, 5), store.blocks(feature_file, 5), strict=True):
-        np.testing.assert_array_equal(P, Q)
-        np.testing.assert_array_equal(y, z)
-
-
 def test_a_view_is_read_while_somebody_locks_its_shards(view, content):
     with open(view.parent / "train.shards" / "1-of-3.h5", "r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
