@@ -54,19 +54,30 @@ def same(a: np.ndarray, b: np.ndarray, limit: float = 1e-12) -> None:
     d=st.integers(1, 40),
     classes=st.integers(1, 6),
     block=st.integers(1, 250),
+    number=st.integers(0, 4),
 )
-def test_any_classes_have_the_sums_of_their_samples(
-    seed: int, n: int, d: int, classes: int, block: int
+def test_any_classes_and_groups_have_the_sums_of_their_samples(
+    seed: int, n: int, d: int, classes: int, block: int, number: int
 ) -> None:
+    """Classes apart (number 0), or in so many groups."""
     Phi, y = drawn(seed, n, d, classes)
-    sums = summed(Phi, y, classes, block)
-    labels = np.random.default_rng(seed).permutation(classes)[: 1 + seed % classes]
-    found, of_these = sums.of(labels), np.isin(y, labels)
-    same(found.R, Phi[of_these].T @ Phi[of_these])
-    same(found.C, Phi[of_these].T @ (y[of_these, None] == labels))
-    assert found.counts.tolist() == [np.sum(y == label) for label in labels]
-    again = ClassSums.from_state(sums.state()).of(labels)
-    assert np.array_equal(again.R, found.R) and np.array_equal(again.C, found.C)
+    rng = np.random.default_rng(seed)
+    groups = rng.permutation(np.arange(classes) % number) if number else None
+    parts = [ClassSums(d, classes, groups) for _ in range(2)]
+    for i, start in enumerate(range(0, len(y), block)):
+        rows = slice(start, start + block)
+        parts[i % 2].accumulate(Phi[rows], y[rows])
+    parts[0].merge(parts[1])
+    asked = [rng.permutation(classes)[: 1 + seed % classes]]
+    if groups is not None:
+        asked = [np.flatnonzero(groups == group) for group in np.unique(groups)]
+    for labels in asked:
+        found, of_these = parts[0].of(labels), np.isin(y, labels)
+        same(found.R, Phi[of_these].T @ Phi[of_these])
+        same(found.C, Phi[of_these].T @ (y[of_these, None] == labels))
+        assert found.counts.tolist() == [np.sum(y == label) for label in labels]
+        again = ClassSums.from_state(parts[0].state()).of(labels)
+        assert np.array_equal(again.R, found.R) and np.array_equal(again.C, found.C)
 
 
 def test_a_class_is_kept_as_the_smaller_of_rows_and_triangle() -> None:
@@ -175,23 +186,6 @@ def test_a_run_from_sums_has_the_record_of_one_from_samples(method: str, hyper: 
         sweep.run(sums, fewer, sessions, method, hyper)
     with pytest.raises(InputError, match="'ncm' does not follow from sums"):
         sweep.run(sums, splits[1], sessions, "ncm", {})
-
-
-@given(seed=st.integers(0, 10**6), n=st.integers(0, 200), cut=st.integers(1, 5))
-def test_groups_have_the_sums_of_their_classes(seed: int, n: int, cut: int) -> None:
-    d, classes = 12, 6
-    Phi, y = drawn(seed, n, d, classes)
-    groups = np.random.default_rng(seed).permutation(np.arange(classes) % cut)
-    parts = [ClassSums(d, classes, groups) for _ in range(2)]
-    for i, part in enumerate(parts):
-        part.accumulate(Phi[i::2], y[i::2])
-    parts[0].merge(parts[1])
-    sums = ClassSums.from_state(parts[0].state())
-    for group in range(cut):
-        labels = np.flatnonzero(groups == group)
-        found, rows = sums.of(labels), np.isin(y, labels)
-        same(found.R, Phi[rows].T @ Phi[rows])
-        same(found.C, Phi[rows].T @ (y[rows, None] == labels))
 
 
 def test_groups_that_are_none_are_refused() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import solver as naive
 from reference.solver import core_basis
-from reference.streams import STREAM, fit, synthetic_stream
+from reference.streams import STREAM
 from scipy.sparse.linalg import eigsh
 
 from sparcl.algebra import spectra
@@ -179,12 +179,3 @@ def test_the_report_names_rank_and_energies(how: dict) -> None:
         before = values[: k - 1].sum() / values.sum()
         assert report["energy_before"] == pytest.approx(before, abs=1e-10)
         assert learner.core.U_core.shape == (16, k)
-
-
-def test_few_samples_of_many_features() -> None:
-    """d > n: the core of R_1 is inside the span of the first rows."""
-    sessions = synthetic_stream(seed=5, sessions=3, classes=2, samples=3, dimension=150)
-    learner = fit(build("sparcl", ridge=0.2, tau=0.99, refresh=0), sessions)
-    expected = naive.solver(sessions, 0.2, {2}, tau=0.99)[-1]
-    assert learner.core.U_core.shape[1] <= 6
-    assert learner.weights == pytest.approx(expected.W, abs=1e-8)

@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from reference import ridge as naive
-from reference.solver import renewals, solver
+from reference.solver import solver
 from reference.streams import PROBE, STREAM, Session, fit, synthetic_stream
 from sklearn.linear_model import Ridge
 
@@ -33,24 +31,6 @@ def test_acil_joins_a_class_that_comes_back() -> None:
     learner = fit(build("acil", ridge=0.5), again)
     assert list(learner.classes) == naive.class_list(again)
     assert learner.logits(PROBE) == pytest.approx(PROBE @ joint_weights(again, 0.5), abs=1e-9)
-
-
-@given(
-    seed=st.integers(0, 10**6),
-    ridge=st.sampled_from([1e-3, 0.1, 1.0, 30.0]),
-    k=st.integers(0, 10),
-    refresh=st.integers(0, 3),
-    samples=st.integers(1, 9),
-)
-def test_sparcl_is_the_kkt_solution_for_any_core(
-    seed: int, ridge: float, k: int, refresh: int, samples: int
-) -> None:
-    sessions = synthetic_stream(seed, sessions=3, classes=2, samples=samples, dimension=10)
-    # Ask only for cores that R_1 determines: its rank is the number of first samples.
-    k = min(k, len(sessions[0][0]))
-    learner = fit(build("sparcl", ridge=ridge, k=k, refresh=refresh), sessions)
-    expected = solver(sessions, ridge, renewals(len(sessions), refresh), k=k)[-1]
-    assert learner.weights == pytest.approx(expected.W, abs=1e-8)
 
 
 def test_acil_takes_more_features_than_samples() -> None:
