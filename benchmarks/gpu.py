@@ -258,8 +258,8 @@ def spectrum_rows(card: Card) -> Iterator[str]:
         host = backend.host(R)
         full = card.best(lambda: card.on.descending_eigh(R), 1)  # noqa: B023
         on_cpu = timed(lambda: backend.named("cpu").descending_eigh(host))  # noqa: B023
-        lead = card.best(lambda: leading_eigh(R, rank=5), 1)  # noqa: B023
-        lead_cpu = timed(lambda: leading_eigh(host, rank=5))  # noqa: B023
+        lead = card.best(lambda: leading_eigh(card.on, R, rank=5), 1)  # noqa: B023
+        lead_cpu = timed(lambda: leading_eigh(backend.HOST, host, rank=5))  # noqa: B023
         yield f"| {d:,} | {full:.4f} | {on_cpu:.4f} | {lead:.4f} | {lead_cpu:.4f} |"
 
 

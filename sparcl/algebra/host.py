@@ -19,7 +19,7 @@ from scipy.linalg import (
     solveh_banded,
 )
 
-from sparcl.algebra.definite import Definite
+from sparcl.algebra.common import Common
 from sparcl.base.errors import NumericalError
 from sparcl.base.types import Array, host
 
@@ -63,7 +63,7 @@ class Triangle:
         return inverse.T.copy(order="F")
 
 
-class Host(Definite):
+class Host(Common):
     """The backend of NumPy arrays.
 
     Half of a symmetric matrix is redundant, and that half is the workspace: sums go to the lower triangle, and the
@@ -109,22 +109,6 @@ class Host(Definite):
         return np.asfortranarray(A)
 
     in_place = laid_out
-
-    def take_rows(self, A: Array, numbers: NDArray[np.integer]) -> Array:
-        """Return a copy (k, d) of some rows."""
-        return A[numbers]
-
-    def take_columns(self, A: Array, numbers: NDArray[np.integer]) -> Array:
-        """Return a copy (d, k) of some columns."""
-        return A[:, numbers]
-
-    def set_columns(self, A: Array, numbers: NDArray[np.integer], B: Array) -> None:
-        """Replace some columns, in place."""
-        A[:, numbers] = B
-
-    def add_columns(self, A: Array, numbers: NDArray[np.integer], B: Array) -> None:
-        """Add to some columns, each named once, in place."""
-        A[:, numbers] += B
 
     def one_hot(
         self, columns: NDArray[np.integer], wanted: NDArray[np.integer], like: Array

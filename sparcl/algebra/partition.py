@@ -109,7 +109,9 @@ class Spectrum:
         if tau is None:
             values, vectors = self._leading(k or 0)
         elif self._pairs is None or self._pairs[0].sum() < tau * trace:
-            self._pairs = spectra.leading_eigh(R, energy=tau, expected=self.expected)
+            self._pairs = spectra.leading_eigh(
+                on, R, energy=tau * trace, expected=self.expected
+            )
             values, vectors = self._pairs
         else:
             values, vectors = self._pairs
@@ -127,7 +129,7 @@ class Spectrum:
     def _leading(self, k: int) -> tuple[Array, Array]:
         """Return k eigenpairs or more."""
         if self._pairs is None or self._pairs[1].shape[1] < k:
-            self._pairs = spectra.leading_eigh(self.R, rank=k)
+            self._pairs = spectra.leading_eigh(self.source.on, self.R, rank=k)
         return self._pairs
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg import qr, svd
 from scipy.linalg.lapack import dpstrf
 
-from sparcl.algebra.backend import of, product
+from sparcl.algebra.backend import Backend, of, product
 from sparcl.algebra.host import HOST
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
@@ -29,9 +29,14 @@ def conquered_eigh(R: Array) -> tuple[Array, Array]:
 
 
 def leading_eigh(
-    R: Array, *, energy: float | None = None, rank: int | None = None, expected: int = 0
+    on: Backend,
+    R: Array,
+    *,
+    energy: float = np.inf,
+    rank: int | None = None,
+    expected: int = 0,
 ) -> tuple[Array, Array]:
-    """Return leading eigenpairs of R (d, d): ``rank`` of them, or enough for ``energy`` of its trace.
+    """Return leading eigenpairs of R (d, d), on its backend: ``rank`` of them, or enough for a sum of ``energy``.
 
     Eigenvalues (k,) descend, on the host; eigenvectors (d, k).  Lanczos with a growing rank,
     O(d^2 k), while the rank is far below d, and then there may be more pairs than were asked for;
@@ -44,11 +49,9 @@ def leading_eigh(
     NumericalError
         When Lanczos does not converge.
     """
-    d, on = int(R.shape[0]), of(R)
-    target = np.inf if energy is None else energy * float(on.diagonal(R).sum(dtype=np.float64))
-    least = 1.0 if rank is None else float(rank)
+    d, least = int(R.shape[0]), 1.0 if rank is None else float(rank)
     if max(least, expected, TRUNCATED_RANKS[0]) * TRUNCATED > d:
-        return on.dense_leading(R, target, rank)
+        return on.dense_leading(R, energy, rank)
     from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh  # 50 ms of a job's start
 
     R, dtype = on.in_place(R), on.dtype(R)
@@ -70,16 +73,16 @@ def leading_eigh(
             raise NumericalError(
                 f"The eigenvalues of R (d = {d}) did not converge: {error}"
             ) from error
-        if energy is None or values.sum() >= target:
+        if rank is not None or values.sum() >= energy:
             falling = np.argsort(-values, kind="stable")
             return values[falling], on.array(vectors[:, falling])
         # So many more are needed: j eigenvalues not found yet sum to at most j times the smallest one found,
         # and by Cauchy and Schwarz to at most sqrt(j) times the root of their squares, of which
         # ||R||_F^2 holds the sum.
-        lacking, tiny = target - values.sum(), np.finfo(dtype).tiny
+        lacking, tiny = energy - values.sum(), np.finfo(dtype).tiny
         squares = on.squared_lengths(R).sum(dtype=np.float64) - np.sum(values**2)
         least = tried + max(lacking / max(values.min(), tiny), lacking**2 / max(squares, tiny))
-    return on.dense_leading(R, target, rank)
+    return on.dense_leading(R, energy, rank)
 
 
 def thin_qr(A: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.definite import Definite
+from sparcl.algebra.common import Common
 from sparcl.algebra.host import HOST
 from sparcl.algebra.tiles import TILE, Downdated, TileFactor
 from sparcl.base.checks import unusable
@@ -22,7 +22,7 @@ from sparcl.base.types import Array, host
 INSTALL = "install the extra `gpu` (pip install 'sparcl[gpu]'), or take device cpu"
 
 
-class Tensors(Definite):
+class Tensors(Common):
     """The backend of torch tensors on one device (:class:`sparcl.algebra.host.Host`)."""
 
     cached_rows = 4096
@@ -87,10 +87,6 @@ class Tensors(Definite):
         kept = cuda.memory_reserved(self.device) - cuda.memory_allocated(self.device)
         return int(cuda.mem_get_info(self.device)[0] + kept)
 
-    def numbers(self, numbers: NDArray[np.integer]) -> Any:
-        """Return whole numbers as a tensor here."""
-        return self.torch.as_tensor(np.asarray(numbers, dtype=np.int64), device=self.device)
-
     def laid_out(self, A: Any) -> Any:
         """Return A, copied to C order unless it has that."""
         return A.contiguous()
@@ -98,22 +94,6 @@ class Tensors(Definite):
     def in_place(self, R: Any) -> Any:
         """Return R."""
         return R
-
-    def take_rows(self, A: Any, numbers: NDArray[np.integer]) -> Any:
-        """Return a copy of some rows."""
-        return A.index_select(0, self.numbers(numbers))
-
-    def take_columns(self, A: Any, numbers: NDArray[np.integer]) -> Any:
-        """Return a copy of some columns."""
-        return A.index_select(1, self.numbers(numbers))
-
-    def set_columns(self, A: Any, numbers: NDArray[np.integer], B: Any) -> None:
-        """Replace some columns."""
-        A.index_copy_(1, self.numbers(numbers), B)
-
-    def add_columns(self, A: Any, numbers: NDArray[np.integer], B: Any) -> None:
-        """Add to some columns."""
-        A.index_add_(1, self.numbers(numbers), B)
 
     def one_hot(self, columns: NDArray[np.integer], wanted: NDArray[np.integer], like: Any) -> Any:
         """Return the targets (n, c) of rows of columns (n,)."""
@@ -167,7 +147,7 @@ class Tensors(Definite):
 
     def diagonal(self, R: Any) -> Array:
         """Return the diagonal, on the host."""
-        return host(self.xp.linalg.diagonal(R))
+        return host(R.diagonal())
 
     def mirror(self, R: Any) -> None:
         """Copy the lower tiles onto the upper ones."""
@@ -180,7 +160,7 @@ class Tensors(Definite):
     def unpacked(self, triangle: Any, d: int) -> Any:
         """Return the symmetric matrix of a packed triangle, gathered by :func:`packed_places`: d^2 moves."""
         if self.packed[0] != d:  # sent once, and not for every session
-            self.packed = d, self.numbers(packed_places(d).ravel())
+            self.packed = d, self.array(packed_places(d).ravel())
         return self.xp.reshape(self.xp.take(triangle, self.packed[1], axis=0), (d, d))
 
     def symmetric_times(self, R: Any, B: Any) -> Any:

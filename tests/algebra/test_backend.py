@@ -151,7 +151,9 @@ def test_leading_eigenpairs(on, d: int) -> None:
     shares = np.cumsum(s) / s.sum()
     asked = [(min(rank, d), None) for rank in (1, 5, 8, 9, 20, 32, 40)] + [(None, 0.5), (None, 0.8)]
     for rank, energy in asked:
-        values, vectors = spectra.leading_eigh(R, rank=rank, energy=energy)
+        values, vectors = spectra.leading_eigh(
+            on, R, rank=rank, energy=(energy or np.inf) * s.sum()
+        )
         wanted = rank or int(np.searchsorted(shares, energy)) + 1
         assert isinstance(values, np.ndarray) and len(values) >= wanted
         close(values[:wanted], s[:wanted], 1e-10)

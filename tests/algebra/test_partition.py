@@ -12,6 +12,7 @@ from reference.streams import STREAM
 from scipy.sparse.linalg import eigsh
 
 from sparcl.algebra import spectra
+from sparcl.algebra.backend import HOST
 from sparcl.algebra.partition import Spectrum, complement, residual_condition
 from sparcl.algebra.spectra import canonical_angle, energy_rank, orthonormal_span
 from sparcl.algebra.sums import Gram
@@ -32,8 +33,10 @@ def spectrum_of(R: np.ndarray) -> Spectrum:
 def test_truncation_is_used_and_refused() -> None:
     """Both sides of the choice are met: few pairs of a steep spectrum, all pairs of a flat one."""
     steep, flat = matrix(0, 200, 10.0 * 0.5 ** np.arange(200)), matrix(0, 200, np.ones(200))
-    assert len(spectra.leading_eigh(steep, energy=0.9)[0]) == 8
-    assert len(spectra.leading_eigh(flat, energy=0.9)[0]) == 181  # one above what the sum asks for
+    assert len(spectra.leading_eigh(HOST, steep, energy=0.9 * np.trace(steep))[0]) == 8
+    assert (
+        len(spectra.leading_eigh(HOST, flat, energy=180.0)[0]) == 181
+    )  # one above what the sum asks for
 
 
 def test_ranks_that_cannot_hold_the_energy_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +49,7 @@ def test_ranks_that_cannot_hold_the_energy_are_not_tried(monkeypatch: pytest.Mon
 
     monkeypatch.setattr("scipy.sparse.linalg.eigsh", counted)
     R = matrix(0, 400, np.r_[np.full(20, 10.0), np.full(380, 1.0)])
-    assert len(spectra.leading_eigh(R, energy=0.499)[0]) == 111
+    assert len(spectra.leading_eigh(HOST, R, energy=0.499 * 580)[0]) == 111
     assert tried == [8]
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from sparcl.algebra.backend import HOST
 from sparcl.algebra.spectra import leading_eigh
 from study.streams.samples import Draw, Samples, check_rate
 
@@ -28,7 +29,7 @@ def shifted(samples: Samples, rate: float, draw: Draw, *, directions: int) -> Sa
     labels = samples.labels[~inside]
     for label in np.unique(labels):
         rest[labels == label] -= rest[labels == label].mean(axis=0)
-    values, vectors = leading_eigh(rest.T @ rest / len(rest), rank=directions)
+    values, vectors = leading_eigh(HOST, rest.T @ rest / len(rest), rank=directions)
     vectors = vectors[:, :directions]
     vectors *= np.sign(vectors[np.argmax(np.abs(vectors), axis=0), np.arange(directions)])
     signs = draw("shifted", t).choice([-1.0, 1.0], size=directions)

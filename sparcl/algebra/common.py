@@ -1,12 +1,31 @@
-"""Blocks of a positive definite matrix, by the Cholesky factors of whichever backend holds them."""
+"""What NumPy arrays and torch tensors do alike."""
 
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sparcl.base.errors import NumericalError
 
 
-class Definite:
+class Common:
     """Operations that all backends share, on their own :meth:`lower`, :meth:`lower_solve` and arrays."""
+
+    def take_rows(self, A: Any, numbers: NDArray[np.integer]) -> Any:
+        """Return a copy (k, d) of some rows."""
+        return A[numbers]
+
+    def take_columns(self, A: Any, numbers: NDArray[np.integer]) -> Any:
+        """Return a copy (d, k) of some columns."""
+        return A[:, numbers]
+
+    def set_columns(self, A: Any, numbers: NDArray[np.integer], B: Any) -> None:
+        """Replace some columns, in place."""
+        A[:, numbers] = B
+
+    def add_columns(self, A: Any, numbers: NDArray[np.integer], B: Any) -> None:
+        """Add to some columns, each named once, in place."""
+        A[:, numbers] += B
 
     def block_factor(self: Any, A: Any) -> Any:
         """Return the lower Cholesky factor of A (k, k): k^3 / 3 flops.
