@@ -36,14 +36,11 @@ def data_of(dataset, backbone, split):
     return store.read(file_of(dataset, backbone, split))
 
 
-def test_the_four_sets_of_the_default_suite_are_bundled():
-    assert BUNDLED == ["cifar-100-150", "cub-50", "grocery-81", "sketchy-125"]
-
-
 @pytest.mark.parametrize(("dataset", "name", "split"), FILES)
 def test_file_manifest_and_params_agree(dataset, name, split):
-    path = file_of(dataset, name, split)
-    manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    text = file_of(dataset, name, split).with_suffix(".json").read_text(encoding="utf-8")
+    assert not re.search(r'"/|[A-Za-z]:\\\\', text), "an absolute path"
+    manifest = json.loads(text)
     block, backbone = PARAMS["datasets"][dataset], PARAMS["backbones"][name]
     assert (manifest["dataset"], manifest["split"], manifest["backbone"]) == (dataset, split, name)
     assert manifest["n"] == block["counts"][split] and manifest["classes"] == block["classes"]
@@ -56,6 +53,7 @@ def test_file_manifest_and_params_agree(dataset, name, split):
         **{key: backbone[key] for key in ("size", "interpolation", "mean", "std")},
     }
     data = data_of(dataset, name, split)
+    assert not [i for i in data.ids if i.startswith(b"/") or b".." in i]
     assert np.bincount(data.labels, minlength=block["classes"]).min() > 0
     if name == "efficientnet-lite0":
         assert (data.features >= 0).all() and data.features.max() <= 6, "pooled ReLU6 outputs"
@@ -75,8 +73,13 @@ def test_blocks(dataset, name, split):
 
 
 @pytest.mark.parametrize(("dataset", "name"), PLACES)
-def test_no_sample_is_in_both_splits(dataset, name):
+def test_samples_are_those_of_the_first_backbone_and_none_is_in_both_splits(dataset, name):
+    """In the same order: class orders and splits mean the same images."""
     train, test = (data_of(dataset, name, split) for split in ("train", "test"))
+    for this in (train, test):
+        first = data_of(dataset, "efficientnet-lite0", this.meta["split"])
+        np.testing.assert_array_equal(first.ids, this.ids)
+        np.testing.assert_array_equal(first.labels, this.labels)
     assert train.class_names == test.class_names
     assert not set(train.ids) & set(test.ids)
     both = np.concatenate([train.features, test.features])
@@ -111,28 +114,12 @@ def test_no_photo_of_sketchy_is_in_both_splits():
 
 def test_nothing_but_features_manifests_cards_and_croissants():
     found = {p.relative_to(BUNDLE).as_posix() for p in BUNDLE.rglob("*") if p.is_file()}
+    assert BUNDLED == ["cifar-100-150", "cub-50", "grocery-81", "sketchy-125"]
     expected = {f"{name}/{file}" for name in BUNDLED for file in ("README.md", "croissant.json")}
     expected |= {f"{n}/{b}/{s}.{end}" for n, b, s in FILES for end in ("h5", "json")}
     assert {name for name in found if not Path(name).name.startswith(".")} == expected
     assert sum((BUNDLE / name).stat().st_size for name in expected) < 100e6
     assert max((BUNDLE / name).stat().st_size for name in expected) < 50e6
-
-
-@pytest.mark.parametrize(("dataset", "name"), PLACES)
-def test_samples_are_those_of_the_first_backbone(dataset, name):
-    """In the same order: class orders and splits mean the same images."""
-    for split in ("train", "test"):
-        first, this = (data_of(dataset, b, split) for b in ("efficientnet-lite0", name))
-        np.testing.assert_array_equal(first.ids, this.ids)
-        np.testing.assert_array_equal(first.labels, this.labels)
-
-
-def test_ids_and_attributes_hold_no_absolute_path():
-    for file in FILES:
-        path = file_of(*file)
-        data = data_of(*file)
-        assert not [i for i in data.ids if i.startswith(b"/") or b".." in i]
-        assert not re.search(r'"/|[A-Za-z]:\\\\', path.with_suffix(".json").read_text())
 
 
 @pytest.mark.parametrize("dataset", BUNDLED)

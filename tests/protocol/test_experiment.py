@@ -8,7 +8,6 @@ from reference.streams import synthetic_stream
 from sparcl.methods import build
 from study import selection
 from study.loop import experiment
-from study.selection import pseudo_stream
 
 HYPER = {
     "ncm": {},
@@ -61,43 +60,6 @@ def test_run_counts_what_a_loop_counts(method: str) -> None:
             assert record["drift"][0] is None
         previous = learner.logits(test.features[mine])
     assert 0 < np.sum(record["correct"][-1]) < len(test.labels)
-
-
-def test_selection_is_the_best_point_of_a_plain_loop() -> None:
-    # A noisy base session of eight classes, so that grid points differ.
-    (Phi, y), *_ = synthetic_stream(seed=3, sessions=2, classes=8, samples=20, noise=1.5)
-    train = experiment.Split(Phi, y)
-    base = np.array(list(dict.fromkeys(y.tolist())))
-    grid = {"ridge": [0.01, 0.1, 1.0, 10.0], "tau": [0.3, 0.7, 0.95]}
-    result = selection.select(
-        train,
-        base,
-        "sparcl",
-        {"refresh": 1},
-        grid,
-        sub_sessions=4,
-        fit_share=0.8,
-        prefer_ridge=1.0,
-        seed=0,
-    )
-    parts, fit_rows, score_rows = pseudo_stream(y, base, 4, 0.8, 0)
-    best = []
-    for tau in grid["tau"]:
-        for ridge in grid["ridge"]:
-            learner, accuracies = build("sparcl", ridge=ridge, tau=tau, refresh=1), []
-            for t, part in enumerate(parts):
-                rows = [i for i in fit_rows if y[i] in part]
-                learner.fit_session(Phi[rows], y[rows])
-                seen = np.concatenate(parts[: t + 1])
-                asked = [i for i in score_rows if y[i] in seen]
-                accuracies.append(100 * np.mean(learner.predict(Phi[asked]) == y[asked]))
-            distance = {0.01: 2, 0.1: 1, 1.0: 0, 10.0: 1}[ridge]
-            best.append((-round(float(np.mean(accuracies)), 9), tau, distance, ridge))
-    assert len({score for score, *_ in best}) > 3
-    score, tau, _, ridge = min(best)
-    assert result["chosen"] == {"tau": tau, "ridge": ridge}
-    assert len(result["scores"]) == 12
-    assert max(point["A_bar"] for point in result["scores"]) == pytest.approx(-score, abs=1e-4)
 
 
 @pytest.mark.parametrize(
