@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike
 
 from sparcl.base.errors import InputError
 
-DTYPES = ("float64", "float32")
+DTYPES = ("float64", "float32")  # working precisions
 LARGEST = 2**63 - 1  # of an integer: arrays hold no larger one
 
 
@@ -60,13 +60,6 @@ def check_choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise InputError(f"{name} = {value!r}: it must be one of {', '.join(allowed)}.")
     return value
-
-
-def check_dtype(value: Any) -> np.dtype:
-    """Return the dtype named ``value``, one of :data:`DTYPES`, else raise InputError."""
-    if value not in DTYPES:
-        raise InputError(f"dtype = {value!r}: the working precision is {' or '.join(DTYPES)}.")
-    return np.dtype(value)
 
 
 def check_memory(

@@ -13,7 +13,7 @@ from sparcl.algebra.capacity import Session, check_fit
 from sparcl.algebra.host import HOST
 from sparcl.algebra.spectra import descending_eigh
 from sparcl.algebra.sums import Sums, check_lengths
-from sparcl.base.checks import check_choice, check_dtype
+from sparcl.base.checks import DTYPES, check_choice
 from sparcl.base.errors import InputError
 from sparcl.base.state import Shape, nodes, renewed
 from sparcl.base.types import Array
@@ -189,7 +189,7 @@ class Composed(Mapped, Summed):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_dtype(self.dtype)
+        check_choice("dtype", self.dtype, DTYPES)
         check_parts(self.head, self.core, self.rule, self.row_weights, self.columns)
         self.solutions = Solutions(self.columns == "unit")
         self.rule.cores = self.core.candidates

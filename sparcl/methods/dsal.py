@@ -26,13 +26,7 @@ from numpy.typing import NDArray
 
 from sparcl.algebra import ridge
 from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
-from sparcl.base.checks import (
-    check_choice,
-    check_dtype,
-    check_flag,
-    check_positive,
-    check_positives,
-)
+from sparcl.base.checks import DTYPES, check_choice, check_flag, check_positive, check_positives
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.learners.learner import Learner
@@ -95,7 +89,7 @@ class DualStream(Learner):
         check_positives("ridges", self.ridges)
         if self.ratio != 0:
             check_positive("ratio", self.ratio)
-        check_dtype(self.dtype)
+        check_choice("dtype", self.dtype, DTYPES)
         self.map = RandomMap(self.width, self.seed, "uniform", "linear")
         self.holdout = HoldOut(self.validation_share, seed=self.seed)
         self.sums = Sums(self.width, self.dtype)

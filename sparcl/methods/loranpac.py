@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sparcl.algebra import spectra
 from sparcl.algebra.sums import Sums, check_lengths, squared_lengths
-from sparcl.base.checks import check_choice, check_dtype, check_fraction, check_int
+from sparcl.base.checks import DTYPES, check_choice, check_fraction, check_int
 from sparcl.base.state import Shape
 from sparcl.base.types import Array
 from sparcl.learners.learner import Learner
@@ -58,7 +58,7 @@ class TruncatedLeastSquares(Learner):
             "kept", self.kept_share, "It is the share of samples and of M that bounds the rank."
         )
         check_choice("path", self.path, ("svd", "gram"))
-        check_dtype(self.dtype)
+        check_choice("dtype", self.dtype, DTYPES)
         self.map = RandomMap(self.width, self.seed)
         self.n = 0
         self.U: Array = np.zeros((self.width, 0), dtype=self.dtype)
