@@ -63,11 +63,18 @@ def test_any_classes_and_groups_have_the_sums_of_their_samples(
     Phi, y = drawn(seed, n, d, classes)
     rng = np.random.default_rng(seed)
     groups = rng.permutation(np.arange(classes) % number) if number else None
-    parts = [ClassSums(d, classes, groups) for _ in range(2)]
+    whole, *parts = (ClassSums(d, classes, groups) for _ in range(4))
+    whole.accumulate(Phi, y)
     for i, start in enumerate(range(0, len(y), block)):
         rows = slice(start, start + block)
-        parts[i % 2].accumulate(Phi[rows], y[rows])
-    parts[0].merge(parts[1])
+        parts[i % 3].accumulate(Phi[rows], y[rows])
+    kept = parts[1].state()
+    for part in parts[1:]:
+        parts[0].merge(part)
+    # what was merged stays as it was, and the total has the form of one pass: rows or a triangle
+    assert all(np.array_equal(kept[key], value) for key, value in parts[1].state().items())
+    shapes = [{key: a.shape for key, a in sums.state().items()} for sums in (parts[0], whole)]
+    assert shapes[0] == shapes[1]
     asked = [rng.permutation(classes)[: 1 + seed % classes]]
     if groups is not None:
         asked = [np.flatnonzero(groups == group) for group in np.unique(groups)]
@@ -93,24 +100,6 @@ def test_a_class_is_kept_as_the_smaller_of_rows_and_triangle() -> None:
     more = np.random.default_rng(1).standard_normal((500, d))
     sums.accumulate(more, np.arange(500) % 2)
     assert sums.nbytes == 8 * (2 + 2 * 9 + 45 + 45)
-
-
-@pytest.mark.parametrize("shards", [1, 2, 3, 7])
-def test_shards_add_up_to_one_pass(shards: int) -> None:
-    Phi, y = drawn(3, 400, 30, 8)  # rows alone, triangles alone, and rows that turn into triangles
-    whole, total = summed(Phi, y, 8), ClassSums(30, 8)
-    parts = [summed(Phi[i::shards], y[i::shards], 8) for i in range(shards)]
-    kept = [part.state() for part in parts]
-    for part in parts:
-        total.merge(part)
-    assert {key: value.shape for key, value in total.state().items()} == {
-        key: value.shape for key, value in whole.state().items()
-    }
-    same(total.of(range(8)).R, whole.of(range(8)).R)
-    same(total.sums, whole.sums)
-    assert np.array_equal(total.counts, whole.counts)
-    for part, before in zip(parts, kept, strict=True):  # what was merged stays as it was
-        assert all(np.array_equal(before[key], value) for key, value in part.state().items())
 
 
 @pytest.mark.parametrize(
