@@ -42,7 +42,7 @@ def test_damaged_inputs_are_refused_in_the_projects_own_words(count: int, tmp_pa
 # What a reader might do wrong, each as a target of its own, and what the search says of it.
 WRONG = {
     "crash": ("raise KeyError('x')", "KeyError"),
-    "hang": ("while True: pass", "no answer within 1 s"),
+    "hang": ("while True: pass", "no answer within 1 s of processor time"),
     "memory": ("np.ones(2**30)", "MemoryError"),
     "outside": ("open('/etc/hostname')", "open /etc/hostname"),
     "command": ("os.system('true')", "os.system"),
@@ -53,9 +53,13 @@ WRONG = {
 
 def test_the_search_notices(tmp_path: Path) -> None:
     readers = {name: code for name, (code, _) in WRONG.items()}
+    # on a busy machine an answer may take long
+    readers["late"] = "late or late.append(time.sleep(1.5))"
     program = f"""
 import mutate
+import time
 from mutate import *
+late = []
 mutate.SECONDS, mutate.MODULES = 1, ()
 original = b"whole"
 def write(folder):
@@ -71,6 +75,7 @@ TARGETS.update({{name: Target(write, reader(code)) for name, code in {readers!r}
 main(20, Path({str(tmp_path)!r}))
 """
     found = outcomes("-c", program)
+    assert found.pop("late")[0] == 0
     assert found.keys() == WRONG.keys()
     for name, (code, said) in found.items():
         assert code != 0 and WRONG[name][1] in said, f"{name}: {said}"
