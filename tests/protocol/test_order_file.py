@@ -30,23 +30,6 @@ def test_classes_by_name_or_position(tmp_path: Path) -> None:
         assert file.sessions == 2 and file.positions(NAMES) == [[3, 0], [1, 2]]
 
 
-@pytest.mark.parametrize(
-    ("sessions", "words"),
-    [
-        ([["ant", "eel"], ["bee", "cat", "dog"]], "session 1: there is no class 'eel'"),
-        ([[0, 1], [2, 4]], "session 2: there is no class 4"),
-        ([[0, 1], [2, -1]], "session 2: there is no class -1"),
-        ([["ant"], ["bee", "cat"]], "1 of 4 classes come in none or twice: dog"),
-        ([["ant", "bee"], ["bee", "cat", "dog"]], "none or twice: bee.*ids of its samples"),
-    ],
-)
-def test_classes_that_are_unknown_missing_or_twice(
-    tmp_path: Path, sessions: Any, words: str
-) -> None:
-    with pytest.raises(InputError, match=words):
-        order_file.read(put(tmp_path, {"sessions": sessions})).positions(NAMES)
-
-
 def test_samples_by_a_list_or_by_a_column(tmp_path: Path) -> None:
     """Sessions are ordered as numbers, other columns and a byte-order mark do not matter; ant comes back."""
     parts = [[0, 4, 1], [2, 8, 3]]
@@ -63,32 +46,39 @@ def test_samples_by_a_list_or_by_a_column(tmp_path: Path) -> None:
         assert session == expected.tolist()
 
 
-@pytest.mark.parametrize(
-    ("ids", "words"),
-    [
+def test_classes_and_samples_that_do_not_fit(tmp_path: Path) -> None:
+    for kind, parts, words in (
+        ("sessions", [["ant", "eel"], ["bee", "cat", "dog"]], "session 1: there is no class 'eel'"),
+        ("sessions", [[0, 1], [2, 4]], "session 2: there is no class 4"),
+        ("sessions", [[0, 1], [2, -1]], "session 2: there is no class -1"),
+        ("sessions", [["ant"], ["bee", "cat"]], "1 of 4 classes come in none or twice: dog"),
+        ("sessions", [["ant", "bee"], ["bee", "cat", "dog"]], "none or twice: bee.*ids of its sam"),
         (
+            "ids",
             [["ant/0", "bee/1", "cat/2", "dog/3"], ["ant/4"]],
-            "session 2: it brings no class that is new",
+            "session 2: .* no class that is",
         ),
         (
+            "ids",
             [["ant/0", "bee/1"], ["cat/2", "x"]],
-            "session 2: there is no training sample 'x'.*'ant/0'",
+            "session 2: .*no training sample 'x'.*'ant/0'",
         ),
-        ([["ant/0", "bee/1"], ["ant/0", "cat/2"]], "'ant/0' is there twice"),
+        ("ids", [["ant/0", "bee/1"], ["ant/0", "cat/2"]], "'ant/0' is there twice"),
         (
+            "ids",
             [["ant/0", "bee/1"], ["cat/2"]],
-            "1 classes have samples in no session, first class number 3",
+            "1 classes have samples in no session, .* number 3",
         ),
-    ],
-)
-def test_samples_that_do_not_fit(tmp_path: Path, ids: Any, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        order_file.read(put(tmp_path, {"ids": ids})).arrivals(IDS, LABELS)
+    ):
+        file = order_file.read(put(tmp_path, {kind: parts}))
+        with pytest.raises(InputError, match=words):
+            file.positions(NAMES) if kind == "sessions" else file.arrivals(IDS, LABELS)
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
+def test_files_of_another_form(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.json: missing or damaged"):
+        order_file.read(tmp_path / "none.json")
+    for name, content in (
         ("a.json", [1]),
         ("a.json", {"sessions": [[0], ["ant"]]}),
         ("a.json", {"sessions": [[0], []]}),
@@ -99,13 +89,9 @@ def test_samples_that_do_not_fit(tmp_path: Path, ids: Any, words: str) -> None:
         ("a.csv", "id,session\n"),
         ("a.csv", "id,session\na,first\n"),
         ("a.txt", "ant"),
-    ],
-)
-def test_files_of_another_form(tmp_path: Path, name: str, content: Any) -> None:
-    with pytest.raises(InputError, match=name):
-        order_file.read(put(tmp_path, content, name))
-    with pytest.raises(InputError, match=r"none\.json: missing or damaged"):
-        order_file.read(tmp_path / "none.json")
+    ):
+        with pytest.raises(InputError, match=name):
+            order_file.read(put(tmp_path, content, name))
 
 
 def test_a_byte_order_mark_is_no_damage(tmp_path: Path) -> None:
