@@ -133,12 +133,12 @@ class Spectrum:
         return self._pairs
 
 
-def residual_condition(R: Array, ridge: float, U_res: Array) -> float:
-    """Return the condition number of ``U_res^T (R + ridge I) U_res`` for a basis (d, r) of the residual: O(d^3)."""
-    values = _residual_eigenvalues(R, U_res)
-    if len(values) == 0:
-        return 1.0
-    return float((max(values[0], 0.0) + ridge) / (max(values[-1], 0.0) + ridge))
+def residual_condition(R: Array, ridge: float, U_core: Array) -> float:
+    """Return the condition number of ``U_res^T (R + ridge I) U_res``, U_res (d, r) a basis of the residual: O(d^3)."""
+    R, U_res = host(R), complement(U_core)
+    block = U_res.T @ (R @ U_res)
+    values = np.maximum(eigvalsh((block + block.T) / 2, check_finite=False), 0.0)
+    return float((values[-1] + ridge) / (values[0] + ridge)) if len(values) else 1.0
 
 
 def residual_directions(U_core: Array, m: int, rng: np.random.Generator) -> Array:
@@ -173,13 +173,6 @@ def embedded(U_core: Array, D: int) -> Array:
     padded = on.zeros((D, U_core.shape[1]), on.dtype(U_core))
     padded[: U_core.shape[0], :] = U_core
     return padded
-
-
-def _residual_eigenvalues(R: Array, U_res: Array) -> Array:
-    """Return the eigenvalues, descending, of ``U_res^T R U_res`` (r, r), on the host: O(d^3)."""
-    R, U_res = host(R), host(U_res)
-    block = U_res.T @ (R @ U_res)
-    return eigvalsh((block + block.T) / 2, check_finite=False)[::-1]
 
 
 def complement(U: Array) -> Array:

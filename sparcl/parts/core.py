@@ -19,7 +19,6 @@ from sparcl.algebra.partition import (
     Partition,
     Spectrum,
     check_size,
-    complement,
     embedded,
     empty,
     residual_condition,
@@ -253,7 +252,7 @@ class Core(NoCore):
         if session == 0:
             return False, {}
         if self.condition_limit is not None:
-            condition = residual_condition(spectrum.R, ridge, complement(current.U_core))
+            condition = residual_condition(spectrum.R, ridge, current.U_core)
             due = session == 1 or condition > self.condition_limit
             return due, {"residual_condition": condition}
         if current.k == 0:
