@@ -10,9 +10,9 @@ from sparcl.base.terminal import printable
 from sparcl.protocol.diagnostics import NULL, log_spaced_modes
 
 NARROWEST = 40
+WIDEST = 40  # of a bar
 INDENT = 12
 MODES = 14  # lines of the chart
-LETTERS = "█░"  # a bar in the core and beside it; "#." where the terminal has no such letters
 # Column of a session's row, its name, and how a number is shown.
 COLUMNS = {
     "session": ("session", "{}"),
@@ -39,31 +39,23 @@ REMEDY = {
 }
 
 
-def blocks(encoding: str | None) -> bool:
-    """Return whether a terminal's encoding has block elements."""
-    try:
-        return bool(LETTERS.encode(encoding or "ascii"))
-    except (UnicodeEncodeError, LookupError):
-        return False
-
-
-def lines(found: Inspection, width: int, letters: bool) -> list[str]:
-    """Return an inspection as lines of at most ``width`` columns; ``letters`` allows block elements.
+def lines(found: Inspection, width: int) -> list[str]:
+    """Return an inspection as lines of at most ``width`` columns.
 
     A terminal of fewer than :data:`NARROWEST` columns breaks lines itself.
     """
     width = max(width, NARROWEST)
     said = textwrap.wrap(printable(found.title), width)
-    for name, value in facts(found):
+    for name, value in _facts(found):
         said += _wrapped(name, value, width, 4 if name == "classes" else None)
     for lack in found.lacks:
         said += textwrap.wrap(printable(lack), width)
     if len(found.values):
-        said += ["", *_spectrum(found, width, LETTERS if letters else "#.")]
-    said += ["", *textwrap.wrap(protocol(found), width)]
+        said += ["", *_spectrum(found, width)]
+    protocol = f"Diagnostic protocol of the paper, at ridge {found.ridge:g} and tau {found.tau:g}"
+    said += ["", *textwrap.wrap(protocol, width)]
     if len(found.sessions) > 1:
-        said += ["".join(f"{cell or '-':>9}" for cell in row)[2:] for row in table(found)]
-        said += textwrap.wrap(legend(found), width)
+        said += _sessions(found, width)
     for name, value in conclusion(found):
         said += _wrapped(name, value, width)
     return said
@@ -77,75 +69,57 @@ def _wrapped(name: str, value: str, width: int, most: int | None = None) -> list
     return [f"{'' if i else name:<{INDENT}}{line}" for i, line in enumerate(wrapped)]
 
 
-def facts(found: Inspection) -> list[tuple[str, str]]:
+def _facts(found: Inspection) -> list[tuple[str, str]]:
     """Return lines (name, text) about what was found, the learner's own core and the protocol's among them."""
-    lines, report = list(found.facts), found.report
+    facts, report = list(found.facts), found.report
     if found.counts is not None:
         least, most = f"{np.min(found.counts):g}", f"{np.max(found.counts):g}"
         each = f"{least} a class" if least == most else f"{least} to {most} a class"
-        lines.append(("samples", f"{np.sum(found.counts):g}, {each}"))
-    lines.append(("classes", listed(found.class_names, len(found.class_names))))
+        facts.append(("samples", f"{np.sum(found.counts):g}, {each}"))
+    facts.append(("classes", listed(found.class_names, len(found.class_names))))
     if found.sums is not None:
         rank = int(np.sum(found.values > NULL * found.values[0]))
         trace = float(np.maximum(found.values, 0).sum())
-        lines.append(("R", f"{found.sums.D} x {found.sums.D}, rank {rank}, trace {trace:.6g}"))
+        facts.append(("R", f"{found.sums.D} x {found.sums.D}, rank {rank}, trace {trace:.6g}"))
     if report.get("k") is not None and report.get("energy") is not None:
         tau = "" if report.get("tau") is None else f"tau {report['tau']:g}, "
         own = f"{tau}rank {report['k']}, {report['energy']:.1%} of the energy when it was cut"
-        lines.append(("own core", own))
+        facts.append(("own core", own))
     if found.k:
         share = found.energy[found.k - 1]
         core = f"tau {found.tau:g}: rank {found.k} holds {share:.1%} of the trace"
-        lines.append(("core", core))
-    return lines
+        facts.append(("core", core))
+    return facts
 
 
-def _spectrum(found: Inspection, width: int, letters: str) -> list[str]:
-    """Return one line per mode: its eigenvalue, on a logarithmic scale where there is room, and the energy so far."""
-    values, energy = found.values, found.energy
-    room = width - 27
-    two = room >= 34
-    bar = min((room - 2) // 2 if two else room, 40)
-    live = values[values > NULL * values[0]]
-    heights = 1 - np.log(live / live[0]) / (np.log(live[-1] / live[0]) or -1.0)
-    log = f"{'log scale':<{bar}}  " if two else ""
-    lines = [f"{'mode':>5}  {'eigenvalue':>10}  {log}{'energy':>6}"]
+def _spectrum(found: Inspection, width: int) -> list[str]:
+    """Return one line per mode: its eigenvalue, and a bar of the energy so far."""
+    values = np.where(found.values > NULL * found.values[0], found.values, 0)
+    longest = min(width - 27, WIDEST)
+    said = [f"{'mode':>5}  {'eigenvalue':>10}  {'energy':>6}"]
     for mode in sorted({*log_spaced_modes(len(values), MODES).tolist(), found.k}):
-        alive, sign = mode <= len(live), letters[mode > found.k]
-        line = f"{mode:>5}  {values[mode - 1] if alive else 0:>10.3g}  "
-        if two:
-            line += f"{sign * max(1, round(bar * heights[mode - 1])) if alive else '':<{bar}}  "
-        lines.append(f"{line}{energy[mode - 1]:>6.1%}  {sign * round(bar * energy[mode - 1])}")
-    return [*lines, f"{letters[0]} in the core of tau {found.tau:g}, {letters[1]} beside it"]
+        energy, sign = found.energy[mode - 1], "." if mode > found.k else "#"
+        bar = sign * round(longest * energy)
+        said.append(f"{mode:>5}  {values[mode - 1]:>10.3g}  {energy:>6.1%}  {bar}")
+    return [*said, f"# in the core of tau {found.tau:g}, . beside it"]
 
 
-def protocol(found: Inspection) -> str:
-    """Return what the protocol is run at."""
-    return f"Diagnostic protocol of the paper, at ridge {found.ridge:g} and tau {found.tau:g}"
-
-
-def table(found: Inspection) -> list[list[str]]:
-    """Return the sessions' numbers as cells, after their names; a cell is empty where a session has no such number."""
-    shown = {
-        key: column for key, column in COLUMNS.items() if any(key in r for r in found.sessions)
-    }
-    return [[name for name, _ in shown.values()]] + [
-        [
-            form.format(row[key]) if row.get(key) is not None else ""
-            for key, (_, form) in shown.items()
-        ]
-        for row in found.sessions
+def _sessions(found: Inspection, width: int) -> list[str]:
+    """Return a table of the sessions' numbers, a dash where there is none, and what its columns are."""
+    rows = found.sessions
+    shown = {key: column for key, column in COLUMNS.items() if any(key in row for row in rows)}
+    cells = [[name for name, _ in shown.values()]] + [
+        ["-" if row.get(key) is None else form.format(row[key]) for key, (_, form) in shown.items()]
+        for row in rows
     ]
-
-
-def legend(found: Inspection) -> str:
-    """Return what the columns of the sessions are."""
     own = " own: how far this learner's own old scores move, in the same unit."
-    return (
+    legend = (
         "overlap: share of the session's energy on the core of those before. cosine: mean between prototypes. core, "
         "rest: how far the joint ridge's old logits move along the core and beside it, in percent of their root mean "
-        f"square.{own if any('own_drift' in row for row in found.sessions) else ''} kappa: as in the paper."
+        f"square.{own if 'own_drift' in shown else ''} kappa: as in the paper."
     )
+    table = ["".join(f"{cell:>9}" for cell in row)[2:] for row in cells]
+    return table + textwrap.wrap(legend, width)
 
 
 def conclusion(found: Inspection) -> list[tuple[str, str]]:

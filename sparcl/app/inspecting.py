@@ -45,8 +45,8 @@ class Inspection:
     lacks : what is not there, in sentences
     report : what the learner chose and measured in its last session
     ridge, tau : of the protocol; k : rank of the core at tau
-    modes, sessions : rows of :func:`sparcl.protocol.diagnostics.trace_sums`; own_drift of a later session is what
-        the learner's own old scores moved by
+    sessions : rows of :func:`sparcl.protocol.diagnostics.trace_sums`; own_drift of a later session is what the
+        learner's own old scores moved by
     advice : of :func:`sparcl.protocol.diagnostics.recommend`, empty where no session comes after another
     """
 
@@ -62,7 +62,6 @@ class Inspection:
     tau: float = TAU
     values: Array = field(default_factory=lambda: np.zeros(0))
     k: int = 0
-    modes: list[dict[str, Any]] = field(default_factory=list)
     sessions: list[dict[str, Any]] = field(default_factory=list)
     advice: dict[str, Any] = field(default_factory=dict)
 
@@ -133,8 +132,8 @@ def traced(
     """
     check_positive("ridge", ridge)
     check_fraction("tau", tau)
-    rows = diagnostics.trace_sums(stages, ridge, tau, MODES)
-    found.ridge, found.tau, found.modes, found.sessions = ridge, tau, *rows.values()
+    found.ridge, found.tau = ridge, tau
+    found.sessions = diagnostics.trace_sums(stages, ridge, tau, MODES)["sessions"]
     for row, drift in zip(found.sessions[1:], moved, strict=False):
         row["own_drift"] = drift
     if len(found.sessions) > 1:

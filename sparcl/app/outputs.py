@@ -1,4 +1,4 @@
-"""Checks of ``--out`` and ``--html``, and a lock on a model that is appended to."""
+"""Checks of ``--out``, and a lock on a model that is appended to."""
 
 import os
 from collections.abc import Iterable, Iterator

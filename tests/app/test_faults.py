@@ -37,7 +37,6 @@ CALLS = {
     "predict": ["predict", "x.npz", "--features", "test.h5", "--out", "old.csv"],
     "export": ["export", "--to", "pilot", "--features", "x.h5", "test.h5", "--out", "new"],
     "import-log": ["import-log", "logs.pyd", "--from", "mammoth", "--out", "new.csv"],
-    "inspect": ["inspect", "x.npz", "--html", "old.csv"],
     "import": ["import", "--features", "f.npy", "--labels", "l.npy", "--out", "new/toy/net"],
 }
 
@@ -85,7 +84,6 @@ def start(before: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     renew(before, folder)
     monkeypatch.chdir(folder)
     monkeypatch.setattr("os.fsync", lambda descriptor: None)
-    monkeypatch.setattr("sparcl.app.page.html", lambda found, name: "a page, drawn at once")
     return folder
 
 
@@ -136,5 +134,5 @@ def test_a_model_in_a_read_only_folder_is_appended_to_elsewhere(start: Path) -> 
 
 
 def test_no_command_is_left_out() -> None:
-    commands = {call[0] for call in CALLS.values()}
-    assert len(commands) == len(COMMANDS) + len(STUDY)
+    writing = {command.name for command in COMMANDS} - {"inspect"}
+    assert {call[0] for call in CALLS.values()} == writing | STUDY.keys()

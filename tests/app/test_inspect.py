@@ -1,11 +1,10 @@
-"""`inspect`: its numbers are those of the rows, it says what a file lacks, and both its outputs are safe to look at."""
+"""`inspect`: its numbers are those of the rows, it says what a file lacks, and what it prints is safe to look at."""
 
 import itertools
 import json
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +15,7 @@ import yaml
 from commands import main
 from toy_files import META
 
-from sparcl.app import chart, inspecting, page
+from sparcl.app import chart, inspecting
 from sparcl.app.model import Model
 from sparcl.base.rows import unit
 from sparcl.features import store
@@ -151,10 +150,9 @@ def test_what_a_model_does_not_hold_is_said(
     saved: Callable[..., None], capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
     saved(method)
-    text = said(capsys, str(LAST), "--html", "page.html")
+    text = said(capsys, str(LAST))
     assert "keeps no second moments R" in text and "none without R" in text
     assert ("between prototypes" in text) == (method == "ncm")
-    assert "keeps no second moments R" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_what_the_library_saved_is_read(
@@ -196,78 +194,29 @@ def test_what_does_not_belong_together_is_refused(
 def test_text_keeps_to_the_terminal(saved: Callable[..., None]) -> None:
     saved("sparcl", "--set", "ridge=0.1")
     found = inspecting.inspect(LAST, EARLIER)
-    for width, letters in itertools.product((40, 59, 80, 160), (True, False)):
-        text = "\n".join(chart.lines(found, width, letters))
+    for width in (40, 59, 80, 160):
+        text = "\n".join(chart.lines(found, width))
         # a table of seven columns does not break
         assert [line for line in text.splitlines() if len(line) > max(width, 61)] == []
         assert "\x1b" not in text and "\\x1b[31mred" in text
-        assert ("█" in text) == letters and ("░" in text) == letters
-        bars = re.findall(r"^ +\d+ .* ([\d.]+)%  ([█#░.]+)$", text, re.MULTILINE)
+        bars = re.findall(r"^ +\d+ .* ([\d.]+)%  ([#.]+)$", text, re.MULTILINE)
         assert len(bars) > 5
         sizes = [len(bar) for _, bar in bars]
         assert sizes == sorted(sizes) and sizes[-1] > 1.5 * sizes[0]
 
 
-def test_a_terminal_of_plain_letters(saved: Callable[..., None]) -> None:
+def test_no_file_of_the_users_folder_is_imported(saved: Callable[..., None]) -> None:
+    """What a person calls figures.py, workflow.py or tests.py is theirs; a terminal may have plain letters alone."""
     saved("acil", "--set", "ridge=0.1")
-    environment = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "ascii", "LC_ALL": "C.UTF-8"}
+    for name in ("figures", "workflow", "tests", "snakemake_logger_plugin_oneline", "pandas"):
+        Path(f"{name}.py").write_text("raise SystemExit('imported')\n")
+    environment = {"PYTHONPATH": f"{Path()}:{ROOT}", "OPENBLAS_NUM_THREADS": "1"}
+    environment |= {"PYTHONIOENCODING": "ascii", "LC_ALL": "C.UTF-8", "HOME": "/proc/none"}
     done = subprocess.run(
         [sys.executable, "-m", "sparcl", "inspect", str(LAST)],
-        env=environment | {"OPENBLAS_NUM_THREADS": "1"},
+        env=environment,
         capture_output=True,
         text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.isascii() and "d\\xf6g" in done.stdout and "####" in done.stdout
-
-
-def test_a_page_without_matplotlib_is_refused_before_any_work(
-    saved: Callable[..., None], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    saved("acil", "--set", "ridge=0.1")
-    for name in ("page", "plots"):
-        monkeypatch.delitem(sys.modules, f"sparcl.app.{name}")
-        monkeypatch.delattr(f"sparcl.app.{name}")
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    text = said(capsys, str(LAST), "--html", "page.html", code=2)
-    assert text.startswith("InputError: --html draws with matplotlib") and text.count("\n") == 1
-    assert "pip install 'sparcl[plots]'" in text and not Path("page.html").exists()
-
-
-def test_no_file_of_the_users_folder_is_imported(saved: Callable[..., None]) -> None:
-    """What a person calls figures.py, workflow.py or tests.py is theirs; a page needs no home, pandas nor study."""
-    saved("acil", "--set", "ridge=0.1")
-    for name in ("figures", "workflow", "tests", "snakemake_logger_plugin_oneline", "pandas"):
-        Path(f"{name}.py").write_text("raise SystemExit('imported')\n")
-    Path("matplotlibrc").write_text("font.size: 99\n")
-    command = [sys.executable, "-m", "sparcl", "inspect", str(LAST), "--html"]
-    environment = {"PYTHONPATH": f"{Path()}:{ROOT}", "OPENBLAS_NUM_THREADS": "1"}
-    pages = []
-    for home in (str(Path.cwd()), "/proc/none"):
-        done = subprocess.run(
-            [*command, "page.html"],
-            env=environment | {"HOME": home},
-            capture_output=True,
-            text=True,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-        pages.append(Path("page.html").read_text(encoding="utf-8"))
-    assert pages[0] == pages[1] and pages[0].count("<svg") == 3
-
-
-def test_the_page_is_complete_and_runs_nothing(saved: Callable[..., None]) -> None:
-    saved("sparcl", "--set", "ridge=0.1")
-    found = inspecting.inspect(LAST, EARLIER)
-    text = page.html(found, "<b>.npz")
-    for tag in ("<script", "<b>", "<link", "<img", "<iframe", "\x1b"):
-        assert tag not in text
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text and "b &amp; c" in text
-    bodies = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
-    assert len(bodies) == 6
-    for body in bodies:
-        ET.fromstring(body)
-    identifiers = re.findall(r'\bid="([^"]+)"', text)
-    assert len(identifiers) == len(set(identifiers)) > 20
-    for target in re.findall(r'(?:href="|src="|url\()([^")]+)', text):
-        assert target.startswith("data:") or target.removeprefix("#") in identifiers
-    assert "own old scores" in text and found.advice["advice"] in text

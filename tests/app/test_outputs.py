@@ -64,8 +64,6 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     [
         ["fit", *ACIL, "--features", "x.h5", "--order-file", "order.json", "--out", "{}"],
         ["evaluate", "x.npz", "--features", "x.h5", "--out", "{}"],
-        ["inspect", "x.npz", "--html", "{}"],
-        ["inspect", "x.npz", "--since", "y.npz", "--html", "{}"],
         ["merge", "x.npz", "y.npz", "--out", "{}"],
         ["sums", "--features", "x.h5", "--out", "{}"],
         ["merge-sums", "xs.npz", "ys.npz", "--out", "{}"],
@@ -289,8 +287,6 @@ def test_a_path_that_is_no_utf8(
     assert main(["import", *arrays]) == 0
     source = store.header("own/net/train.h5").meta["extraction"]["imported"]
     assert source["features"] == [f"{name}.npy"]
-    assert main(["inspect", f"{name}.npz", "--html", f"{name}.html"]) == 0
-    assert "x\\udcff.npz" in Path(f"{name}.html").read_text(encoding="utf-8")
     said = capsys.readouterr()
     assert said.err == "" and "x\\udcff.npz: acil, 1 session" in said.out
 

@@ -132,7 +132,6 @@ ALONE = {
     "sparcl/base/locks.py:_locked_file",  # holds nothing, or the chunks of a work file, each with its hash
     "workflow/study/exchange/export.py:export",  # a folder, renamed
     "sparcl/app/importing.py:write",  # a folder, renamed
-    "sparcl/app/plots.py:drawn",  # in memory
     "figures/vector.py:svg",  # in memory
     "workflow/study/images/download.py:fetch",  # renamed once its hash is right
     "workflow/study/images/download.py:_resume",  # the part, which the next call goes on with

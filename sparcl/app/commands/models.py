@@ -1,11 +1,8 @@
 """The commands about models: fit, evaluate, predict, inspect, merge, forget."""
 
 import argparse
-import logging
 import shutil
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 from sparcl import methods
 from sparcl.app import arguments, chart, forgetting, inspecting, model_files
@@ -14,7 +11,7 @@ from sparcl.app.counted import check_once
 from sparcl.app.model import Model, terms
 from sparcl.app.outputs import one_at_a_time
 from sparcl.base.errors import InputError
-from sparcl.base.files import write_json, write_text
+from sparcl.base.files import write_json
 from sparcl.protocol import stream
 
 MODEL = saved("model", "MODEL.npz")
@@ -126,11 +123,6 @@ def predict(chosen: argparse.Namespace) -> Iterator[str]:
 PROTOCOL = (
     argument("--ridge", type=float, default=inspecting.RIDGE, help="ridge of the protocol"),
     argument("--tau", type=float, default=inspecting.TAU, help="energy threshold of the protocol"),
-    saved(
-        *("--html", "FILE.html"),
-        dest="out",
-        help="also write a page with plots; needs the extra plots",
-    ),
 )
 
 
@@ -151,33 +143,8 @@ def inspect(chosen: argparse.Namespace) -> Iterator[str]:
     The protocol needs separate sessions: --since.
     """
     check_once([chosen.model, *chosen.since])
-    protocol = chosen.ridge, chosen.tau
-    yield from inspected(
-        chosen.model, chosen.out, lambda: inspecting.inspect(chosen.model, chosen.since, *protocol)
-    )
-
-
-def inspected(
-    path: Path, out: Path | None, find: Callable[[], inspecting.Inspection]
-) -> Iterator[str]:
-    """Yield the lines about a file, and write the page where one is asked for."""
-    if out is not None:
-        logging.getLogger("matplotlib").setLevel(
-            logging.ERROR
-        )  # it warns if the home folder is full
-        try:
-            from sparcl.app import page
-        except ImportError as error:
-            raise InputError(
-                f"--html draws with matplotlib, which cannot be imported ({error}): pip install 'sparcl[plots]'."
-            ) from error
-    found = find()
-    yield from chart.lines(
-        found, shutil.get_terminal_size().columns, chart.blocks(sys.stdout.encoding)
-    )
-    if out is not None:
-        write_text(out, page.html(found, path.name))
-        yield from ("", f"{out}: the same with plots")
+    found = inspecting.inspect(chosen.model, chosen.since, chosen.ridge, chosen.tau)
+    yield from chart.lines(found, shutil.get_terminal_size().columns)
 
 
 @command(

@@ -1,13 +1,14 @@
 """``python -m study.sums sums|merge-sums|sweep|inspect|cut``: sums of feature files, and what follows from them."""
 
 import argparse
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from sparcl.app import arguments, cli
+from sparcl.app import arguments, chart, cli
 from sparcl.app.arguments import argument, command, out, saved
 from sparcl.app.commands import models
 from sparcl.app.counted import check_once
@@ -120,10 +121,8 @@ def inspect(chosen: argparse.Namespace) -> Iterator[str]:
     """Print classes, spectrum and core of sums, and the paper's diagnostic protocol in a class order."""
     arguments.check_order(chosen)
     order = None if chosen.order is None else (chosen.order, chosen.sessions)
-    protocol = chosen.ridge, chosen.tau
-    yield from models.inspected(
-        chosen.sums, chosen.out, lambda: inspection.inspect(chosen.sums, order, *protocol)
-    )
+    found = inspection.inspect(chosen.sums, order, chosen.ridge, chosen.tau)
+    yield from chart.lines(found, shutil.get_terminal_size().columns)
 
 
 @command(
