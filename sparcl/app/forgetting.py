@@ -49,16 +49,13 @@ def forget(
         named, labels = names_of(path, header), model.labels_of(header)
         by_class = np.isin(header.class_names, classes or header.class_names)
         by_id = np.isin(np.char.decode(store.ids(path), "utf-8"), asked) | (not ids)
-        known = np.isin(named, model.counted.names)
-        first, left = 0, [labels[:0]]
+        first = 0
         for rows, columns in store.blocks(path):
             here = slice(first, first + len(columns))
             chosen, first = by_class[columns] & by_id[here], here.stop
             Phi.append(rows[chosen])
             y.append(labels[columns[chosen]])
             names.append(named[here][chosen])
-            left.append(labels[columns[known[here] & ~chosen]])
-        model.fitted[header.meta["features_sha256"]] = np.unique(np.concatenate(left)).tolist()
     chosen_ids = np.concatenate(names)
     if len(chosen_ids) < len({*ids}) or not len(chosen_ids):
         raise InputError(
@@ -77,8 +74,6 @@ def forget(
             f"the files lack samples of class {partly[0]!r} that the model was fitted on: give the other files too, or "
             "leave --classes out."
         )
-    left_of = {k: np.setdiff1d(v, told.classes).tolist() for k, v in model.fitted.items()}
-    model.fitted = {sha256: labels for sha256, labels in left_of.items() if labels}
     return told
 
 

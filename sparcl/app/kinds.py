@@ -1,6 +1,6 @@
 """Kinds of npz files of this project, for code that opens one and for messages about another kind."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,9 +41,9 @@ def check_kind(path: str | Path, *wanted: str) -> str:
 
 @contextmanager
 def opened(
-    path: str | Path, wanted: str, hints: Mapping[str, Any]
+    path: str | Path, wanted: str, hints: Mapping[str, Any], former: Sequence[str] = ()
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Give the card of a saved file, which is of these types, and its other arrays.
+    """Give the card of a saved file, which is of these types (:func:`sparcl.base.typed.read`), and its other arrays.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def opened(
     check_kind(path, wanted)
     state: dict[str, Any] = read_npz(path)
     try:
-        yield typed.read(state.pop("card"), hints, "card"), state
+        yield typed.read(state.pop("card"), hints, "card", former), state
     except (
         *(KeyError, IndexError, TypeError, ValueError, AttributeError),
         *(OverflowError, RecursionError, SparclError),

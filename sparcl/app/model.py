@@ -27,7 +27,8 @@ from sparcl.learners.summed import Summed
 if TYPE_CHECKING:
     from sparcl.app import pictures
 
-CARD = {"terms": dict[str, Any], "class_names": list[str], "fitted": dict[str, list[int]]}
+CARD = {"terms": dict[str, Any], "class_names": list[str]}
+FORMER = ("fitted",)  # of the card
 CHOSEN = {"method": str, "hyper": dict[str, Any], "normalisation": Literal[*NORMALISATION.values()]}
 
 
@@ -41,7 +42,6 @@ class Model:
     terms : method and all its hyper-parameters, normalisation and, once there are features,
         :func:`matching.source`
     class_names : of all files seen, in order of appearance; files are matched by these names
-    fitted : labels that were fitted from each file, by the sha256 of its features
     counted : all samples that were fitted; none counts twice
     extracted : how features were extracted (:func:`sparcl.extraction.networks.of`); None where nothing says it
     """
@@ -49,7 +49,6 @@ class Model:
     learner: Learner
     terms: dict[str, Any]
     class_names: list[str] = field(default_factory=list)
-    fitted: dict[str, list[int]] = field(default_factory=dict)
     counted: Counted = field(default_factory=Counted)
     extracted: dict[str, Any] | None = None
 
@@ -62,8 +61,8 @@ class Model:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote; InputError when the file is no such model."""
-        with opened(path, MODEL, CARD) as (card, state):
-            own, names, fitted = (card[key] for key in ("terms", "class_names", "fitted"))
+        with opened(path, MODEL, CARD, FORMER) as (card, state):
+            own, names = card["terms"], card["class_names"]
             counted = Counted(state.pop("samples"))
             extracted = None  # of models that were saved before it was kept
             if "extracted" in state:
@@ -76,19 +75,16 @@ class Model:
                 raise ValueError("hyper-parameters of another method")
             learner = Learner.from_state(state)
             check_built(_built(own), learner)
-            labels = [
-                *learner.all_classes.tolist(),
-                *(label for part in fitted.values() for label in part),
-            ]
-            if labels and not 0 <= min(labels) <= max(labels) < len(names):
+            labels = learner.all_classes
+            if len(labels) and not 0 <= labels.min() <= labels.max() < len(names):
                 raise ValueError("a class without a name")
             if len({*names}) < len(names) or own.get("features", learner.d) != learner.d:
                 raise ValueError("names of classes or features that the learner does not have")
-            return cls(learner, own, names, fitted, counted, extracted)
+            return cls(learner, own, names, counted, extracted)
 
     def save(self, path: str | Path) -> None:
         """Write learner and card as an npz file, whole or not at all."""
-        card = {key: getattr(self, key) for key in ("terms", "class_names", "fitted")}
+        card = {"terms": self.terms, "class_names": self.class_names}
         beside = {} if self.extracted is None else {"extracted": json.dumps(self.extracted)}
         self.learner.save(path, card=json.dumps(card), samples=self.counted.names, **beside)
 
@@ -187,8 +183,6 @@ class Model:
             self.agree(other.terms, name)
             self.extracted = self.extracted or other.extracted
             labels = self.meet(other.class_names)
-            for sha256, fitted in other.fitted.items():
-                self.count_once(sha256, labels[fitted], name)
             self.counted.add(other.counted.names, name)
             renamed = copy.copy(other.learner)
             renamed.classes = labels[renamed.classes]
@@ -206,17 +200,6 @@ class Model:
         """Return the label of each class of a file, -1 for a class that the model does not know."""
         place = {name: label for label, name in enumerate(self.class_names)}
         return np.array([place.get(name, -1) for name in header.class_names], dtype=np.int64)
-
-    def count_once(self, sha256: str, labels: NDArray[np.int64], where: str) -> None:
-        """Record that classes of a file are fitted; InputError if they were before."""
-        before = self.fitted.get(sha256, [])
-        twice = np.intersect1d(labels, before)
-        if len(twice):
-            raise InputError(
-                f"{where}: its samples of {len(twice)} classes (first: {self.class_names[twice[0]]!r}) are in "
-                f"the model already (features sha256 {sha256[:12]}), and would count twice."
-            )
-        self.fitted[sha256] = sorted(before + labels.tolist())
 
 
 def terms(method: str, hyper: Mapping[str, Any], normalize: bool) -> dict[str, Any]:

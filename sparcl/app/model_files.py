@@ -81,7 +81,8 @@ def fit(
     sessions = [np.arange(len(labels))] if plan is None else plan(len(labels))
     _check(sessions, model.learner.session + 1, len(labels))
     for classes in sessions:
-        yield _fit_session(model, files, labels[classes])
+        rows = _rows(model, files, labels[classes], model.counted)
+        yield learn(model, rows, f"its {len(classes)} classes")
 
 
 def _check(sessions: Sequence[NDArray[np.integer]], first: int, classes: int) -> None:
@@ -100,13 +101,6 @@ def _check(sessions: Sequence[NDArray[np.integer]], first: int, classes: int) ->
                 "Name each class once."
             )
         seen |= {*listed}
-
-
-def _fit_session(model: Model, files: Files, classes: NDArray[np.integer]) -> tuple[int, int]:
-    for path, header in files.items():
-        mine = np.intersect1d(classes, model.labels_of(header))
-        model.count_once(header.meta["features_sha256"], mine, str(path))
-    return learn(model, _rows(model, files, classes, model.counted), f"its {len(classes)} classes")
 
 
 def learn(
@@ -162,8 +156,7 @@ def evaluate(model: Model, paths: Sequence[str | Path]) -> dict[str, Any]:
             f"{', '.join(map(str, files))}: no sample of a class that the model has learned."
         )
     for path, header in files.items():
-        again = header.meta["features_sha256"] in model.fitted
-        if again or len(np.intersect1d(names_of(path, header), model.counted.names)):
+        if len(np.intersect1d(names_of(path, header), model.counted.names)):
             logger.warning(
                 "%s: the model was fitted on samples of this file. Their accuracy says nothing about new images: give "
                 "the test split.",

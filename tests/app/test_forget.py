@@ -62,7 +62,6 @@ def test_a_class_leaves_model_ids_and_files(say: Say, device: str) -> None:
     model = Model.load("f.npz")
     assert model.labels.tolist() == ["ant", "cat", "dog"]
     assert len(model.counted.names) == 60
-    assert [len(labels) for labels in model.fitted.values()] == [3, 3]
     # what is forgotten can be learned again, and the same twice cannot be forgotten
     assert "were not learned" in say(
         "forget", "f.npz", "--out", "f.npz", "--features", "1.h5", "--ids", ids("é 1/1"), code=2
@@ -82,7 +81,6 @@ def test_samples_leave_by_file_and_by_id_in_place(say: Say) -> None:
     say("fit", *ACIL, "--features", "1.h5", "--out", "w.npz")
     model, wanted = Model.load("m.npz"), Model.load("w.npz")
     assert np.array_equal(model.counted.names, wanted.counted.names)
-    assert model.fitted == wanted.fitted
     assert np.abs(model.scores(features("2.h5")) - wanted.scores(features("2.h5"))).max() < 1e-12
     say("fit", *ACIL, "--append", "m.npz", "--features", "2.h5", "--out", "m.npz")  # learned again
     asked = [f"é 1/{i}" for i in range(0, 40, 4)]  # all of ant in one file, one sample of bee
@@ -90,8 +88,11 @@ def test_samples_leave_by_file_and_by_id_in_place(say: Say) -> None:
         *FORGET, "--features", "1.h5", "--ids", ids(*asked, "é 1/1"), "--against", "1.h5", "2.h5"
     )
     assert "forgotten: 11 samples, 0 classes" in said and max(numbers(said)) < 1e-10
-    first, second = Model.load("f.npz").fitted.values()
-    assert (first, second) == ([1, 2, 3], [0, 1, 2, 3])
+    left = Model.load("f.npz").counted.names
+    assert (
+        len(left) == 69
+        and not np.isin(left, [f"toy\ntrain\n{name}".encode() for name in asked]).any()
+    )
 
 
 def test_what_a_refit_can_differ_in_is_said(say: Say) -> None:
