@@ -30,10 +30,11 @@ from sparcl.base.errors import SparclError
 from sparcl.extraction import backbones, passes
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.passes import Batches
-from sparcl.extraction.preprocessing import enlarge, preprocess, preprocessing_of
+from sparcl.extraction.preprocessing import enlarge, preprocess
 from sparcl.extraction.storage.folder import FolderStorage
 from sparcl.extraction.storage.protocol import ArrayStorage, Storage
 from study.images import datasets
+from study.images.preprocessing import preprocessing_of
 from study.pipeline.configuration import load
 
 ROOT = Path(__file__).resolve().parents[1]

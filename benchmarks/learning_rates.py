@@ -29,9 +29,9 @@ from composition import write
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
 from sparcl.extraction import backbones
-from sparcl.extraction.preprocessing import preprocessing_of
 from sparcl.protocol import stream
 from study.images import datasets
+from study.images.preprocessing import preprocessing_of
 from study.pipeline.configuration import load
 from study.trained import methods
 from study.trained.images import View, decode

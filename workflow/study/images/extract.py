@@ -21,9 +21,9 @@ from sparcl.base.files import write_text
 from sparcl.base.terminal import printable
 from sparcl.extraction import backbones, passes
 from sparcl.extraction.images import ImageSplit
-from sparcl.extraction.preprocessing import preprocessing_of
 from sparcl.features import layout, store
 from study.images import datasets, shards
+from study.images.preprocessing import preprocessing_of
 from study.images.work_file import WorkFile
 
 logger = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from sparcl.extraction import backbones
-from sparcl.extraction.preprocessing import preprocessing_of
 from study.images import datasets
+from study.images.preprocessing import preprocessing_of
 from study.trained.images import View, decode
 from study.trained.run import run
 from study.trained.setup import Setup
