@@ -1,13 +1,12 @@
 """The command line on feature files: what it fits is what the library fits, and bad input is named."""
 
-import hashlib
 import json
 import re
 import shlex
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import h5py
 import numpy as np
 import pytest
 import warm
+from commands import Refused, Write
 from toy_files import META
 
 from sparcl.algebra.tensors import Tensors
@@ -22,6 +22,7 @@ from sparcl.app.cli import main
 from sparcl.app.model import Model
 from sparcl.base.rows import prepared, unit
 from sparcl.features import store
+from sparcl.features.layout import Stream
 from sparcl.learners.learner import Learner
 from sparcl.methods import build
 from study.sums.__main__ import main as sums
@@ -41,7 +42,7 @@ def drawn(seed: int, n: int = 90, d: int = 12) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.fixture
-def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     """Write a small feature file into the folder that the test runs in, and return its name."""
     monkeypatch.chdir(tmp_path)
 
@@ -73,17 +74,6 @@ def learner_of(path: str) -> Learner:
     return Model.load(path).learner
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Run a command that must fail with one message and leave no file behind; return the message."""
-    before = sorted(Path().iterdir())
-    capsys.readouterr()
-    assert main(arguments) == 2
-    said = capsys.readouterr()
-    assert said.out == "" and "Traceback" not in said.err and said.err.count("\n") == 1
-    assert sorted(Path().iterdir()) == before
-    return said.err
-
-
 def same(a: Learner, b: Learner) -> None:
     assert np.array_equal(a.classes, b.classes)
     assert np.abs(a.weights - b.weights).max() < 1e-10
@@ -92,7 +82,7 @@ def same(a: Learner, b: Learner) -> None:
 @pytest.mark.parametrize("raw", [False, True])
 @pytest.mark.parametrize("method", ["acil", "ncm", "linear-relu"])
 def test_shards_merged_are_one_fit_and_the_library(
-    method: str, raw: bool, written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    method: str, raw: bool, written: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "ROWS", 7)
     hyper = {"acil": {"ridge": 0.1}, "ncm": {}, "linear-relu": {"ridge": 0.5, "width": 30}}[method]
@@ -119,7 +109,7 @@ def test_shards_merged_are_one_fit_and_the_library(
 
 
 def test_shards_of_different_classes_are_matched_by_name(
-    written: Callable[..., str],
+    written: Write,
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -167,7 +157,7 @@ def test_shards_of_different_classes_are_matched_by_name(
 
 
 def test_every_command_of_the_guide_runs(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+    written: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("data/features").mkdir(parents=True)
     Path("data/features/cub-50").symlink_to(ROOT / "data/features/cub-50")
@@ -199,7 +189,7 @@ def test_every_command_of_the_guide_runs(
 
 
 def test_a_model_of_another_device_is_the_same_and_goes_on_here(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
+    written: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = written("first.h5", 1), written("second.h5", 2)
     torch = ["--device", "torch-cpu"]
@@ -234,7 +224,7 @@ def test_a_model_of_another_device_is_the_same_and_goes_on_here(
 
 
 def test_a_block_goes_to_the_device_before_the_next_is_read(
-    written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+    written: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A card takes what it is asked and works while the host reads on: rows travel once, in blocks."""
     monkeypatch.setattr(store, "ROWS", 16)
@@ -263,7 +253,7 @@ def test_a_block_goes_to_the_device_before_the_next_is_read(
     assert events == [(what, n) for n in sizes for what in ("read", "sent", "summed")]
 
 
-def test_as_a_program(written: Callable[..., str]) -> None:
+def test_as_a_program(written: Write) -> None:
     def program(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [warm.python(), "-m", "sparcl", *arguments]
         environment = {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
@@ -286,9 +276,7 @@ def test_as_a_program(written: Callable[..., str]) -> None:
 # --- what is refused ------------------------------------------------------------------------------
 
 
-def test_features_of_another_source_are_refused(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_features_of_another_source_are_refused(written: Write, refused: Refused) -> None:
     written("1.h5", 1)
     written("2.h5", 2, meta={"backbone": "other-net"})
     for name in ("1", "2"):
@@ -300,20 +288,18 @@ def test_features_of_another_source_are_refused(
         ["evaluate", "1.npz", "--features", "2.h5", "--out", "c.json"],
         both,
     ):
-        assert f"2.h5: {named}" in refused(capsys, *command)
-    assert f"2.npz: {named}" in refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
+        assert f"2.h5: {named}" in refused(*command)
+    assert f"2.npz: {named}" in refused("merge", "1.npz", "2.npz", "--out", "c.npz")
     for difference, named in (
         ({"meta": {"weights_sha256": "1" * 64}}, "weights_sha256 is '1111"),
         ({"meta": {"preprocessing": {"size": 256}}}, "preprocessing.size is 256"),
         ({"d": 13}, "features is 13, but 12 in the model"),
     ):
         written("2.h5", 2, **difference)
-        assert f"2.h5: {named}" in refused(capsys, *both)
+        assert f"2.h5: {named}" in refused(*both)
 
 
-def test_models_of_other_settings_are_refused(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_models_of_other_settings_are_refused(written: Write, refused: Refused) -> None:
     written("1.h5", 1)
     written("2.h5", 2)
     run("fit", *ACIL, "--features", "1.h5", "--out", "1.npz")
@@ -324,14 +310,12 @@ def test_models_of_other_settings_are_refused(
         ([*ACIL, "--raw"], "normalisation is 'none', but 'unit norm'"),
     ):
         run("fit", *options, "--features", "2.h5", "--out", "2.npz")
-        assert f"2.npz: {named}" in refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
+        assert f"2.npz: {named}" in refused("merge", "1.npz", "2.npz", "--out", "c.npz")
         append = ["fit", *options, "--append", "1.npz", "--features", "2.h5", "--out", "c.npz"]
-        assert f"command line: {named}" in refused(capsys, *append)
+        assert f"command line: {named}" in refused(*append)
 
 
-def test_samples_that_would_count_twice_are_refused(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_samples_that_would_count_twice_are_refused(written: Write, refused: Refused) -> None:
     written("1.h5", 1)
     written("copy.h5", 1)
     written("2.h5", 2)
@@ -344,7 +328,7 @@ def test_samples_that_would_count_twice_are_refused(
         ["merge", "1.npz", "1.npz", "--out", "c.npz"],
         ["merge", "2.npz", "both.npz", "--out", "c.npz"],
     ):
-        assert "would count twice" in refused(capsys, *command)
+        assert "would count twice" in refused(*command)
     # other classes of the same file are other samples
     for number, part in enumerate(([[4, 0]], [[1], [2, 5]])):
         Path(f"order-{number}.json").write_text(json.dumps({"sessions": part}))
@@ -354,9 +338,7 @@ def test_samples_that_would_count_twice_are_refused(
     assert learner_of("part.npz").classes.tolist() == [0, 4, 1, 2, 5]
 
 
-def test_bad_order_files_are_refused(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_order_files_are_refused(written: Write, refused: Refused) -> None:
     written("1.h5", 1)
     fit = ["fit", *ACIL, "--order-file", "order.json", "--features", "1.h5", "--out", "c.npz"]
     for content, message in (
@@ -373,14 +355,12 @@ def test_bad_order_files_are_refused(
         ("3,1\n0,2\n", r"missing or damaged .*Expected \{"),
     ):
         Path("order.json").write_text(content)
-        said = refused(capsys, *fit)
+        said = refused(*fit)
         assert re.search(message, said), said
         assert '"ids"' not in said and "csv" not in said, "which this option refuses"
 
 
-def test_bad_options_are_refused(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_options_are_refused(written: Write, refused: Refused) -> None:
     written("1.h5", 1)
     build("ncm").save("learner.npz")
     for options, message in (
@@ -400,45 +380,48 @@ def test_bad_options_are_refused(
         (["--append", "learner.npz"], r"learner\.npz: not a model"),
         (["--method", "acil", "--order-file", "absent.json"], "absent.json"),
     ):
-        said = refused(capsys, "fit", *options, "--features", "1.h5", "--out", "c.npz")
+        said = refused("fit", *options, "--features", "1.h5", "--out", "c.npz")
         assert re.search(message, said), said
 
 
 def test_options_that_cannot_be_read(capsys: pytest.CaptureFixture[str]) -> None:
-    for option in (["--set", "ridge"], ["--set", "=1"], ["--order=-1"], ["--order=x"]):
+    for option, said in (
+        *((["--set", text], f"{text!r} is not NAME=VALUE") for text in ("ridge", "=1")),
+        *(
+            ([f"--order={text}"], f"{text!r} is not a whole number from 0 to 4294967295")
+            for text in ("-1", "x", "4294967296")
+        ),
+        (["--sessions", "0"], "0 is not a whole number from 1"),
+    ):
         with pytest.raises(SystemExit) as ended:
-            main(["fit", "--method", "acil", *option, "--features", "1.h5", "--out", "c.npz"])
+            main(["fit", *ACIL, *option, "--features", "1.h5", "--out", "c.npz"])
         assert ended.value.code == 2
-        assert "is not" in capsys.readouterr().err
+        assert said in capsys.readouterr().err
 
 
-def test_damaged_files_are_refused_and_nothing_is_written(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_files_are_refused_and_nothing_is_written(written: Write, refused: Refused) -> None:
     path = Path(written("1.h5", 1))
     run("fit", *ACIL, "--features", "1.h5", "--out", "model.npz")
     kept, whole = Path("model.npz").read_bytes(), path.read_bytes()
     fit = ["fit", *ACIL, "--features", "1.h5", "--out", "model.npz"]
     path.write_bytes(whole[:-200])
-    assert "1.h5" in refused(capsys, *fit)
+    assert "1.h5" in refused(*fit)
     with h5py.File(path.with_name("1.h5"), "w"):
         pass
-    assert "1.h5" in refused(capsys, *fit)
+    assert "1.h5" in refused(*fit)
     path.write_bytes(whole)
     with h5py.File(path, "r+") as file:  # known after the last row only
         file["features"][80, 3] += 1
-    assert "does not match its manifest in array features" in refused(capsys, *fit)
-    assert "absent.h5" in refused(capsys, *fit[:-2], "absent.h5", "--out", "model.npz")
+    assert "does not match its manifest in array features" in refused(*fit)
+    assert "absent.h5" in refused(*fit[:-2], "absent.h5", "--out", "model.npz")
     path.unlink()
-    assert "no such feature file" in refused(capsys, *fit)
+    assert "no such feature file" in refused(*fit)
     assert Path("model.npz").read_bytes() == kept
     Path("model.npz").write_bytes(kept[:-300])
-    assert "model.npz: not a" in refused(capsys, "evaluate", "model.npz", "--features", "1.h5")
+    assert "model.npz: not a" in refused("evaluate", "model.npz", "--features", "1.h5")
 
 
-def test_what_is_no_sum_cannot_be_merged(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_sum_cannot_be_merged(written: Write, refused: Refused) -> None:
     written("1.h5", 1)
     written("2.h5", 2)
     for method, reason in (
@@ -447,74 +430,54 @@ def test_what_is_no_sum_cannot_be_merged(
     ):
         for name in ("1", "2"):
             run("fit", "--method", method, "--features", f"{name}.h5", "--out", f"{name}.npz")
-        said = refused(capsys, "merge", "1.npz", "2.npz", "--out", "c.npz")
+        said = refused("merge", "1.npz", "2.npz", "--out", "c.npz")
         assert f"{method} cannot be merged: {reason}" in said
-    assert "two models" in refused(capsys, "merge", "1.npz", "--out", "c.npz")
+    assert "two models" in refused("merge", "1.npz", "--out", "c.npz")
 
 
-def test_classes_that_the_model_has_not_learned(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_classes_that_the_model_has_not_learned(written: Write, refused: Refused) -> None:
     written("a.h5", 1, classes=[0, 1])
     written("b.h5", 2, classes=[2, 3])
     run("fit", *ACIL, "--features", "a.h5", "--out", "a.npz")
-    assert "no sample of a class" in refused(capsys, "evaluate", "a.npz", "--features", "b.h5")
+    assert "no sample of a class" in refused("evaluate", "a.npz", "--features", "b.h5")
 
 
 # --- scale ----------------------------------------------------------------------------------------
 
 
 def streamed(path: Path, n: int, d: int, classes: int = 100, rows: int = 4096) -> None:
-    """Write n features of d numbers, block by block, as `store.write` would."""
-    rng = np.random.default_rng(0)
-    centres = rng.standard_normal((classes, d)).astype(np.float32)
-    labels = (np.arange(n) % classes).astype(np.int32)
-    ids = np.char.mod("%08d", np.arange(n)).astype("S8")
-    meta = META | {"dataset": "scale"}
-    # a file of one row a class has everything but the rows
-    names = [f"class {i:03d}" for i in range(classes)]
-    store.write(path, centres.astype(np.float16), labels[:classes], ids[:classes], names, meta)
-    manifest = json.loads(path.with_suffix(".json").read_text())
-    digest = hashlib.sha256()
-    with h5py.File(path, "r+") as file:
-        for name in ("features", "labels", "ids"):
-            del file[name]
-        file.create_dataset("labels", data=labels, track_times=False)
-        file.create_dataset("ids", data=ids, track_times=False)
-        features = file.create_dataset("features", (n, d), np.float16, track_times=False)
+    """Write n features of d numbers, of which a block is in memory at a time."""
+    centres = np.random.default_rng(0).standard_normal((classes, d)).astype(np.float32)
+    labels = np.arange(n) % classes
+
+    def blocks() -> Iterator[np.ndarray]:
+        rng = np.random.default_rng(1)
         for first in range(0, n, rows):
             label = labels[first : first + rows]
             noise = rng.standard_normal((len(label), d), dtype=np.float32)
-            block = (centres[label] + 4 * noise).astype(np.float16)
-            features[first : first + rows] = block
-            digest.update(block.data)
-    arrays = {
-        name: {
-            "dtype": array.dtype.str,
-            "shape": [n],
-            "sha256": hashlib.sha256(array.data).hexdigest(),
-        }
-        for name, array in (("labels", labels), ("ids", ids))
-    }
-    arrays["features"] = {"dtype": "<f2", "shape": [n, d], "sha256": digest.hexdigest()}
-    path.with_suffix(".json").write_text(json.dumps(manifest | {"n": n, "arrays": arrays}))
+            yield (centres[label] + 4 * noise).astype(np.float16)
+
+    ids = np.char.mod("%08d", np.arange(n)).astype("S8")
+    names = [f"class {i:03d}" for i in range(classes)]
+    features = Stream((n, d), np.dtype(np.float16), blocks)
+    store.write(path, features, labels, ids, names, META | {"dataset": "scale"})
 
 
-@pytest.mark.parametrize("command", ["fit", "evaluate"])
-def test_memory_does_not_grow_with_the_file(command: str, tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     """20,000 x 256 are 41 MB in float64; a block of 4,096 rows is 8 MB."""
     streamed(tmp_path / "train.h5", 20_000, 256)
-    fit = ["fit", *ACIL, "--features", str(tmp_path / "train.h5"), "--out", str(tmp_path / "a.npz")]
-    evaluate = ["evaluate", str(tmp_path / "a.npz"), "--features", str(tmp_path / "train.h5")]
+    files = ["--features", str(tmp_path / "train.h5")]
+    fit = ["fit", *ACIL, *files, "--out", str(tmp_path / "a.npz")]
     run(*fit)
-    tracemalloc.start()
-    try:
-        run(*(fit if command == "fit" else evaluate))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
     block = 4096 * 256 * 8
-    assert block < peak < 4.5 * block < 20_000 * 256 * 8
+    for command in (fit, ["evaluate", str(tmp_path / "a.npz"), *files]):
+        tracemalloc.start()
+        try:
+            run(*command)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert block < peak < 4.5 * block < 20_000 * 256 * 8
 
 
 @pytest.mark.slow

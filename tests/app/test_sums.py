@@ -1,7 +1,6 @@
 """Sums of feature files: equal however a set is cut and whoever was first; unlike shards are refused."""
 
 import json
-from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-from commands import main
+from commands import Write, main
 from toy_files import META
 
 from sparcl.base.errors import FeatureFileError, InputError
@@ -28,7 +27,7 @@ NAMES = ["ant", "bee", "cat"]
 
 
 @pytest.fixture
-def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     """Write a small feature file into the folder that the test runs in, and return its name."""
     monkeypatch.chdir(tmp_path)
 
@@ -99,7 +98,7 @@ def test_shards_of_cifar_have_the_counts_of_one_pass(
         assert found[0, 0].tolist() == records[d, method]
 
 
-def test_the_order_of_finishing_is_nothing(written: Callable[..., str]) -> None:
+def test_the_order_of_finishing_is_nothing(written: Write) -> None:
     files = [written(f"{i}.h5", i, n=20) for i in range(3)]
     saved = [file.replace("h5", "npz") for file in files]
     for file, to in zip(files, saved, strict=True):
@@ -138,7 +137,7 @@ def test_shards_are_held_one_at_a_time() -> None:
     assert total.sums.counts.tolist() == [4] and total.ids.tolist() == [b"0", b"1", b"2", b"3"]
 
 
-def test_sums_by_session_are_those_of_the_samples(written: Callable[..., str]) -> None:
+def test_sums_by_session_are_those_of_the_samples(written: Write) -> None:
     files, sessions = [written(f"{i}.h5", i, n=20) for i in range(3)], [[2, 0], [1]]
     total = merging.merge_files(files, True, sessions)
     total.save("sessions.npz")
@@ -156,17 +155,13 @@ def test_sums_by_session_are_those_of_the_samples(written: Callable[..., str]) -
         InputError, match=r"more: Cannot merge sums of other groups: class 2 .* 2 here"
     ):
         merging.merge(parts)
-
-
-def test_sessions_of_other_classes_are_refused(written: Callable[..., str]) -> None:
-    path, said = written("a.h5", 1), r"a\.h5: the sessions name . classes, .*name each once"
-    for sessions in ([], [[0], [1]], [[0, 1], [1, 2]], [[0, 1, 2, 3]]):
-        with pytest.raises(InputError, match=said):
-            SumsFile.of_file(path, True, sessions)
+    for others in ([], [[0], [1]], [[0, 1], [1, 2]], [[0, 1, 2, 3]]):
+        with pytest.raises(InputError, match=r"3\.h5: the sessions name . classes, .*once"):
+            SumsFile.of_file("3.h5", True, others)
 
 
 def test_a_shard_that_is_missing_or_foreign_is_found_by_its_ids(
-    written: Callable[..., str],
+    written: Write,
 ) -> None:
     files = [written(f"{i}.h5", i, n=20) for i in range(2)]
     data = [store.read(file) for file in files]
@@ -197,7 +192,7 @@ def test_a_shard_that_is_missing_or_foreign_is_found_by_its_ids(
         merging.merge_files(files).complete("whole.h5")
 
 
-def test_saved_sums_go_on_to_the_bit(written: Callable[..., str]) -> None:
+def test_saved_sums_go_on_to_the_bit(written: Write) -> None:
     for raw, n in ((False, 15), (True, 200)):
         kept = SumsFile.of_file(written("a.h5", 1, n=n), normalize=not raw)
         kept.save("a.npz")
@@ -212,9 +207,7 @@ def test_saved_sums_go_on_to_the_bit(written: Callable[..., str]) -> None:
         assert np.abs(R - Phi.T @ Phi).max() <= 1e-12 * np.abs(R).max()
 
 
-def test_blocks_are_as_good_as_the_whole(
-    written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_are_as_good_as_the_whole(written: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written("a.h5", 1, n=100)
     whole, blocks = SumsFile.of_file(path), store.blocks
     sizes = []
@@ -234,7 +227,7 @@ def test_blocks_are_as_good_as_the_whole(
 # --- what is refused ------------------------------------------------------------------------------
 
 
-def test_unlike_shards_are_refused(written: Callable[..., str]) -> None:
+def test_unlike_shards_are_refused(written: Write) -> None:
     for differing, message in (
         ({"backbone": "other"}, "b.h5: backbone is 'other', but 'toy-net'"),
         ({"weights_sha256": "1" * 64}, "b.h5: weights_sha256 is '1111"),
@@ -252,29 +245,26 @@ def test_unlike_shards_are_refused(written: Callable[..., str]) -> None:
                 merging.merge_files(order)
 
 
-def test_another_normalisation_is_refused(written: Callable[..., str]) -> None:
-    raw = SumsFile.of_file(written("b.h5", 2), normalize=False)
-    with pytest.raises(InputError, match="raw: normalisation is 'none', but 'unit norm'"):
-        merging.merge([("unit", SumsFile.of_file(written("a.h5", 1))), ("raw", raw)])
-
-
-def test_a_sample_in_two_shards_is_refused(written: Callable[..., str]) -> None:
+def test_shards_that_do_not_add_up_are_refused(written: Write) -> None:
     a, b = (SumsFile.of_file(written(f"{i}.h5", i)) for i in (1, 2))
-    with pytest.raises(InputError, match=r"again: 40 samples are in two.*'1/0', in once too"):
-        merging.merge([("once", a), ("b", b), ("again", a)])
-    ids = [f"2/{i}" if i == 39 else f"3/{i}" for i in range(40)]
+    raw = SumsFile.of_file("2.h5", normalize=False)
     data = store.read("1.h5")
+    ids = [f"2/{i}" if i == 39 else f"3/{i}" for i in range(40)]
     store.write("3.h5", data.features, data.labels, ids, NAMES, META)
-    with pytest.raises(InputError, match=r"1 samples are in two shards \(first: '2/39'"):
-        merging.merge([("a", a), ("b", b), ("c", SumsFile.of_file("3.h5"))])
+    for parts, message in (
+        ([], "No sums"),
+        ([("unit", a), ("raw", raw)], "raw: normalisation is 'none', but 'unit norm'"),
+        ([("once", a), ("b", b), ("again", a)], r"again: 40 samples .* two.*'1/0', in once too"),
+        (
+            [("a", a), ("b", b), ("c", SumsFile.of_file("3.h5"))],
+            r"1 samples are in two shards \(first: '2/39'",
+        ),
+    ):
+        with pytest.raises(InputError, match=message):
+            merging.merge(parts)
 
 
-def test_nothing_to_merge_is_refused() -> None:
-    with pytest.raises(InputError, match="No sums"):
-        merging.merge([])
-
-
-def test_damaged_files_are_refused(written: Callable[..., str]) -> None:
+def test_damaged_files_are_refused(written: Write) -> None:
     path = Path(written("a.h5", 1))
     SumsFile.of_file(path).save("a.npz")
     kept, whole = Path("a.npz").read_bytes(), path.read_bytes()
@@ -289,7 +279,7 @@ def test_damaged_files_are_refused(written: Callable[..., str]) -> None:
         SumsFile.load("a.npz")
 
 
-def test_foreign_sums_are_refused(written: Callable[..., str]) -> None:
+def test_foreign_sums_are_refused(written: Write) -> None:
     SumsFile.of_file(written("a.h5", 1)).save("a.npz")
     whole = read_npz("a.npz")
     for change in (
@@ -310,9 +300,7 @@ def test_foreign_sums_are_refused(written: Callable[..., str]) -> None:
 # --- the commands ---------------------------------------------------------------------------------
 
 
-def test_the_commands_are_the_library(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_commands_are_the_library(written: Write, capsys: pytest.CaptureFixture[str]) -> None:
     for i in (1, 2):
         assert main(["sums", "--features", written(f"{i}.h5", i), "--out", f"{i}.npz"]) == 0
     assert main(["merge-sums", "2.npz", "1.npz", "--out", "c.npz"]) == 0
@@ -331,7 +319,8 @@ def test_the_commands_are_the_library(
     written("test.h5", 3, split="test")
     grid = ["--method", "sparcl", "--ridge", "0.1", "1", "--tau", "0.5", "--set", "refresh=1"]
     order = ["--orders", "4", "5", "--sessions", "3", "--out", "sweep.json"]
-    assert main(["sweep", "c.npz", "--features", "test.h5", *grid, *order]) == 0
+    command = ["sweep", "c.npz", "--features", "test.h5", *grid, *order, "--device", "torch-cpu"]
+    assert main(command) == 0
     lines = capsys.readouterr().out.splitlines()
     found = json.loads(Path("sweep.json").read_text())
     assert [(row["order"], row["ridge"], row["tau"]) for row in found] == [
@@ -355,27 +344,7 @@ def test_the_commands_are_the_library(
     assert len({tuple(row["correct"]) for row in found}) > 1
 
 
-def test_a_sweep_on_a_device_is_that_of_the_cpu_and_sends_its_sums_once(
-    written: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert main(["sums", "--features", written("1.h5", 1), "--out", "c.npz"]) == 0
-    written("test.h5", 3, split="test")
-    grid = ["--method", "sparcl", "--ridge", "0.1", "1", "--tau", "0.5", "0.9"]
-    order = ["--orders", "4", "5", "6", "--sessions", "3"]
-    common = ["sweep", "c.npz", "--features", "test.h5", *grid, *order]
-    assert main([*common, "--out", "here.json"]) == 0
-    placed, places = ClassSums.placed, []
-    monkeypatch.setattr(
-        ClassSums, "placed", lambda self, on: places.append(on.name) or placed(self, on)
-    )
-    assert main([*common, "--out", "there.json", "--device", "torch-cpu"]) == 0
-    assert places == ["torch-cpu"]
-    assert Path("there.json").read_bytes() == Path("here.json").read_bytes()
-
-
-def test_bad_sweeps_are_refused(
-    written: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_sweeps_are_refused(written: Write, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sums", "--features", written("a.h5", 1), "--out", "a.npz"]) == 0
     written("test.h5", 2, split="test")
     written("raw.h5", 2, split="test", preprocessing={"size": 1})

@@ -142,21 +142,18 @@ def test_interrupted_and_resumed(server, block, tmp_path, monkeypatch):
     assert (part.parent / "imagenet-r.tar").read_bytes() == server.content and not part.exists()
 
 
-def test_a_part_that_is_already_whole(server, block, tmp_path):
-    part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
+def test_what_came_before_and_a_server_that_cannot_resume(server, block, tmp_path):
+    whole = tmp_path / "cache" / "data" / "imagenet-r.tar"
+    part = whole.with_name("imagenet-r.tar.part")
     part.parent.mkdir(parents=True)
     part.write_bytes(server.content)
     open_storage("mini", block)
     assert server.ranges == [f"bytes={len(server.content)}-"]
-
-
-def test_a_server_that_cannot_resume(server, block, tmp_path):
+    whole.unlink()
     server.resumable = False
-    part = tmp_path / "cache" / "data" / "imagenet-r.tar.part"
-    part.parent.mkdir(parents=True)
     part.write_bytes(b"other bytes")
     open_storage("mini", block)
-    assert (part.parent / "imagenet-r.tar").read_bytes() == server.content
+    assert whole.read_bytes() == server.content
 
 
 def test_another_md5_is_never_used(server, block, tmp_path):
