@@ -251,11 +251,6 @@ def _blocks(path: Path, features: NDArray[Any] | None) -> Iterator[tuple[list[st
         return
     for first in range(0, len(features), store.ROWS):
         Phi = features[first : first + store.ROWS]
-        finite = np.isfinite(Phi).all(axis=1)
-        if not finite.all():
-            raise InputError(
-                f"{path}: features of row {first + int(np.argmin(finite))} (the first is 0) are not finite. Usual "
-                "cause: a gap in the table; correct the row or leave it out."
-            )
+        arrays.check_finite(path, Phi, first)
         numbers = map(str, range(first, first + len(Phi)))
         yield list(numbers), Phi if Phi.dtype.kind == "f" else Phi.astype(np.float64)

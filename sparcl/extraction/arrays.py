@@ -43,6 +43,7 @@ INDEX = re.compile(r"\s*|Unnamed: [0-9]+|__index_level_[0-9]+__")  # names of wh
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # the one way to write a number of 64 bits
 NUMBER = re.compile(r"\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
 FIELDS = "Separate fields by commas, not by ';', and write decimals with a point."
+NO_NUMBERS = "Leave columns of text out, or name them labels or ids if they hold these."
 # Errors of readers for a file that is damaged or of another kind.
 UNREADABLE = (
     *(OSError, ValueError, TypeError, KeyError, EOFError, RuntimeError, SyntaxError, OverflowError),
@@ -136,13 +137,7 @@ def stream(path: Path, float32: bool = False, columns: Columns = {}) -> Stream: 
 
     first, largest = 0, np.zeros(shape[1])
     for block in stored():
-        finite = np.isfinite(rounded(block)).all(axis=1)
-        if not finite.all():
-            raise InputError(
-                f"{path}: features of row {first + int(np.argmin(finite))} (the first is 0) are NaN, infinite or too "
-                f"large for {dtype}. Usual cause: a gap in the table, or half precision that overflows at 65504. "
-                "Correct the row or leave it out."
-            )
+        check_finite(path, rounded(block), first)
         if array.dtype.kind == "f" and array.dtype.itemsize > dtype.itemsize:
             size = np.abs(block)
             _check_faint(path, "row", size.max(axis=1), first)
@@ -150,6 +145,17 @@ def stream(path: Path, float32: bool = False, columns: Columns = {}) -> Stream: 
         first += len(block)
     _check_faint(path, "column", largest)
     return Stream(shape, dtype, lambda: map(rounded, stored()))
+
+
+def check_finite(path: Path, rows: np.ndarray, first: int) -> None:
+    """Raise InputError unless rows of features, the first of which is row `first` of the file, are finite."""
+    finite = np.isfinite(rows).all(axis=1)
+    if not finite.all():
+        raise InputError(
+            f"{path}: features of row {first + int(np.argmin(finite))} (the first is 0) are NaN, infinite or too large "
+            f"for {rows.dtype}. Usual cause: a gap in the table, or half precision that overflows at 65504. Correct "
+            "the row or leave it out."
+        )
 
 
 def _check_faint(path: Path, place: str, largest: np.ndarray, first: int = 0) -> None:
@@ -163,25 +169,16 @@ def _check_faint(path: Path, place: str, largest: np.ndarray, first: int = 0) ->
 
 
 def _npy(path: Path, name: str, columns: Columns) -> np.ndarray:
-    _check_nameless(path, name, columns)
+    _wanted(path, None, name, columns)
     with path.open("rb") as file:
         _check_claim(file, path.stat().st_size)
     return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def _check_nameless(path: Path, name: str, columns: Columns) -> None:
-    """Raise Absent where an array that has no name is asked for one."""
-    if name == "split" or name in columns:
-        raise Absent(
-            f"{path}: it holds one array without a name, and no {columns.get(name, name)!r}."
-        )
-
-
 def _npz(path: Path, name: str, columns: Columns) -> np.ndarray:
     with np.load(path, allow_pickle=False) as file:
         chosen = file.files[_wanted(path, file.files, name, columns)]
-        members = {member.filename.removesuffix(".npy"): member for member in file.zip.infolist()}
-        member = members[chosen]
+        member = file.zip.getinfo(f"{chosen}.npy")
         # numpy reserves what the header claims, before it has read a byte
         if member.file_size > DEFLATED * min(member.compress_size, path.stat().st_size):
             raise ValueError(f"{chosen!r} claims {member.file_size} bytes, more than the file has")
@@ -208,7 +205,7 @@ def _pt(path: Path, name: str, columns: Columns) -> np.ndarray:
         names = list(map(str, content))
         content = list(content.values())[_wanted(path, names, name, columns)]
     else:
-        _check_nameless(path, name, columns)
+        _wanted(path, None, name, columns)
     if not isinstance(content, torch.Tensor):
         return np.asarray(content)
     if content.numel() * content.element_size() > path.stat().st_size:  # one number for many
@@ -235,63 +232,59 @@ def _safetensors(path: Path, name: str, columns: Columns) -> np.ndarray:
 
 
 def _csv(path: Path, name: str, columns: Columns) -> np.ndarray:
-    pandas = _needed("pandas", path)
-    names, above, width = _header(path)
-    places = _places(path, names, name, columns)
-    numbers = name == "features"
-    frame = pandas.read_csv(
-        path,
-        header=None,
-        skiprows=above,
-        names=range(width),
-        usecols=places,
-        dtype=None if numbers else str,
-        keep_default_na=numbers,  # NA and null may be names; only a gap is one
-        na_values=[""],
-    )
-    array = _values(path, frame.rename(columns=dict(enumerate(names))), name)
-    whole = name == "labels" and all(map(WHOLE.fullmatch, array))  # 007 and 7 are two classes
-    return array.astype(np.int64) if whole else array
+    """Read columns of a csv, whose rows have a field for each name, and at most an empty one more.
 
-
-def _header(path: Path) -> tuple[list[str], int, int]:
-    """Return the names of a csv's columns, the lines that they take, and the number of fields of each row.
-
-    InputError unless each row has a field for each name, and at most an empty one more: rows that are shifted would
-    be read under other names. A first column without a name numbers the rows, as pandas' index does.
+    Rows that are shifted would be read under other names. A first column without a name numbers the rows, as pandas'
+    index does.
     """
+    rows: list[Any] = []
     with path.open(encoding="utf-8-sig", newline="") as file:
         table = csv.reader(file, strict=True)
-        names = next(table, [])
-        if len(names) > 1 and not names[-1]:
-            names.pop()
-        digits = list(filter(NUMBER.fullmatch, names))
-        if digits != [str(number) for number in range(len(digits))]:  # as pandas names them
-            raise InputError(
-                f"{path}: the first line holds numbers ({digits[0]}, ...), and so would be lost as names of columns. "
-                "Add a first line that names the columns."
-            )
-        alone = len(names) == 1 and re.search(r"[;\t]", names[0])
-        if not names or alone or any(map(INDEX.fullmatch, names[1:])):
-            raise InputError(f"{path}: the first line, {names}, names no columns. {FIELDS}")
-        above, width, indexed = table.line_num, len(names), INDEX.fullmatch(names[0])
+        names = _header(path, next(table, []))
+        places = _places(path, names, name, columns)
+        width, indexed = len(names), INDEX.fullmatch(names[0])
         for row, fields in enumerate(filter(None, table)):
-            width = len(fields) if row == 0 else width
-            if (
-                len(fields) != width
-                or width - len(names) not in (0, 1)
-                or any(fields[len(names) :])
-            ):
+            where = f"{path}, line {table.line_num}"
+            width = width if row else len(fields)
+            more = fields[len(names) :]
+            if len(fields) != width or width - len(names) not in (0, 1) or any(more):
                 raise InputError(
-                    f"{path}, line {table.line_num}: {len(fields)} fields, and the first line names {len(names)} "
-                    f"columns. {FIELDS}"
+                    f"{where}: {len(fields)} fields, and the first line names {len(names)} columns. {FIELDS}"
                 )
             if indexed and fields[0] != str(row):
                 raise InputError(
-                    f"{path}, line {table.line_num}: column 1 has no name, and does not number the rows 0, 1, 2, ... "
-                    "Name it, or leave it out: to_csv(..., index=False)."
+                    f"{where}: column 1 has no name, and does not number the rows 0, 1, 2, ... Name it, or leave it "
+                    "out: to_csv(..., index=False)."
                 )
-    return names, above, width
+            chosen = [fields[place] for place in places]
+            if name != "features":
+                rows += chosen
+                continue
+            try:
+                rows.append(np.array([float(text or "nan") for text in chosen]))
+            except ValueError as error:
+                raise InputError(f"{where}: {error}. {NO_NUMBERS}") from error
+    if name != "features" and "" in rows:
+        raise _gap(path, rows.index(""), names[places[0]])
+    if name == "labels" and all(map(WHOLE.fullmatch, rows)):  # 007 and 7 are two classes
+        return np.array(rows, dtype=np.int64)
+    return np.array(rows)
+
+
+def _header(path: Path, names: list[str]) -> list[str]:
+    """Return the names of a csv's columns from its first line; InputError where it has none."""
+    if len(names) > 1 and not names[-1]:
+        names = names[:-1]
+    digits = list(filter(NUMBER.fullmatch, names))
+    if digits != [str(number) for number in range(len(digits))]:  # as pandas names them
+        raise InputError(
+            f"{path}: the first line holds numbers ({digits[0]}, ...), and so would be lost as names of columns. Add "
+            "a first line that names the columns."
+        )
+    alone = len(names) == 1 and re.search(r"[;\t]", names[0])
+    if not names or alone or any(map(INDEX.fullmatch, names[1:])):
+        raise InputError(f"{path}: the first line, {names}, names no columns. {FIELDS}")
+    return names
 
 
 def _parquet(path: Path, name: str, columns: Columns) -> np.ndarray:
@@ -301,29 +294,25 @@ def _parquet(path: Path, name: str, columns: Columns) -> np.ndarray:
     firsts = [frame.iloc[:1, place].tolist() for place in range(frame.shape[1])]
     lists = [place for place, first in enumerate(firsts) if np.ndim(first) > 1]
     places = _places(path, [str(text) for text in frame.columns], name, columns, lists)
-    if name == "features" and places[0] in lists:
-        return np.stack(frame.iloc[:, places[0]].tolist())
-    return _values(path, frame.iloc[:, places], name)
-
-
-def _values(path: Path, frame: Any, name: str) -> np.ndarray:
-    """Return columns of features (n, d), or the column of labels, ids or the split (n,), without gaps."""
-    if name == "features":
-        for column, kind in frame.dtypes.items():
-            if kind.kind not in "iuf":
-                raise InputError(
-                    f"{path}: column {column!r} holds {kind}, no numbers. Leave it out, or name it labels or ids if "
-                    "it holds these."
-                )
-        return frame.to_numpy()
+    frame = frame.iloc[:, places]
     column = frame.iloc[:, 0]
+    if name == "features":
+        if places[0] in lists:
+            return np.stack(column.tolist())
+        if other := [text for text, kind in frame.dtypes.items() if kind.kind not in "iuf"]:
+            raise InputError(f"{path}: column {other[0]!r} holds no numbers. {NO_NUMBERS}")
+        return frame.to_numpy()
     if column.isna().any():
-        raise InputError(
-            f"{path}: row {int(column.isna().argmax())} (the first is 0) has a gap in {column.name!r}. Fill it, or "
-            "leave the row out here and in the other files."
-        )
+        raise _gap(path, int(column.isna().argmax()), column.name)
     text = all(isinstance(value, str) for value in column)
     return column.to_numpy(dtype=str) if text else column.to_numpy()
+
+
+def _gap(path: Path, row: int, column: str) -> InputError:
+    return InputError(
+        f"{path}: row {row} (the first is 0) has a gap in {column!r}. Fill it, or leave the row out here and in the "
+        "other files."
+    )
 
 
 def _role(text: str, columns: Columns) -> str | None:
@@ -334,20 +323,26 @@ def _role(text: str, columns: Columns) -> str | None:
     return "index" if INDEX.fullmatch(text) else None
 
 
-def _wanted(path: Path, names: Sequence[str], name: str, columns: Columns) -> int:
-    """Return the position of the one that is named for a role, or else of the only one that is named for none."""
+def _wanted(path: Path, names: Sequence[str] | None, name: str, columns: Columns) -> int:
+    """Return the position of the one that is named for a role, or else of the only one that is named for none.
+
+    Without names there is a single array, which is no split and has no stated name.
+    """
+    wanted = columns.get(name, name)
+    if names is None:
+        if name == "split" or name in columns:
+            raise Absent(f"{path}: it holds one array without a name, and no {wanted!r}.")
+        return 0
     roles = [_role(text, columns) for text in names]
     if name in columns:
-        found = [place for place, text in enumerate(names) if text == columns[name]]
+        found = [place for place, text in enumerate(names) if text == wanted]
     else:
         found = [place for place, role in enumerate(roles) if role == name]
         if not found and name != "split":
             found = [place for place, role in enumerate(roles) if role is None]
     if len(found) != 1:
         shown = listed(names, 10) or "nothing"
-        raise Absent(
-            f"{path}: it holds {shown}. Name one of them {columns.get(name, name)!r}, or save it alone."
-        )
+        raise Absent(f"{path}: it holds {shown}. Name one of them {wanted!r}, or save it alone.")
     return found[0]
 
 

@@ -56,7 +56,6 @@ ENTRY_POINTS = {
         "sparcl/extraction/arrays.py:_pt",
         "sparcl/extraction/arrays.py:_safetensors",
         "sparcl/extraction/arrays.py:_csv",
-        "sparcl/extraction/arrays.py:_header",
         "sparcl/extraction/arrays.py:_parquet",
         "sparcl/extraction/backbones.py:build",
         "sparcl/extraction/checkpoints.py:_read_npz",
