@@ -276,26 +276,20 @@ def _check_known(y: NDArray[Any], declared: NDArray[Any] | None) -> None:
 
 def _joinable(y: NDArray[Any], labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return labels and other labels in one dtype that holds all of them; InputError where none does."""
-    both = (y, labels)
-    text = [part.dtype.kind in TEXT for part in both]
-    if len(labels) and text[0] != text[1]:
-        raise InputError(
-            f"y: labels are {y.dtype}, the others {labels.dtype}: numbers here, text there. Name classes alike in "
-            "all sessions."
-        )
-    dtype = np.result_type(*both)
-    if all(part.dtype.kind in "iu" for part in both) and dtype.kind == "f":  # uint64 with int64
+    where = f"y: labels are {y.dtype}, the others {labels.dtype}"
+    if len(labels) and (y.dtype.kind in TEXT) != (labels.dtype.kind in TEXT):
+        raise InputError(f"{where}: numbers here, text there. Name classes alike in all sessions.")
+    dtype = np.result_type(y, labels)
+    whole = {y.dtype.kind, labels.dtype.kind} <= {"i", "u"}
+    if whole and dtype.kind == "f":  # uint64 with int64
         dtype = np.dtype(np.int64)
-    for part in both:
-        if len(part) and dtype.kind in "if" and part.dtype.kind in "iuf":
-            precise = part.dtype if part.dtype.kind == "f" else dtype
-            most = np.iinfo(dtype).max if dtype.kind == "i" else 2 ** (np.finfo(precise).nmant + 1)
-            largest = max(int(part.max()), -int(part.min()) - (dtype.kind == "i"))
-            if largest > most:
-                raise InputError(
-                    f"y: labels are {y.dtype}, the others {labels.dtype}, and {largest} is beyond {most}: as "
-                    f"{dtype} it would be one with its neighbours. Give labels of one integer dtype, or text."
-                )
+    for part in (y, labels):
+        values = np.unique(part)
+        if len(labels) and values.astype(dtype).tolist() != values.tolist():
+            raise InputError(
+                f"{where}, and {values.max()} is not exact as {dtype}: it would be one with its neighbours. Give "
+                "labels of one integer dtype, or text."
+            )
     return y.astype(dtype), labels.astype(dtype)
 
 
