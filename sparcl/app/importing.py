@@ -28,13 +28,14 @@ NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # as the settings want ids
 
 
 class Files(NamedTuple):
-    """Files that `sparcl.extraction.arrays.read` takes; several of a kind are parts of one array, in their order."""
+    """Files that `sparcl.extraction.arrays.read` takes; several of a kind are parts of one array, in their order.
+
+    Without ids an id is the start of the hash of the features' file, and the row in it.
+    """
 
     features: Sequence[Path]
     labels: Sequence[Path]
-    ids: Sequence[
-        Path
-    ] = ()  # without them an id is the start of the hash of the features' file, and the row in it
+    ids: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sparcl import methods
 from sparcl.algebra.spectra import descending_eigh, energy_rank
 from sparcl.algebra.sums import Sums
 from sparcl.app.building import load
-from sparcl.app.kinds import CLASSIFIER, LEARNER, MODEL, check_kind
+from sparcl.app.kinds import MODEL
 from sparcl.app.model import Model
 from sparcl.base.checks import check_fraction, check_positive
 from sparcl.base.errors import InputError
@@ -99,21 +99,21 @@ def inspect(
     InputError
         When a file is none of these, or ``since`` does not belong to it.
     """
-    kind = check_kind(path, MODEL, LEARNER, CLASSIFIER)
-    if since and kind != MODEL:
-        raise InputError(f"{path}: --since goes with {MODEL}, and this is {kind}. Leave it out.")
-    moved: list[float] = []
-    if kind == MODEL:
-        models = _in_order(Model.load(path), [(str(other), Model.load(other)) for other in since])
-        found, stages = _of_model(models[-1]), _saves([model.learner for model in models])
-        moved = _own_drift([model.learner for model in models])
+    saved, moved = load(path), []
+    if isinstance(saved, Model):
+        models = _in_order(saved, [(str(other), Model.load(other)) for other in since])
+        learners = [model.learner for model in models]
+        found, moved = _of_model(saved), _own_drift(learners)
+    elif since:
+        raise InputError(f"{path}: --since goes with {MODEL}, and this is none. Leave it out.")
     else:
-        saved: Any = load(path)
         learner, labels = (
-            (saved, saved.classes) if kind == LEARNER else (saved.learner_, saved.labels_)
+            (saved, saved.classes)
+            if isinstance(saved, Learner)
+            else (saved.learner_, saved.labels_)
         )
-        found, stages = _of_learner(learner, [*map(str, labels)]), _saves([learner])
-    return traced(found, stages, ridge, tau, moved)
+        learners, found = [learner], _of_learner(learner, [*map(str, labels)])
+    return traced(found, _saves(learners), ridge, tau, moved)
 
 
 def traced(
@@ -168,11 +168,8 @@ def _of_learner(learner: Learner, class_names: list[str]) -> Inspection:
     if found.sums is not None:
         found.prototypes, found.counts = found.sums.means(), found.sums.counts
         return found
-    kept = {k: np.shape(v) for k, v in pack(learner).items() if isinstance(v, np.ndarray)}
-    held = ", ".join(f"{name} {shape}" for name, shape in list(kept.items())[:4])
     found.lacks.append(
-        f"This learner keeps no second moments R: there is no spectrum, no core and no advice. It holds {held}"
-        f"{' and more' if len(kept) > 4 else ''}."
+        "This learner keeps no second moments R: there is no spectrum, no core and no advice."
     )
     if isinstance(learner, NearestClassMean):
         found.prototypes, found.counts = learner.sums / learner.counts, learner.counts
