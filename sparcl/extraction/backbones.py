@@ -82,26 +82,21 @@ class Backbone:
         """
         import torch
 
-        parts: list[tuple[torch.Tensor, torch.Tensor | None]] = []
-        first = 0
-        while first < len(pixels):
-            count = min(self.at_once or len(pixels), len(pixels) - first)
+        while True:
+            size = min(self.at_once or len(pixels), len(pixels))
             try:
-                parts.append(self._forward(pixels[first : first + count]))
-                first += count
-                continue
+                parts = [self._forward(part) for part in pixels.split(size)]
+                break
             except torch.OutOfMemoryError as error:
-                if count == 1:
+                if size == 1:
                     raise ConfigError(
                         f"{self.timm_id}: the GPU's memory is too small for one image ({error}). End what else uses "
                         "it, or set extraction.device to cpu."
                     ) from error
             # Outside the handler, whose error holds the tensors to be freed.
-            self.at_once = (count + 1) // 2
+            self.at_once = (size + 1) // 2
             logger.warning("Out of GPU memory: continuing with %d images at once.", self.at_once)
             torch.cuda.empty_cache()
-        if len(parts) == 1:
-            return parts[0]
         features, blocks = zip(*parts, strict=True)
         return torch.cat(features), None if blocks[0] is None else torch.cat(blocks)
 
