@@ -29,14 +29,19 @@ def write_network(path: Path) -> str:
 
     torch.manual_seed(1)
     torch.save(timm.create_model("test_efficientnet", num_classes=0).state_dict(), path)
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return pinned(path)["sha256"]
+
+
+def pinned(path: Path) -> dict[str, str]:
+    """Return the settings of weights that lie in a local checkpoint."""
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return {"source": "file", "path": str(path), "sha256": digest}
 
 
 def add_own_data(folder: Path, place: Path) -> None:
     """Add images, a network and a suite of both to a copy: extraction takes seconds."""
     draw_images(place)
-    weights = place / "network.pth"
-    digest = write_network(weights)
+    write_network(place / "network.pth")
 
     def change(params: dict[str, Any]) -> None:
         params["datasets"]["my-data"] = {
@@ -53,12 +58,7 @@ def add_own_data(folder: Path, place: Path) -> None:
             "label": "My net",
             "timm_id": "test_efficientnet",
             "size": 32,
-            "weights": {
-                "source": "file",
-                "path": str(weights),
-                "sha256": digest,
-                "keys": "name",
-            },
+            "weights": pinned(place / "network.pth") | {"keys": "name"},
         }
         params["extraction"] |= {"image_root": str(place), "device": "cpu", "batch_size": 4}
         params["suites"]["my-suite"] = params["suites"]["toy"] | {

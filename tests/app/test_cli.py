@@ -109,9 +109,7 @@ def test_shards_merged_are_one_fit_and_the_library(
 
 
 def test_shards_of_different_classes_are_matched_by_name(
-    written: Write,
-    capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
+    written: Write, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Both files number their classes from 0."""
     written("a.h5", 1, classes=[1, 4, 5])

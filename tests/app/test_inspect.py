@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from commands import main
+from commands import Refused, main
 from toy_files import META
 
 from sparcl.app import chart, inspecting
@@ -60,9 +60,9 @@ def by_session(sessions: list) -> list[tuple[np.ndarray, np.ndarray]]:
     return [(unit(Phi)[np.isin(y, classes)], y[np.isin(y, classes)]) for classes in sessions]
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     capsys.readouterr()
-    assert main(["inspect", *arguments]) == code
+    assert main(["inspect", *arguments]) == 0
     return "".join(capsys.readouterr())
 
 
@@ -171,7 +171,7 @@ def test_what_the_library_saved_is_read(
 
 
 def test_what_does_not_belong_together_is_refused(
-    saved: Callable[..., None], capsys: pytest.CaptureFixture[str]
+    saved: Callable[..., None], capsys: pytest.CaptureFixture[str], refused: Refused
 ) -> None:
     saved("acil", "--set", "ridge=0.1")
     for arguments, why in [
@@ -181,14 +181,14 @@ def test_what_does_not_belong_together_is_refused(
         (["after-2.npz", "--ridge", "0"], "ridge = 0"),
         (["train.h5"], "but HDF5, as feature files are. `sparcl fit` makes a model of features"),
     ]:
-        assert why in said(capsys, *arguments, code=2)
+        assert why in refused("inspect", *arguments)
     for order, why in (([], "not sums of"), (["--order", "1"], "go together")):
         assert of_sums.main(["inspect", "after-2.npz", *order]) == 2
         assert why in capsys.readouterr().err
     before = Path("after-1.npz").read_bytes()
     saved("acil", "--set", "ridge=0.5")
     Path("other.npz").write_bytes(before)
-    assert "ridge is 0.1, but 0.5" in said(capsys, "after-2.npz", "--since", "other.npz", code=2)
+    assert "ridge is 0.1, but 0.5" in refused("inspect", "after-2.npz", "--since", "other.npz")
 
 
 def test_text_keeps_to_the_terminal(saved: Callable[..., None]) -> None:

@@ -1,7 +1,5 @@
 """What may stand behind --out, appending by several processes, and samples that come in two files."""
 
-import errno
-import fcntl
 import logging
 import os
 import shutil
@@ -177,21 +175,6 @@ def test_two_processes_that_append_to_one_model_lose_nothing(write: Write) -> No
     model = Model.load("model.npz")
     assert model.learner.session == 3 and len(model.counted.names) == 36
     assert not Path(".model.npz.lock").exists()
-
-
-def test_appending_works_where_the_file_system_keeps_no_locks(
-    write: Write, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-    write("0.h5")
-    write("1.h5", 100)
-    assert main(["fit", *ACIL, "--features", "0.h5", "--out", "model.npz"]) == 0
-    monkeypatch.setattr(fcntl, "flock", refuse)
-    assert main(append("1.h5")) == 0
-    assert Model.load("model.npz").learner.session == 2
-    assert "without locks" in caplog.text and "second process" in caplog.text
 
 
 def test_what_the_machine_cannot_do_is_a_message(write: Write, refused: Refused) -> None:

@@ -160,9 +160,7 @@ def test_sums_by_session_are_those_of_the_samples(written: Write) -> None:
             SumsFile.of_file("3.h5", True, others)
 
 
-def test_a_shard_that_is_missing_or_foreign_is_found_by_its_ids(
-    written: Write,
-) -> None:
+def test_a_shard_that_is_missing_or_foreign_is_found_by_its_ids(written: Write) -> None:
     files = [written(f"{i}.h5", i, n=20) for i in range(2)]
     data = [store.read(file) for file in files]
     arrays = [np.concatenate([getattr(d, name) for d in data]) for name in ("features", "labels")]

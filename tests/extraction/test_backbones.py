@@ -1,12 +1,12 @@
 """Backbones: the right tensors in the right places, or an error."""
 
-import hashlib
 import shutil
 
 import numpy as np
 import pytest
 import timm
 import torch
+from own_data import pinned
 from PIL import Image
 from safetensors.torch import save_file
 
@@ -37,10 +37,8 @@ def saved(path, state, timm_id, **more):
         np.savez(path, **state)
     else:
         save_file({key: value.contiguous() for key, value in state.items()}, path)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    pins = {"source": "file", "path": str(path), "sha256": digest, "keys": "name"}
-    small = SMALL if timm_id.startswith("vit") else {}
-    return {"timm_id": timm_id, "timm_args": small, "weights": pins, "blocks": []} | more
+    block = {"timm_id": timm_id, "weights": pinned(path) | {"keys": "name"}, "blocks": []}
+    return block | {"timm_args": SMALL if timm_id.startswith("vit") else {}} | more
 
 
 def normalised(pixels):
@@ -101,7 +99,9 @@ def test_a_vit_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixel
     torch.save({"state_dict": state, "epoch": 3}, tmp_path / "wrapped.pt")
     np.savez(tmp_path / "named.npz", **{key: value.numpy() for key, value in state.items()})
     np.savez(tmp_path / "jax.npz", **jax_arrays(model, 3))
-    shutil.copy(tmp_path / "jax.npz", tmp_path / "JAX.NPZ")
+    names = ["a.safetensors", "a.pth", "wrapped.pt", "named.npz", "jax.npz"]
+    for name in names:
+        shutil.copy(tmp_path / name, tmp_path / name.upper())
     with torch.inference_mode():
         direct = model.forward_head(
             model.forward_features(normalised(pixels[:1])), pre_logits=True
@@ -111,15 +111,13 @@ def test_a_vit_from_every_kind_of_file_is_the_model_it_came_from(tmp_path, pixel
     original = backbones.Backbone(model, "vit", "0" * 64, PREPROCESSING, [], "cpu", "float32")
     expected, _ = original(pixels[:1])
     np.testing.assert_allclose(expected, direct, rtol=1e-4, atol=1e-5)
-    for name in ("a.safetensors", "a.pth", "wrapped.pt", "named.npz", "jax.npz", "JAX.NPZ"):
-        path = tmp_path / name
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        pins = {"source": "file", "path": str(path), "sha256": digest}
+    for name in (*names, *map(str.upper, names)):
+        pins = pinned(tmp_path / name)
         name_in_timm = "vit_tiny_patch16_224.augreg_in21k"
         block = {"timm_id": name_in_timm, "timm_args": SMALL, "weights": pins}
         network = backbones.build(block, PREPROCESSING)
         features, blocks = network(pixels[:1])
-        assert blocks is None and network.weights_sha256 == digest
+        assert blocks is None and network.weights_sha256 == pins["sha256"]
         np.testing.assert_array_equal(features, expected, err_msg=name)
 
 
@@ -205,10 +203,9 @@ def test_order_checks_kind_and_shape(tmp_path, params):
     ]
 
     def build(pairs):
-        block = saved(tmp_path / "a.safetensors", {}, "tf_efficientnet_lite0")
         torch.save(dict(pairs), tmp_path / "a.pth")
-        digest = hashlib.sha256((tmp_path / "a.pth").read_bytes()).hexdigest()
-        block["weights"] |= {"path": str(tmp_path / "a.pth"), "sha256": digest, "keys": "order"}
+        weights = pinned(tmp_path / "a.pth") | {"keys": "order"}
+        block = {"timm_id": "tf_efficientnet_lite0", "weights": weights}
         return backbones.build(block, PREPROCESSING)
 
     built = build(kinds).model.state_dict()
@@ -375,7 +372,7 @@ def test_unpinned_weights_of_the_hub_are_hashed(tmp_path, tiny, pixels, monkeypa
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", lambda *_, **__: str(path))
     block = {"timm_id": "vit_tiny_patch16_224.augreg_in21k", "timm_args": SMALL}
     network = backbones.build(block, preprocessing_of(block, {}))
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = pinned(path)["sha256"]
     assert network.weights_sha256 == digest and f"not pinned; sha256 is {digest}" in caplog.text
     assert network(pixels)[0].shape == (2, 48)
 

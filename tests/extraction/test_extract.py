@@ -13,10 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import timm
 import torch
 from copies import tree
 from faults import each, failing
+from own_data import pinned
 from PIL import Image
+from safetensors.torch import save_file
 
 from sparcl.algebra import tensors
 from sparcl.base.errors import ConfigError, FeatureFileError, OutputError, SparclError
@@ -49,9 +52,11 @@ def test_a_library_that_cannot_be_loaded_is_not_called_missing(job, tmp_path, mo
             call()
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "torch", None)
-    for call in calls[:2]:
-        with pytest.raises(SparclError, match="torch, which is not installed"):
-            call()
+    with pytest.raises(ConfigError, match=r"digits-40: .* need torch, which is .*`make features`"):
+        calls[0]()
+    with pytest.raises(SparclError, match="torch, which is not installed"):
+        calls[1]()
+    assert [path.name for path in tmp_path.iterdir()] == ["X.pt"]
 
 
 @pytest.fixture(scope="module")
@@ -72,26 +77,15 @@ def images(tmp_path_factory):
 @pytest.fixture
 def job(params, images):
     """The arguments of `extract_split`, but for the path."""
-    block = {
-        "reader": "folders",
-        "folder": "digits-40",
-        "archive": "digits-40.tar",
-        "crop": 1.0,
-        "classes": 5,
-        "counts": {"train": 15, "test": 5},
-    }
-    extraction = params["extraction"] | {
-        "image_root": str(images),
-        "device": "cpu",
-        "batch_size": 4,
-    }
+    block = {"reader": "folders", "folder": "digits-40", "archive": "digits-40.tar", "crop": 1.0}
+    extraction = {"image_root": str(images), "device": "cpu", "batch_size": 4}
     return {
         "dataset": "digits-40",
-        "dataset_block": block,
+        "dataset_block": block | {"classes": 5, "counts": {"train": 15, "test": 5}},
         "backbone": "efficientnet-lite0",
         "backbone_block": params["backbones"]["efficientnet-lite0"],
         "split": "train",
-        "extraction": extraction,
+        "extraction": params["extraction"] | extraction,
     }
 
 
@@ -142,49 +136,29 @@ def test_every_sample_is_its_own_forward_pass(uninterrupted, job):
         np.testing.assert_allclose(data.features[index], features[0], atol=2e-3, rtol=2e-3)
 
 
-def test_threads_do_not_change_a_byte(tmp_path, uninterrupted, job):
-    extraction = job["extraction"] | {"threads": 3}
-    extract_split(tmp_path / "train.h5", **(job | {"extraction": extraction}))
+def test_settings_of_an_extraction(tmp_path, uninterrupted, job):
+    """Threads change no byte, batches no more than rounding, and the precision of the file nothing else."""
+
+    def extracted(**changes):
+        extract_split(tmp_path / "train.h5", **(job | {"extraction": job["extraction"] | changes}))
+        return store.read(tmp_path / "train.h5").features
+
+    expected = store.read(uninterrupted).features
+    extracted(threads=3)
     assert (tmp_path / "train.h5").read_bytes() == uninterrupted.read_bytes()
-
-
-def test_batches_change_no_more_than_rounding(tmp_path, uninterrupted, job):
-    extraction = job["extraction"] | {"batch_size": 32}
-    extract_split(tmp_path / "train.h5", **(job | {"extraction": extraction}))
-    found, expected = (
-        store.read(path).features.astype(float) for path in (tmp_path / "train.h5", uninterrupted)
-    )
-    np.testing.assert_allclose(found, expected, atol=2e-3, rtol=2e-3)
-
-
-def test_float32(tmp_path, uninterrupted, job):
-    extraction = job["extraction"] | {"dtype": "float32"}
-    extract_split(tmp_path / "train.h5", **(job | {"extraction": extraction}))
-    data = store.read(tmp_path / "train.h5")
-    assert data.features.dtype == np.float32
-    np.testing.assert_array_equal(
-        data.features.astype(np.float16), store.read(uninterrupted).features
-    )
+    found = extracted(batch_size=32)
+    np.testing.assert_allclose(found.astype(float), expected.astype(float), atol=2e-3, rtol=2e-3)
+    found = extracted(dtype="float32")
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found.astype(np.float16), expected)
 
 
 def test_blocks_of_a_vision_transformer(tmp_path, params, job):
-    import hashlib
-
-    import timm
-    import torch
-    from safetensors.torch import save_file
-
     torch.manual_seed(0)
     path, small = tmp_path / "tiny.safetensors", {"depth": 3, "embed_dim": 48}
     save_file(timm.create_model("vit_tiny_patch16_224", **small).state_dict(), path)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    pins = {"source": "file", "path": str(path), "sha256": digest, "keys": "name"}
-    block = params["backbones"]["vit-s14-focus"] | {
-        "timm_id": "vit_tiny_patch16_224",
-        "timm_args": small,
-        "weights": pins,
-        "blocks": [2, 3],
-    }
+    block = {"timm_id": "vit_tiny_patch16_224", "timm_args": small, "weights": pinned(path)}
+    block = params["backbones"]["vit-s14-focus"] | block | {"blocks": [2, 3]}
     manifest = extract_split(
         tmp_path / "a" / "test.h5", **(job | {"backbone_block": block, "split": "test"})
     )
@@ -314,14 +288,6 @@ def test_settings_that_cannot_be_had(tmp_path, job):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_environment_without_networks_is_told_how_to_get_them(tmp_path, job, monkeypatch):
-    """`make results` installs none, and is what somebody with images runs."""
-    monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(ConfigError, match=r"digits-40: .* need timm, which .* `make features`"):
-        extract_split(tmp_path / "train.h5", **job)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_bar_counts_images_on_the_terminal_from_where_it_goes_on(tmp_path, monkeypatch):
     """On the terminal's own stderr, since a workflow script sends the other one to its log."""
     terminal = io.StringIO()
@@ -337,22 +303,14 @@ def test_a_bar_counts_images_on_the_terminal_from_where_it_goes_on(tmp_path, mon
 @pytest.mark.slow
 def test_all_digits_are_told_apart(tmp_path, params):
     """The whole set, from scikit-learn's wheel to a ridge classifier on unit-norm features."""
-    parts = {}
+    network = params["backbones"]["efficientnet-lite0"]
+    job = "digits", params["datasets"]["digits"], "efficientnet-lite0", network
+    parts, unit = {}, {}
     for split in ("train", "test"):
         path = tmp_path / f"{split}.h5"
-        extract_split(
-            path,
-            "digits",
-            params["datasets"]["digits"],
-            "efficientnet-lite0",
-            params["backbones"]["efficientnet-lite0"],
-            split,
-            params["extraction"],
-        )
+        extract_split(path, *job, split, params["extraction"])
         parts[split] = store.read(path)
-    unit = {}
-    for split, part in parts.items():
-        features = part.features.astype(float)
+        features = parts[split].features.astype(float)
         unit[split] = features / np.linalg.norm(features, axis=1, keepdims=True)
     gram = unit["train"].T @ unit["train"] + 0.1 * np.eye(1280)
     solution = np.linalg.solve(gram, unit["train"].T @ np.eye(10)[parts["train"].labels])

@@ -1,71 +1,40 @@
 """Suite `paper`: planned from a bare clone, refused without data, and run end to end on miniatures."""
 
 import hashlib
-import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
+import copies
 import miniatures
 import pytest
 import timm
 import torch
-import warm
 import yaml
+from own_data import pinned
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = (
-    "Snakefile",
-    "config",
-    "params.yaml",
-    "sparcl",
-    "figures",
-    "workflow",
-    "profiles",
-    "docs/claims.yaml",
-)
 CLASSES = 6
 HOST = "localhost"
 TINY = {"depth": 1, "img_size": 32, "patch_size": 8}  # 192-d, as any ViT-Ti
 
 
 @pytest.fixture
-def clone(tmp_path):
+def clone(tmp_path, monkeypatch):
     """A clone without features, images and results; nothing that an earlier run cached can be seen."""
-    folder = tmp_path / "clone"
-    folder.mkdir()
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            shutil.copytree(
-                ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__")
-            )
-        else:
-            (folder / part).parent.mkdir(exist_ok=True)
-            shutil.copy(ROOT / part, folder / part)
+    for name in ("SPARCL_DATA", "SPARCL_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    folder = copies.copy_project(tmp_path / "clone")
+    shutil.rmtree(folder / "data")
     return folder
 
 
 def snakemake(folder, *arguments, **environment):
     """Run snakemake on the clone's code, offline and without the machine's caches."""
-    variables = {
-        **{k: v for k, v in os.environ.items() if not k.startswith("SPARCL_")},
-        "PYTHONPATH": str(folder),
-        "SPARCL_CACHE": str(folder / "cache"),
-        "HF_HUB_OFFLINE": "1",
-        "http_proxy": f"http://{HOST}:9",  # a port that refuses
-        "https_proxy": f"http://{HOST}:9",
-        "OMP_NUM_THREADS": "1",
-    }
-    return subprocess.run(
-        [warm.python(), "-m", "snakemake", *arguments],
-        cwd=folder,
-        env=variables | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    nowhere = f"http://{HOST}:9"  # a port that refuses
+    variables = {"http_proxy": nowhere, "https_proxy": nowhere, "HF_HUB_OFFLINE": "1"}
+    variables |= {"SPARCL_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+    return copies.snakemake(folder, *arguments, **variables | environment)
 
 
 def files(folder):
@@ -109,7 +78,7 @@ def test_protocol_of_the_paper(params):
 
 
 @pytest.mark.slow
-def test_without_images_it_refuses(clone):
+def test_without_images_it_refuses(clone, params):
     """It neither borrows the bundled sets nor leaves anything that looks like a result."""
     shutil.copytree(ROOT / "data", clone / "data")
     bundle = files(clone / "data")
@@ -117,15 +86,10 @@ def test_without_images_it_refuses(clone):
         clone, "--cores", "2", "--config", "suite=paper", SPARCL_DATA=str(clone / "none")
     )
     assert run.returncode != 0
-    for archive in (
-        "cifar-100-python.tar.gz",
-        "CUB_200_2011.tgz",
-        "imagenet-r.tar",
-        "imagenet-a.tar",
-    ):
-        assert re.search(
-            rf"DatasetError: .*could not download .*{re.escape(archive)}.*SPARCL_DATA", run.stdout
-        ), archive
+    for name in ("cifar-100", "cub-200", "imagenet-r", "imagenet-a"):
+        archive = re.escape(params["datasets"][name]["archive"])
+        said = rf"DatasetError: .*could not download .*{archive}.*SPARCL_DATA"
+        assert re.search(said, run.stdout), archive
     assert re.search(
         r"DatasetError: imagenet-100: no .*imagenet exists\. Put imagenet/ \(a folder\)", run.stdout
     )
@@ -134,40 +98,30 @@ def test_without_images_it_refuses(clone):
     assert files(clone / "data") == bundle
 
 
-def make_images(place, changes):
+def make_images(place, changes, params):
     """Miniature archives in their layouts; their md5 and counts go into `changes`."""
     wnids = [f"n0{c:07d}" for c in range(CLASSES)]
     words = ["apple", "bear", "chair", "dolphin", "elm", "train"]
     archives = {
-        "cifar-100": (
-            "cifar-100-python.tar.gz",
-            "cifar-100-python",
-            miniatures.cifar100(words, 10, 3),
-            60,
-            18,
-        ),
-        "cub-200": ("CUB_200_2011.tgz", "CUB_200_2011", miniatures.cub(CLASSES, 12, 6), 58, 14),
-        "imagenet-r": ("imagenet-r.tar", "imagenet-r", miniatures.imagenet_r(wnids, 12), 58, 14),
-        "imagenet-a": (
-            "imagenet-a.tar",
-            "imagenet-a",
-            miniatures.imagenet_a(wnids, [9, 10, 11, 12, 13, 14]),
-            55,
-            14,
-        ),
+        "cifar-100": (miniatures.cifar100(words, 10, 3), 60, 18),
+        "cub-200": (miniatures.cub(CLASSES, 12, 6), 58, 14),
+        "imagenet-r": (miniatures.imagenet_r(wnids, 12), 58, 14),
+        "imagenet-a": (miniatures.imagenet_a(wnids, [9, 10, 11, 12, 13, 14]), 55, 14),
     }
-    for name, (archive, folder, members, train, test) in archives.items():
-        md5 = miniatures.pack(place / archive, folder, members)
+    for name, (members, train, test) in archives.items():
+        block = params["datasets"][name]
+        md5 = miniatures.pack(place / block["archive"], block["folder"], members)
         counts = {"train": train, "test": test}
         changes["datasets"][name] = {"md5": md5, "classes": CLASSES, "counts": counts}
     for split, images in (("train", range(10)), ("val", range(10, 13))):
         for c, wnid in enumerate([*wnids, "n09999999"]):
             names = {f"{wnid}_{split}_{i}.JPEG": miniatures.jpeg(900 + 20 * c + i) for i in images}
             miniatures.unpack(place / "imagenet" / split / wnid, names)
+    counts = {"train": 60, "test": 18}
     changes["datasets"]["imagenet-100"] = {
         "class_list": wnids,
         "classes": CLASSES,
-        "counts": {"train": 60, "test": 18},
+        "counts": counts,
     }
 
 
@@ -177,12 +131,8 @@ def settings(clone, tmp_path):
     torch.manual_seed(0)
     weights = tmp_path / "tiny.pth"
     torch.save(timm.create_model("vit_tiny_patch16_224", **TINY).state_dict(), weights)
-    pins = {
-        "source": "file",
-        "path": str(weights),
-        "sha256": hashlib.sha256(weights.read_bytes()).hexdigest(),
-    }
-    network = {"timm_id": "vit_tiny_patch16_224", "timm_args": TINY, "weights": pins, "blocks": [1]}
+    network = {"timm_id": "vit_tiny_patch16_224", "timm_args": TINY, "blocks": [1]}
+    network |= {"weights": pinned(weights)}
     return {
         "datasets": {},
         "backbones": {"vit-b16-in21k": network, "efficientnet-lite0": network | {"size": 32}},
@@ -211,7 +161,7 @@ def run(clone, settings, suite, **environment):
 @pytest.mark.slow
 def test_end_to_end_on_miniature_archives(clone, settings, tmp_path, params):
     place = tmp_path / "images"
-    make_images(place, settings)
+    make_images(place, settings, params)
     done = run(clone, settings, "paper", SPARCL_DATA=str(place))
     assert done.returncode == 0, done.stdout[-6000:]
     table = (clone / "paper" / "paper" / "tables" / "main.md").read_text()

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import timm
 import torch
+from own_data import pinned
 from PIL import Image
 
 from sparcl.base.errors import ConfigError, DatasetError, FeatureFileError
@@ -158,25 +159,13 @@ def test_out_of_memory_for_one_image_is_an_error():
 @pytest.fixture
 def job(root, params, tmp_path):
     """The arguments of `extract_split` for the folder through the tiny network."""
-    import hashlib
-
-    path = tmp_path / "tiny.pth"
-    torch.save(tiny().model.state_dict(), path)
-    weights = {
-        "source": "file",
-        "path": str(path),
-        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
-    }
+    torch.save(tiny().model.state_dict(), tmp_path / "tiny.pth")
+    block = {"timm_id": "vit_tiny_patch16_224", "timm_args": TINY, "preprocessing": PREPROCESSING}
     return {
         "dataset": "mine",
         "dataset_block": {"reader": "folder", "root": str(root)},
         "backbone": "tiny",
-        "backbone_block": {
-            "timm_id": "vit_tiny_patch16_224",
-            "timm_args": TINY,
-            "weights": weights,
-            "preprocessing": PREPROCESSING,
-        },
+        "backbone_block": block | {"weights": pinned(tmp_path / "tiny.pth")},
         "split": "train",
         "extraction": params["extraction"] | {"device": "cpu", "batch_size": 4},
     }

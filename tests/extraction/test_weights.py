@@ -198,25 +198,6 @@ def test_timm_hub(tmp_path, monkeypatch):
         weights.fetch(block, timm_id, str(tmp_path / "cache"))
 
 
-def test_formats_agree():
-    state = {"a.weight": torch.arange(6.0).reshape(2, 3), "a.bias": torch.ones(2)}
-    stream = io.BytesIO()
-    np.savez(stream, **{key: value.numpy() for key, value in state.items()})
-    stored = {
-        "a.pth": CHECKPOINT,
-        "wrapped.pt": torch_bytes({"state_dict": state, "epoch": 3}),
-        "a.safetensors": save(state),
-        "a.npz": stream.getvalue(),
-        "A.NPZ": stream.getvalue(),
-        "A.PTH": CHECKPOINT,
-        "A.SafeTensors": save(state),
-    }
-    for name, content in stored.items():
-        tensors = read_tensors(name, content)
-        assert tensors.keys() == state.keys()
-        assert all(torch.equal(tensors[key], state[key]) for key in state), name
-
-
 def test_small_floats_become_float32(tmp_path):
     """The values are kept; a type that is read with a scale from elsewhere is named."""
     import onnx
