@@ -449,6 +449,11 @@ def test_a_parquet_column_of_lists_holds_the_features(
     parquet.write_table(arrow.table({"a": [[1.0], [1.0, 2.0]], "label": [0, 1]}), "t.parquet")
     with pytest.raises(InputError, match=r"t\.parquet: cannot be read as parquet"):
         read(Path("t.parquet"), "features")
+    columns = {"a": ["x", "y"], "b": [1.0, 2.0], "label": ["one", None]}
+    parquet.write_table(arrow.table(columns), "t.parquet")
+    for name, said in (("features", "column 'a' holds no numbers"), ("labels", "row 1 .* a gap")):
+        with pytest.raises(InputError, match=rf"t\.parquet: {said}"):
+            read(Path("t.parquet"), name)
 
 
 def test_numbers_that_numpy_lacks(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_what_a_model_does_not_hold_is_said(
 
 
 def test_what_the_library_saved_is_read(
-    saved: Callable[..., None], capsys: pytest.CaptureFixture[str]
+    saved: Callable[..., None], capsys: pytest.CaptureFixture[str], refused: Refused
 ) -> None:
     from sparcl.app.classifier import Classifier
 
@@ -168,6 +168,8 @@ def test_what_the_library_saved_is_read(
     assert "classes     0, 1, 2, 3, 4, 5\n" in said(capsys, "learner.npz")
     text = said(capsys, "classifier.npz")
     assert "samples     90, 15 a class" in text and "12 x 12, rank 12, trace 90" in text
+    why = refused("inspect", "learner.npz", "--since", "classifier.npz")
+    assert "--since goes with a model of `sparcl fit`" in why
 
 
 def test_what_does_not_belong_together_is_refused(
