@@ -53,6 +53,7 @@ def load(path: str | Path) -> Union[Learner, "Model", "Classifier"]:
     """
     kind = check_kind(path, LEARNER, MODEL, CLASSIFIER)
     if kind == LEARNER:
+        methods.every()
         return Learner.load(path)
     if kind == MODEL:
         from sparcl.app.model import Model

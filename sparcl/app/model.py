@@ -73,8 +73,9 @@ class Model:
             defaults = methods.hyperparameters(own["method"])
             if own["hyper"].keys() != defaults.keys():
                 raise ValueError("hyper-parameters of another method")
+            made = _built(own)  # which imports the classes that the state names
             learner = Learner.from_state(state)
-            check_built(_built(own), learner)
+            check_built(made, learner)
             labels = learner.all_classes
             if len(labels) and not 0 <= labels.min() <= labels.max() < len(names):
                 raise ValueError("a class without a name")

@@ -87,6 +87,12 @@ def checked(name: str, hyper: dict[str, Any]) -> dict[str, Any]:
     return hyper
 
 
+def every() -> None:
+    """Import all methods: the state of a learner names classes, which must be there before it is read."""
+    for module in _FILES.modules.values():
+        importlib.import_module(module)
+
+
 def with_seed(name: str, hyper: dict[str, Any], seed: int) -> dict[str, Any]:
     """Return ``hyper`` with the run's seed where method ``name`` draws random numbers."""
     return hyper | ({"seed": seed} if "seed" in hyperparameters(name) else {})

@@ -321,6 +321,14 @@ def test_each_saved_file_opens_as_what_it_is_and_another_is_named(
     assert main(["sums", "--features", str(CUB / "test.h5"), "--out", "sums.npz"]) == 0
     learner = sparcl.load("learner.npz")
     assert np.array_equal(learner.logits(X), classifier.learner_.logits(X))
+    truncated = sparcl.build("loranpac", width=20)
+    truncated.fit_session(X, np.arange(80) % 4)
+    truncated.save("truncated.npz")
+    files = ["--features", str(CUB / "test.h5"), "--out", "model.npz"]
+    assert main(["fit", "--method", "acil", *files]) == 0
+    for name in ("learner.npz", "truncated.npz", "classifier.npz", "model.npz"):
+        program = [sys.executable, "-c", "import sys, sparcl; sparcl.load(sys.argv[1])", name]
+        subprocess.run(program, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True)
     assert "normalize=True" in repr(learner)
     for name, message in {
         "arrays.npz": r"but a file of 2 arrays \(features, labels\)",
