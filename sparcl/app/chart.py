@@ -20,7 +20,6 @@ COLUMNS = {
     "prototype_cosine": ("cosine", "{:.2f}"),
     "joint_drift_core": ("core", "{:.1%}"),
     "joint_drift_residual": ("rest", "{:.1%}"),
-    "own_drift": ("own", "{:.1%}"),
     "kappa": ("kappa", "{:.3g}"),
 }
 # The advice of the protocol, by whether overlap and drift are large, and whether the cosine is.
@@ -112,11 +111,10 @@ def _sessions(found: Inspection, width: int) -> list[str]:
         ["-" if row.get(key) is None else form.format(row[key]) for key, (_, form) in shown.items()]
         for row in rows
     ]
-    own = " own: how far this learner's own old scores move, in the same unit."
     legend = (
         "overlap: share of the session's energy on the core of those before. cosine: mean between prototypes. core, "
         "rest: how far the joint ridge's old logits move along the core and beside it, in percent of their root mean "
-        f"square.{own if 'own_drift' in shown else ''} kappa: as in the paper."
+        "square. kappa: as in the paper."
     )
     table = ["".join(f"{cell:>9}" for cell in row)[2:] for row in cells]
     return table + textwrap.wrap(legend, width)

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +19,6 @@ from sparcl.base.errors import InputError
 from sparcl.base.rows import NORMALISATION
 from sparcl.base.state import pack
 from sparcl.base.types import Array, Ints, host
-from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.methods.ncm import NearestClassMean
 from sparcl.protocol import diagnostics
@@ -45,8 +43,7 @@ class Inspection:
     lacks : what is not there, in sentences
     report : what the learner chose and measured in its last session
     ridge, tau : of the protocol; k : rank of the core at tau
-    sessions : rows of :func:`sparcl.protocol.diagnostics.trace_sums`; own_drift of a later session is what the
-        learner's own old scores moved by
+    sessions : rows of :func:`sparcl.protocol.diagnostics.trace_sums`
     advice : of :func:`sparcl.protocol.diagnostics.recommend`, empty where no session comes after another
     """
 
@@ -99,11 +96,11 @@ def inspect(
     InputError
         When a file is none of these, or ``since`` does not belong to it.
     """
-    saved, moved = load(path), []
+    saved = load(path)
     if isinstance(saved, Model):
         models = _in_order(saved, [(str(other), Model.load(other)) for other in since])
         learners = [model.learner for model in models]
-        found, moved = _of_model(saved), _own_drift(learners)
+        found = _of_model(saved)
     elif since:
         raise InputError(f"{path}: --since goes with {MODEL}, and this is none. Leave it out.")
     else:
@@ -113,29 +110,20 @@ def inspect(
             else (saved.learner_, saved.labels_)
         )
         learners, found = [learner], _of_learner(learner, [*map(str, labels)])
-    return traced(found, _saves(learners), ridge, tau, moved)
+    return traced(found, _saves(learners), ridge, tau)
 
 
-def traced(
-    found: Inspection,
-    stages: Iterable[Stage],
-    ridge: float,
-    tau: float,
-    moved: Sequence[float] = (),
-) -> Inspection:
+def traced(found: Inspection, stages: Iterable[Stage], ridge: float, tau: float) -> Inspection:
     """Return an inspection with what the protocol makes of the sums after each session.
 
     Parameters
     ----------
     stages : the sums, with a column for each class that there will be, and the columns of the classes seen
-    moved : what the learner's own old scores moved by in each session after the first
     """
     check_positive("ridge", ridge)
     check_fraction("tau", tau)
     found.ridge, found.tau = ridge, tau
     found.sessions = diagnostics.trace_sums(stages, ridge, tau, MODES)["sessions"]
-    for row, drift in zip(found.sessions[1:], moved, strict=False):
-        row["own_drift"] = drift
     if len(found.sessions) > 1:
         found.advice = diagnostics.recommend(found.sessions, LARGE)
     if found.sums is not None:
@@ -148,14 +136,6 @@ def sums_of(learner: Learner) -> Sums | None:
     """Return the sums R, C and n of a learner, or None where it keeps none."""
     own = getattr(learner, "sums", None)
     return own if isinstance(own, Sums) and own.D and own.n else None
-
-
-def _weights(learner: Learner) -> tuple[Array, Array] | None:
-    """Return W (D, c) and b (c,) of a learner whose scores are ``h W + b`` for the rows h that are summed."""
-    if isinstance(learner, Composed) and learner.solutions.weights:
-        W, b = next(learner.solutions.scored())
-        return host(W), np.zeros(W.shape[1]) if b is None else host(b)
-    return None
 
 
 # --- what a file holds -----------------------------------------------------------------------
@@ -239,25 +219,3 @@ def _saves(learners: Sequence[Learner]) -> Iterator[Stage]:
         sums = sums.copy()
         sums.grow(len(learners[-1].classes))
         yield sums, np.arange(len(learner.classes))
-
-
-def _own_drift(learners: Sequence[Learner]) -> list[float]:
-    """Return how far a learner's own old scores moved between saves, as a share of their root mean square.
-
-    Over the n old training rows h, from their sums: with ``A = W_new - W``, ``a = b_new - b`` and ``s = sum h``,
-    ``sum |A^T h + a|^2 = tr(A^T R A) + 2 a^T A^T s + n |a|^2``.
-    """
-    drifts = []
-    for one, other in pairwise(learners):
-        sums, before, after = sums_of(one), _weights(one), _weights(other)
-        if sums is None or before is None or after is None:
-            return []
-        (W, b), (V, v) = before, after
-        c = W.shape[1]
-        R, s = sums.R, host(sums.C).sum(axis=1)
-
-        def square(A: Array, a: Array, R: Array = R, s: Array = s, n: float = sums.n) -> float:
-            return float(np.einsum("ij,ij->", A, R @ A) + 2 * s @ (A @ a) + n * a @ a)
-
-        drifts.append(float(np.sqrt(max(square(V[:, :c] - W, v[:c] - b), 0) / square(W, b))))
-    return drifts
