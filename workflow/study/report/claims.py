@@ -9,7 +9,7 @@ data set that this repository does not have is not measurable here. docs/claims.
 """
 
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, product, zip_longest
 from typing import TYPE_CHECKING, Any
@@ -125,8 +125,7 @@ def opponents(claim: Mapping[str, Any]) -> list[tuple[str, str]]:
     across = [term.get("across") for term in (first, second)]
     if second.get("weight") != -1 or any(a and a != w for a, w in zip_longest(across, worst)):
         return []
-    sides = (term.get("methods", [term.get("method")]) for term in (first, second))
-    return [pair for pair in product(*sides) if pair[0] != pair[1]]
+    return [pair for pair in product(methods_of(first), methods_of(second)) if pair[0] != pair[1]]
 
 
 def judge(
@@ -164,46 +163,39 @@ def check(ledger: Sequence[Mapping[str, Any]]) -> None:
     ConfigError
         The message names the claim and the key.
     """
+    for name, fault in _faults(ledger):
+        raise ConfigError(f"docs/claims.yaml, claim {name}: {fault}.")
+
+
+def _faults(ledger: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield the id of a claim and what is wrong with it."""
     ids = [claim.get("id") for claim in ledger]
     topics = [topic for topic, _ in groupby(claim.get("topic") for claim in ledger)]
     for claim in ledger:
-        name = claim.get("id")
-        _known_keys(f"claim {name}", claim, CLAIM, CLAIM - {"ratio"})
+        name, terms = str(claim.get("id")), claim.get("terms", [])
+        needed = [(claim, CLAIM, CLAIM - {"ratio"})]
+        needed += [(term, TERM, {"suite", "frame", "column"}) for term in terms]
+        for block, allowed, required in needed:
+            if unknown := sorted(set(block) - allowed):
+                known = ", ".join(sorted(allowed))
+                yield name, f"no key {', '.join(unknown)} is known; there are {known}"
+            if missing := sorted(required - set(block)):
+                yield name, f"{', '.join(missing)} is missing"
         if ids.count(name) > 1:
-            raise ConfigError(f"docs/claims.yaml: two claims are named {name}.")
+            yield name, "two claims have this id"
         if topics.count(claim["topic"]) > 1:
-            raise ConfigError(
-                f"docs/claims.yaml, {name}: claims of the topic '{claim['topic']}' do not stand together; move them."
-            )
-        if claim["judge"].get("is") not in PREDICATES or "than" not in claim["judge"]:
-            raise ConfigError(
-                f"docs/claims.yaml, {name}: judge is {{is: one of {', '.join(PREDICATES)}, than: "
-                f"threshold}}, got {claim['judge']}."
-            )
-        if claim.get("ratio") and len(claim["terms"]) != 2:
-            raise ConfigError(f"docs/claims.yaml, {name}: a ratio has two terms.")
-        for term in claim["terms"]:
-            _known_keys(f"a term of {name}", term, TERM, {"suite", "frame", "column"})
+            yield name, f"claims of the topic '{claim['topic']}' do not stand together; move them"
+        judge = claim["judge"]
+        if judge.get("is") not in PREDICATES or "than" not in judge:
+            known = ", ".join(PREDICATES)
+            yield name, f"judge is {{is: one of {known}, than: threshold}}, got {judge}"
+        if claim.get("ratio") and len(terms) != 2:
+            yield name, "a ratio has two terms"
+        for term in terms:
             if term.get("reduce", "mean") not in REDUCTIONS:
-                raise ConfigError(
-                    f"docs/claims.yaml, {name}: reduce = {term['reduce']}; there are "
-                    f"{', '.join(REDUCTIONS)}."
-                )
+                yield name, f"reduce = {term['reduce']}; there are {', '.join(REDUCTIONS)}"
             if ("methods" in term) != (term.get("across") in ("max", "min")):
-                raise ConfigError(
-                    f"docs/claims.yaml, {name}: `methods` goes with `across: max` or `min`."
-                )
-
-
-def _known_keys(what: str, block: Mapping[str, Any], allowed: set[str], needed: set[str]) -> None:
-    unknown, missing = sorted(set(block) - allowed), sorted(needed - set(block))
-    if unknown or missing:
-        raise ConfigError(
-            f"docs/claims.yaml, {what}: "
-            + (f"no key {', '.join(unknown)} is known" if unknown else "")
-            + (f"{' and ' if unknown else ''}{', '.join(missing)} is missing" if missing else "")
-            + f"; there are {', '.join(sorted(allowed))}."
-        )
+                yield name, "`methods` goes with `across: max` or `min`"
 
 
 def _judged(
@@ -285,17 +277,17 @@ def _absent(claim: Mapping[str, Any], known: Mapping[str, Sequence[str]]) -> str
     for term in claim["terms"]:
         if term["suite"] == "timings":  # has variants of its own
             continue
-        for kind, names in (
-            (
-                "methods",
-                [*term.get("methods", []), *([term["method"]] if "method" in term else [])],
-            ),
-            ("datasets", [term["dataset"]] if "dataset" in term else []),
-        ):
-            for name in names:
-                if name not in known[kind]:
-                    return f"{kind.removesuffix('s').replace('dataset', 'data set')} {name}"
+        for name in methods_of(term):
+            if name not in known["methods"]:
+                return f"method {name}"
+        if "dataset" in term and term["dataset"] not in known["datasets"]:
+            return f"data set {term['dataset']}"
     return ""
+
+
+def methods_of(term: Mapping[str, Any]) -> list[str]:
+    """Return the methods that a term names: several, one or none."""
+    return list(term.get("methods", [term["method"]] if "method" in term else []))
 
 
 def _values(
@@ -319,7 +311,7 @@ def _values(
         frame = frame[frame["dataset"] == term["dataset"]]
     for column, (low, high) in term.get("where", {}).items():
         frame = frame[frame[column].between(low, high)]
-    methods = term.get("methods", [term["method"]] if "method" in term else [None])
+    methods = methods_of(term) or [None]
     across = max if term.get("across") == "max" else min
     found: dict[tuple[str, int], list[float]] = {}
     for method in methods:

@@ -23,8 +23,7 @@ from study.report.differences import (
     measures,
 )
 from study.report.stressed import named
-from study.report.summary import answers, frame, naming
-from study.sealed import RUN, read_sealed
+from study.report.summary import answers, frame, opened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,8 +92,8 @@ def compare(
     for (suite, dataset, backbone), paths in sorted(places.items()):
         streams: dict[Rates, list[Run]] = {}
         for path in paths:
-            with naming(path):
-                for rates, run in _runs(read_sealed(path, RUN), samples, steps):
+            with opened(path) as record:
+                for rates, run in _runs(record, samples, steps):
                     streams.setdefault(rates, []).append(run)
         for rates, runs in streams.items():
             pairs, found = _parts(f"suite {suite}, {dataset}", runs)
@@ -113,20 +112,14 @@ def compare(
     return table
 
 
-def _corrected(table: "pd.DataFrame") -> Floats:
+def _corrected(table: "pd.DataFrame") -> "pd.Series":
     """Return p-values corrected by Holm over all differences of a method, the larger of a pair's two."""
-    p = table["p"].to_numpy(dtype=float)
-    families: dict[Any, list[int]] = {}
-    keys = [table[key].fillna("") for key in FAMILY if key in table]
-    for row, (dataset, method, against, *family) in enumerate(
-        zip(table["dataset"], table["method"], table["against"], *keys, strict=True)
-    ):
-        for side in (method, against):
-            families.setdefault((side, dataset == ALL, *family), []).append(row)
-    corrected = np.zeros(len(p))
-    for rows in families.values():
-        corrected[rows] = np.maximum(corrected[rows], holm(p[rows]))
-    return corrected
+    import pandas as pd
+
+    sides = pd.concat([table.assign(side=table[key]) for key in ("method", "against")])
+    family = [sides["side"], sides["dataset"] == ALL, *(sides[k] for k in FAMILY if k in sides)]
+    corrected = sides["p"].astype(float).groupby(family, dropna=False).transform(holm)
+    return corrected.groupby(level=0).max()
 
 
 def _runs(

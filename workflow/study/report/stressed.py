@@ -8,8 +8,7 @@ import numpy as np
 
 from study.loop import metrics
 from study.report.differences import BLOCKS
-from study.report.summary import KEYS, SHA, frame, naming
-from study.sealed import RUN, read_sealed
+from study.report.summary import KEYS, SHA, arrived, counts, frame, opened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,24 +45,14 @@ def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
     rates: list[dict[str, Any]] = []
     ages: list[dict[str, Any]] = []
     for path in records:
-        with naming(path):
-            record = read_sealed(path, RUN)
+        with opened(path) as record:
             for stream in record["runs"]:
                 run = record | stream
                 keys = {key: record[key] for key in KEYS} | named(run["rates"])
-                counted = (
-                    np.array(run["correct"]),
-                    np.array(run["test_counts"]),
-                    np.array(run["session_of_class"]),
-                )
+                counted = counts(run)
                 rates.append(keys | _row(run, *counted) | {key: record[key] for key in SHA})
-                if ANYTIME in rates[-1]:
-                    continue  # a block may have no class of its own
-                a = metrics.by_session(*counted)
-                ages += [
-                    keys | {"arrival": s + 1, "A_arrival": a[s, s], "A_last": a[-1, s]}
-                    for s in range(len(a))
-                ]
+                if ANYTIME not in rates[-1]:  # else a block may have no class of its own
+                    ages += arrived(keys, counted)
     anytime = [ANYTIME] if any(ANYTIME in row for row in rates) else []
     return {
         "rates": frame(rates, [*RATED_KEYS, *anytime, *NUMBERS, *BOUNDED, *SHA]),
@@ -81,36 +70,34 @@ def named(rates: dict[str, float]) -> dict[str, Any]:
 
 
 def _row(
-    run: dict[str, Any], correct: np.ndarray, counts: np.ndarray, session: np.ndarray
+    run: dict[str, Any], correct: np.ndarray, sizes: np.ndarray, session: np.ndarray
 ) -> dict[str, Any]:
     def mean(values: list[float | None]) -> float | None:
         found = [value for value in values[1:] if value is not None]
         return float(np.mean(found)) if found else None
 
     def left(classes: np.ndarray) -> float:
-        return float(100 * correct[-1, classes].sum() / counts[classes].sum())
+        return float(100 * correct[-1, classes].sum() / sizes[classes].sum())
 
     T = len(correct)
-    accuracy = metrics.session_accuracy(correct, counts, session)
+    accuracy = metrics.session_accuracy(correct, sizes, session)
     changes = [change for change in run["old_change"] if change is not None]
     of_core: dict[str, float] = {}
     if changes:
-        names = {"old_change": "change", "old_change_bound": "bound"}
-        names |= {"old_change_bound_simple": "bound_simple"}
         of_core = {
             column: float(np.sqrt(np.mean([change[name] ** 2 for change in changes])))
-            for column, name in names.items()
+            for column, name in zip(BOUNDED, ("change", "bound", "bound_simple"), strict=False)
         }
         moved = [change["bound"] / change["change"] for change in changes if change["change"] > 0]
         of_core |= {"bound_factor": float(np.median(moved))} if moved else {}
     if "points" in run:
         means = {key: float(accuracy[run[of]].mean()) for key, of in BLOCKS.items()}
-        of_class = 100 * correct[run["ends"]] / counts
+        of_class = 100 * correct[run["ends"]] / sizes
         best = of_class[:-1].max(axis=0, initial=0)
         fallen = (best - of_class[-1])[best > 0]
         means["forgetting"] = float(fallen.mean()) if fallen.size else np.nan
     else:
-        lost = float(metrics.forgetting(correct, counts, session)[-1])
+        lost = float(metrics.forgetting(correct, sizes, session)[-1])
         means = {"A_bar": float(np.mean(accuracy)), "forgetting": lost}
     return {
         "sessions": T,

@@ -33,6 +33,7 @@ MEASURED = ["expanded_prototype_cosine", "drift_core", "drift_residual", "residu
 MEASURED += ["bound_ratio"]
 REPORTED = ["k", "r", "energy", "energy_before"]
 PERCENT_FORMAT, FLOAT_FORMAT = "{:.4f}", "{:.6g}"
+Counts = tuple[NDArray, NDArray, NDArray]
 
 SHARED = {"ridge", "unit"}
 
@@ -87,16 +88,14 @@ def summarise(
     diagnosed: list[dict[str, Any]] = []
     streams: dict[Any, list[dict[str, Any]]] = {}
     for path in traces:
-        with naming(path):
-            trace = read_sealed(path, TRACE)
+        with opened(path, TRACE) as trace:
             streams[_stream(trace["names"])] = trace["sessions"]
     for path in records:
-        with naming(path):
-            record = read_sealed(path, RUN)
+        with opened(path) as record:
             rows = _session_rows(record)
             sessions += rows
             runs.append(_run_row(record, rows))
-            arrivals += _arrival_rows(record)
+            arrivals += arrived({key: record[key] for key in KEYS}, counts(record))
             diagnosed += _diagnostic_rows(record, streams.get(_stream(record), []))
     given = {
         key
@@ -136,8 +135,7 @@ def spectra(traces: Iterable[str | Path]) -> "pd.DataFrame":
     values = ["eigenvalue", "old_eigenvalue", "inverse_gain", "overlap", "shrink_exact"]
     rows: list[dict[str, Any]] = []
     for path in traces:
-        with naming(path):
-            trace = read_sealed(path, TRACE)
+        with opened(path, TRACE) as trace:
             rows += [trace["names"] | row for row in trace["modes"]]
     return frame(rows, [*keys, *values, "shrink_bound"])
 
@@ -146,18 +144,17 @@ def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
     """Return the advice for each traced stream and the numbers it rests on."""
     rows: list[dict[str, Any]] = []
     for path in traces:
-        with naming(path):
-            trace = read_sealed(path, TRACE)
+        with opened(path, TRACE) as trace:
             rows.append(trace["names"] | trace["recommended"])
     keys = ["suite", "dataset", "backbone", "order"]
     return frame(rows, [*keys, "advice", "overlap", "drift", "cosine"])
 
 
 @contextmanager
-def naming(path: str | Path) -> Iterator[None]:
-    """Name the file whose content is not that of a record."""
+def opened(path: str | Path, place: str = RUN) -> Iterator[dict[str, Any]]:
+    """Give the content of a sealed file, and name the file where the content is not that of a record."""
     try:
-        yield
+        yield read_sealed(path, place)
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise InputError(
             f"{path}: not a record of this project, or damaged ({type(error).__name__}: {error}). "
@@ -174,7 +171,7 @@ def headline(runs: "pd.DataFrame") -> dict[str, dict[str, float]]:
     return {"last accuracy": {str(method): round(float(mean), 2) for method, mean in means.items()}}
 
 
-def counts(record: Mapping[str, Any]) -> tuple[NDArray, NDArray, NDArray]:
+def counts(record: Mapping[str, Any]) -> Counts:
     """Return a record's counts as arrays, the arguments of `study.loop.metrics`.
 
     Returns
@@ -184,9 +181,8 @@ def counts(record: Mapping[str, Any]) -> tuple[NDArray, NDArray, NDArray]:
     test_counts, session_of_class : ndarray of int, shape (c,)
         Test samples of each class, and the session it arrives in, from 0.
     """
-    correct, test_counts, session_of_class = (
-        np.array(record[key]) for key in ("correct", "test_counts", "session_of_class")
-    )
+    keys = ("correct", "test_counts", "session_of_class")
+    correct, test_counts, session_of_class = (np.array(record[key]) for key in keys)
     return correct, test_counts, session_of_class
 
 
@@ -264,12 +260,11 @@ def _stream(names: dict[str, Any]) -> tuple:
     return tuple(names[key] for key in ("suite", "dataset", "backbone", "order"))
 
 
-def _arrival_rows(record: dict[str, Any]) -> list[dict[str, Any]]:
-    a = metrics.by_session(*counts(record))
+def arrived(names: Mapping[str, Any], counted: Counts) -> list[dict[str, Any]]:
+    """Return a row for each session of arrival: the accuracy on its classes then and after the last session."""
+    a = metrics.by_session(*counted)
     return [
-        {key: record[key] for key in KEYS}
-        | {"arrival": s + 1, "A_arrival": a[s, s], "A_last": a[-1, s]}
-        for s in range(len(a))
+        {**names, "arrival": s + 1, "A_arrival": a[s, s], "A_last": a[-1, s]} for s in range(len(a))
     ]
 
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sparcl.base.errors import InputError
 from study import methods
 from study.loop.experiment import Split
-from study.places import where
 
 
 def relative(
@@ -36,16 +34,7 @@ def relative(
     list of dict
         ``method``; ``seconds`` for all sessions; ``tau_post``, seconds per session (the paper's
         time after extraction, without scoring); ``relative_time``, in units of the first variant.
-
-    Raises
-    ------
-    InputError
-        There is no variant or no repeat.
     """
-    if repeats < 1 or not variants:
-        raise InputError(
-            f"Timing needs at least one variant and one repeat: set `variants` and `repeats` ({where('timings')})."
-        )
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(repeats):
         for name, variant in variants.items():

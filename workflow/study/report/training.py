@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from study.report.summary import KEYS, frame, naming
-from study.sealed import RUN, read_sealed
+from study.report.summary import KEYS, frame, opened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,8 +28,7 @@ def summarise(records: Iterable[str | Path]) -> "pd.DataFrame":
     """
     rows: list[dict[str, Any]] = []
     for path in records:
-        with naming(path):
-            record = read_sealed(path, RUN)
+        with opened(path) as record:
             run = {key: record[key] for key in KEYS} | {"peak_bytes": record["peak_bytes"]}
             trained = zip(record["reports"], record["seconds"], strict=True)
             for t, (report, seconds) in enumerate(trained):

@@ -20,7 +20,6 @@ from study.report import summary
 POINTS, RELATIVE = 0.05, 1e-6
 DIGITS = 6  # significant digits of the other numbers in a summary
 
-Key = tuple[tuple[str, str], ...]  # names and values of the columns that tell a row apart
 Row = Mapping[str, str]
 
 
@@ -59,52 +58,43 @@ def compare(committed: str | Path, again: str | Path) -> list[Difference]:
     return found
 
 
-def _read(path: Path) -> dict[Key, Row]:
-    """Return the rows of a summary by their keys."""
-    remedy = "restore it (git checkout) or make it again (snakemake summary)."
+def _read(path: Path) -> dict[str, Row]:
+    """Return the rows of a summary, each by what tells it apart, in words."""
+    rows: dict[str, Row] = {}
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            columns = reader.fieldnames or []
-            rows = list(reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: no readable summary ({error}); {remedy}") from error
-    keys = [*takewhile(lambda column: column in summary.ROW_KEYS, columns)]
-    if not keys or len(set(columns)) < len(columns):
-        why = "a column is there twice" if keys else "its first columns do not tell its rows apart"
-        raise InputError(f"{path}: {why}; {remedy}")
-    by_key: dict[Key, Row] = {}
-    for number, row in enumerate(rows, start=2):
-        if None in row or None in row.values():
-            raise InputError(f"{path}: row {number} has not {len(columns)} cells; {remedy}")
-        key = tuple((name, row[name]) for name in keys)
-        if key in by_key:
-            raise InputError(f"{path}: row {number} ({_where(key)}) is there twice; {remedy}")
-        by_key[key] = row
-    return by_key
-
-
-def _where(key: Key) -> str:
-    return ", ".join(f"{name} {value}" for name, value in key if name != "suite")
+            columns, *lines = csv.reader(file, strict=True)
+        keys = [*takewhile(lambda column: column in summary.ROW_KEYS, columns)]
+        if not keys or len({*columns}) < len(columns):
+            raise ValueError("its first columns do not tell its rows apart, or one is there twice")
+        for number, cells in enumerate(lines, start=2):
+            if len(cells) != len(columns):
+                raise ValueError(f"row {number} has not {len(columns)} cells")
+            row = dict(zip(columns, cells, strict=True))
+            where = ", ".join(f"{key} {row[key]}" for key in keys if key != "suite")
+            if where in rows:
+                raise ValueError(f"row {number} ({where}) is there twice")
+            rows[where] = row
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError(
+            f"{path}: no readable summary ({error}); restore it (git checkout) or make it again (snakemake summary)."
+        ) from error
+    return rows
 
 
 def _compare_summary(
-    name: str, old: Mapping[Key, Row], new: Mapping[Key, Row]
+    name: str, old: Mapping[str, Row], new: Mapping[str, Row]
 ) -> Iterator[Difference]:
-    for key in old.keys() | new.keys():
-        if key not in new or key not in old:
-            what = "the row is no longer made" if key in old else "the row is new"
-            yield Difference(name, _where(key), what)
-    shared = [key for key in old if key in new]
-    columns = [[*next(iter(rows.values()), {})] for rows in (old, new)]
-    for column in sorted({*columns[0]} ^ {*columns[1]}):
+    for where in sorted(old.keys() ^ new.keys()):
+        what = "the row is no longer made" if where in old else "the row is new"
+        yield Difference(name, where, what)
+    columns = [next(iter(rows.values()), {}) for rows in (old, new)]
+    for column in sorted(columns[0].keys() ^ columns[1].keys()):
         yield Difference(name, f"column {column}", "in one of the two only")
-    both = [column for column in columns[0] if column in columns[1]]
-    for key in shared:
-        for column in both:
-            cells = old[key][column], new[key][column]
-            if cells[0] != cells[1]:
-                yield _cell(name, _where(key), column, *cells)
+    for where in (where for where in old if where in new):
+        for column, cell in old[where].items():
+            if cell != new[where].get(column, cell):
+                yield _cell(name, where, column, cell, new[where][column])
 
 
 def _cell(name: str, where: str, column: str, old: str, new: str) -> Difference:
