@@ -19,19 +19,7 @@ from snakemake_interface_logger_plugins.common import LogEvent
 from sparcl.base.terminal import printable, printable_lines
 
 PAUSE = 30.0  # seconds between two lines where there is no terminal
-# What a person needs no word of: how Snakemake prepares, and that it starts and ends jobs.
-EVENTS = {
-    LogEvent.WORKFLOW_STARTED,
-    LogEvent.RUN_INFO,
-    LogEvent.JOB_INFO,
-    LogEvent.JOB_STARTED,
-    LogEvent.JOB_FINISHED,
-    LogEvent.GROUP_INFO,
-    LogEvent.RESOURCES_INFO,
-    LogEvent.SHELLCMD,
-    LogEvent.PROGRESS,
-    LogEvent.RULEGRAPH,
-}
+# What a person needs no word of, beside events that are no errors: how Snakemake prepares.
 PREPARING = (
     "Assuming unrestricted shared filesystem",
     "host:",
@@ -50,9 +38,8 @@ ENDED = re.compile(
     r"CalledProcessError in file.*\.snakemake/scripts/.*returned non-zero exit status 1\.",
     re.DOTALL,
 )
-SAID = Path(
-    ".snakemake/said"
-)  # the logs of jobs whose error is on the terminal (study.pipeline.adapter)
+# The logs of jobs whose error is on the terminal (study.pipeline.adapter).
+SAID = Path(".snakemake/said")
 
 
 class Progress:
@@ -155,7 +142,7 @@ class LogHandler(LogHandlerBase):
         try:
             event = getattr(record, "event", None)
             text = printable_lines(str(self.format(record) or ""))
-            quiet = event in EVENTS or (event is None and text.startswith(PREPARING))
+            quiet = event != LogEvent.DEBUG_DAG if event else text.startswith(PREPARING)
             loud = record.levelno >= WARNING or self.common_settings.dryrun or not quiet
             if loud and not explained(record, text):
                 self._say(text)
