@@ -12,18 +12,18 @@ Settings = dict[str, Any]
 
 
 def test_a_record_for_each_data_set_backbone_method_and_pair(config: Settings) -> None:
-    assert plan.run_records(config, "toy") == [
+    assert plan.records(config, "toy") == [
         f"results/runs/toy/cub-50/efficientnet-lite0/{method}/{pair}.json"
         for method in ("ncm", "acil", "sparcl")
         for pair in ("1993-0", "1994-1")
     ]
-    assert len(plan.run_records(config, "bundled")) == 4 * 10 * 5
+    assert len(plan.records(config, "bundled")) == 4 * 10 * 5
 
 
 def test_a_method_that_reads_blocks_runs_where_they_are(config: Settings) -> None:
     suite = config["suites"]["fusion"]
     suite["backbones"] = ["efficientnet-lite0", "vit-s14-focus"]
-    runs = plan.run_records(config, "fusion")
+    runs = plan.records(config, "fusion")
     assert any("vit-s14-focus/foal/" in path for path in runs)
     assert not any("efficientnet-lite0/foal/" in path for path in runs)
     assert any("efficientnet-lite0/foal-last/" in path for path in runs)
@@ -148,8 +148,7 @@ def test_a_suite_of_streams_that_go_wrong_has_records_and_summaries_of_its_own(
     config: Settings,
 ) -> None:
     assert "noisy" in plan.stressed_suites(config) and "toy" not in plan.stressed_suites(config)
-    assert plan.run_records(config, "noisy") == [] == plan.stream_records(config, "toy")
-    records = plan.stream_records(config, "noisy")
+    records = plan.records(config, "noisy")
     block = config["suites"]["noisy"]
     assert len(records) == len(block["methods"]) * len(block["pairs"])
     assert records[0] == (

@@ -45,8 +45,7 @@ def crate(config: dict[str, Any], suite: str) -> ROCrate:
     """
     if suite not in config["suites"]:
         raise InputError(f"there is no suite {suite}; there are {', '.join(config['suites'])}")
-    of_runs = (plan.run_records, plan.stream_records, plan.paper_files)
-    outputs = [path for files in of_runs for path in files(config, suite)]
+    outputs = [*plan.records(config, suite), *plan.paper_files(config, suite)]
     if missing := [path for path in outputs if not Path(path).is_file()]:
         raise InputError(
             f"{missing[0]}: {len(missing)} of {len(outputs)} outputs of suite {suite} are missing. Make them: "

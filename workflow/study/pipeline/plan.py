@@ -84,21 +84,23 @@ def ordered_suites(config: Settings) -> list[str]:
     return [name for name, block in suites if block["order_rule"].startswith("adjacent")]
 
 
-def run_records(config: Settings, suite: str) -> list[str]:
-    """Return one record for each data set, backbone, method and pair; none of a suite of streams that go wrong."""
-    return [] if config["suites"][suite]["streams"] else _records(config, suite, "runs")
-
-
-def stream_records(config: Settings, suite: str) -> list[str]:
-    """Return one record for each data set, backbone, method and pair of a suite whose streams go wrong."""
-    return _records(config, suite, "streams") if config["suites"][suite]["streams"] else []
+def records(config: Settings, suite: str) -> list[str]:
+    """Return one record for each data set, backbone, method and pair, of streams that go wrong in another folder."""
+    block = config["suites"][suite]
+    folder = "streams" if block["streams"] else "runs"
+    return [
+        f"results/{folder}/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json"
+        for dataset in block["datasets"]
+        for backbone in block["backbones"]
+        for method in readers(config, suite, backbone)
+        for order, seed in block["pairs"]
+    ]
 
 
 def job_outputs(config: Settings, suite: str) -> list[str]:
     """Return what jobs make of a suite: a folder of records for each method and data set, a file where it trains."""
-    methods = set(trained(config))
-    records = [*run_records(config, suite), *stream_records(config, suite)]
-    made = (path if path.split("/")[5] in methods else path.rpartition("/")[0] for path in records)
+    methods, paths = set(trained(config)), records(config, suite)
+    made = (path if path.split("/")[5] in methods else path.rpartition("/")[0] for path in paths)
     return list(dict.fromkeys(made))
 
 
@@ -118,17 +120,6 @@ def order_files(config: Settings, suite: str, dataset: str) -> list[str]:
     """Return the class orders of a data set in a suite."""
     orders = dict.fromkeys(stream["order"] for stream in streams(config, suite))
     return [f"results/orders/{suite}/{dataset}/{order}.json" for order in orders]
-
-
-def _records(config: Settings, suite: str, folder: str) -> list[str]:
-    block = config["suites"][suite]
-    return [
-        f"results/{folder}/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json"
-        for dataset in block["datasets"]
-        for backbone in block["backbones"]
-        for method in readers(config, suite, backbone)
-        for order, seed in block["pairs"]
-    ]
 
 
 def spectrum_traces(config: Settings, suite: str) -> list[str]:
