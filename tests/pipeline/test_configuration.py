@@ -3,6 +3,7 @@
 import copy
 import re
 import shutil
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -77,19 +78,20 @@ MISSPELT = {
 }
 
 
-@pytest.mark.parametrize("file", MISSPELT)
-def test_a_misspelt_key_is_refused_with_its_file_place_and_line(project: Path, file: str) -> None:
-    def misspell(tree: Any) -> None:
-        holder, key = at(tree, MISSPELT[file])
+def test_a_misspelt_key_is_refused_with_its_file_place_and_line(project: Path) -> None:
+    def misspell(tree: Any, place: str) -> None:
+        holder, key = at(tree, place)
         holder[key] = 1
 
-    edit_yaml(project / file, misspell)
-    number = 1 + (project / file).read_text(encoding="utf-8").split("misspelt")[0].count("\n")
-    line, *more = refused(project)
-    assert all("misspelt" in other for other in more)
-    assert line.startswith(f"{file}: {MISSPELT[file].replace('/', '.')}: ")
-    assert "known are" in line or "'misspelt' should be 'train'" in line or "'source'" in line
-    assert line.endswith(f"(line {number})")
+    for file, place in MISSPELT.items():
+        edit_yaml(project / file, partial(misspell, place=place))
+    said = refused(project)
+    assert all("misspelt" in line for line in said)
+    for file, place in MISSPELT.items():
+        number = 1 + (project / file).read_text(encoding="utf-8").split("misspelt")[0].count("\n")
+        line, *_ = [li for li in said if li.startswith(f"{file}: {place.replace('/', '.')}: ")]
+        assert "known are" in line or "'misspelt' should be 'train'" in line or "'source'" in line
+        assert line.endswith(f"(line {number})")
 
 
 def test_every_level_is_closed() -> None:
@@ -103,7 +105,7 @@ def test_every_level_is_closed() -> None:
 RANGES = {
     "suite": "Bundled", "suites/toy/sessions": 0, "suites/toy/normalize": "on", "suites/toy/methods": ["ncm", "ncm"],
     "suites/toy/pairs": [[1993]], "suites/toy/group": "others", "methods/sparcl/hyper": {"tau": [0.5]},
-    "methods/flycl/hyper": {"ridges": [-1.0]}, "methods/acil-paper/features": "all", "selection/fit_share": 1,
+    "methods/flycl/hyper": {"ridges": 1.0}, "methods/acil-paper/features": "all", "selection/fit_share": 1,
     "selection/grid/alpha": ["1e-3"], "ridges/middle": [0], "validation/share": 1.0, "stress/long-tail/least": 0,
     "datasets/cub-50/crop": 1.5, "backbones/efficientnet-lite0/weights/sha256": "579344",
     "figures/drift/frames": ["curves"],
@@ -138,6 +140,8 @@ UNUSUAL: list[tuple[Settings, str]] = [
     ({"suite": 2024}, "params.yaml: suite: 2024 is no text; a name is put in quotes"),
     ({"suite": float("nan")}, "params.yaml: suite: nan is no finite number; a name is put in quotes"),
     ({"methods": {"ncm": {"hyper": {"ridge": LARGE}}}}, "config/methods.yaml: ncm.hyper.ridge: a whole number of 4"),
+    ({"suites": {"toy": {"sessions": 0}}}, f"{SUITE}sessions: 0 should be greater than or equal to 1 (as --config"),
+    ({"suites": {"toy": {"order_file": "a.json"}}}, f"{SUITE}sessions: 'sessions' does not go with order_file"),
 ]  # fmt: skip
 
 
@@ -147,6 +151,23 @@ def test_what_no_settings_need_is_refused_in_one_sentence() -> None:
         assert words in line and len(line) < 400, line
         assert "as --config or --configfile has it" in line or "suites" in line.split(":")[0]
         assert all("is missing" in other for other in more), more
+
+
+def test_numbers_that_yaml_takes_for_text(config: Settings) -> None:
+    for text, number in {
+        "1e-3": "1.0e-3", "2.5E4": "2.5e+4", "-1.0e6": "-1.0e+6", ".5e1": "0.5e+1",
+    }.items():  # fmt: skip
+        (found,) = faults_with(config, "methods/acil-paper/hyper/ridge", text)
+        assert found.startswith(f"config/methods.yaml: acil-paper.hyper.ridge: {text!r}")
+        assert f"write {number}" in found
+    for text in ("newest", "e5", "1.0", "1e", "all-sessions", "E"):
+        assert settings.exponent(text) == ""
+
+
+def test_a_message_has_ten_lines_and_no_schema() -> None:
+    wrong = {f"key-{number}": {"a": [number, 2, 3]} for number in range(30)}
+    said = refused(ROOT, {"suites": {"toy": wrong | {"datasets": ["x"] * 200}}})
+    assert len(said) <= 10 and all(len(line) < 600 for line in said), said
 
 
 def test_yaml_that_grows_or_nests_without_end_is_refused_at_once(project: Path) -> None:

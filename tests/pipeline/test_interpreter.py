@@ -25,9 +25,8 @@ def test_what_bash_takes_for_something_else_is_refused(tmp_path: Path) -> None:
 def test_unusual_names_pass_and_the_character_is_named() -> None:
     for name in ("ü-é", "a=b", "a,b", "a@b+1.0~2", "a#b", "a!b", "a%b"):
         check(f"/{name}/bin/python3.12")
-    for name in ("a b", "a'b", "{x}", "x $(touch P)", "a*", "[a]", "a\nb"):
-        with pytest.raises(ConfigError, match="without quotes, but the path contains"):
-            check(f"/{name}/bin/python3.12")
+    with pytest.raises(ConfigError, match=r"but the path contains ' ', '\$', '\(', '\)'\."):
+        check("/x $(touch P)/bin/python3.12")
 
 
 def test_code_of_another_folder_is_refused(tmp_path: Path) -> None:

@@ -102,48 +102,40 @@ def test_it_asks_for_nothing_from_elsewhere(html: str) -> None:
     assert "default-src 'none'" in html
 
 
-def test_a_suite_that_is_unknown_or_empty_is_refused(tmp_path: Path) -> None:
-    for folder in (page.TEMPLATES, page.pages.TEMPLATES):
-        shutil.copytree(ROOT / folder, tmp_path / folder)
-    with pytest.raises(InputError, match="no suite nothing; there are"):
-        page.page(CONFIG, "nothing", tmp_path)
-    with pytest.raises(InputError, match="make results SUITE=toy"):
-        page.page(CONFIG, "toy", tmp_path)
-
-
 @pytest.fixture
-def attacked(tmp_path: Path) -> str:
-    """A page whose labels, captions and tables hold a script."""
+def empty(tmp_path: Path) -> Path:
+    """A project that has made nothing."""
     for folder in (page.TEMPLATES, page.pages.TEMPLATES):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    tables = tmp_path / "paper/bundled/tables"
+    return tmp_path
+
+
+def test_a_suite_that_is_unknown_or_empty_is_refused(empty: Path) -> None:
+    with pytest.raises(InputError, match="no suite nothing; there are"):
+        page.page(CONFIG, "nothing", empty)
+    with pytest.raises(InputError, match="make results SUITE=toy"):
+        page.page(CONFIG, "toy", empty)
+
+
+def test_a_script_in_labels_captions_and_tables_stays_text(empty: Path) -> None:
+    """One that slips in is not run: the page names its one script by hash."""
+    tables, written = empty / "paper/bundled/tables", markdown(ATTACK)
     tables.mkdir(parents=True)
-    written = markdown(ATTACK)
     (tables / "main.md").write_text(
         f"{written}\n\n| {written} | a |\n|---|--:|\n| {written} | 1 |\n"
     )
     config = copy.deepcopy(CONFIG)
     config["methods"]["ncm"]["label"] = config["datasets"]["cub-50"]["label"] = ATTACK
-    return page.page(config, "bundled", tmp_path, day=ATTACK)
-
-
-def test_a_script_in_a_label_stays_text(attacked: str, tmp_path: Path) -> None:
+    attacked = page.page(config, "bundled", empty, day=ATTACK)
     assert attacked.count("<script>") == 1 and attacked.count("&lt;script&gt;") >= 6
-    (tmp_path / "report.html").write_text(attacked, encoding="utf-8")
-    with chromium(tmp_path / "profile") as driver:
-        driver.get((tmp_path / "report.html").as_uri())
-        assert driver.title == "SPARCL: suite bundled"
-        assert driver.find_element(By.CSS_SELECTOR, "#bundled-table-main td").text == ATTACK
-
-
-def test_a_script_that_slips_in_is_not_run(attacked: str, tmp_path: Path) -> None:
-    """The page names its one script by hash."""
-    (tmp_path / "report.html").write_text(
-        attacked.replace("<main>", f"<main>{ATTACK}"), encoding="utf-8"
-    )
-    with chromium(tmp_path / "profile") as driver:
-        driver.get((tmp_path / "report.html").as_uri())
-        assert driver.title == "SPARCL: suite bundled"
+    slipped = attacked.replace("<main>", f"<main>{ATTACK}")
+    with chromium(empty / "profile") as driver:
+        for number, text in enumerate((attacked, slipped)):
+            (empty / f"{number}.html").write_text(text, encoding="utf-8")
+            driver.get((empty / f"{number}.html").as_uri())
+            assert driver.title == "SPARCL: suite bundled"
+            cell = driver.find_element(By.CSS_SELECTOR, "#bundled-table-main td")
+            assert cell.text == ATTACK
         assert "Content Security Policy" in str(driver.get_log("browser"))
 
 

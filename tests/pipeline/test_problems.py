@@ -60,6 +60,22 @@ REFUSED: list[tuple[Settings, tuple[str, ...]]] = [
     ({"tables/main/frames": ["nonesuch/runs"]}, ("config/tables.yaml: main.frames", "'nonesuch'", "bundled")),
     ({TOY + "tables": ["streams"]}, ("toy.yaml: tables.streams reads suite 'long'", "`group: ablations`")),
     ({"methods/project/sums": "classes"}, ("config/suites/sweep.yaml: vary.12.hyper", "Sums", "project")),
+    ({"methods/sparcl-paper/hyper/tau": 1.5}, ("config/methods.yaml: sparcl-paper.hyper: tau = 1.5: ",)),
+    ({"methods/flycl-official/hyper/ridges": [-1.0]}, ("config/methods.yaml: flycl-official.hyper: ridges = -1.0: ",)),
+    ({"timings/refresh/variants/acil/hyper/ridge": 0}, ("timings.yaml: refresh.variants.acil.hyper: ridge = 0: ",)),
+    ({"methods/sparcl/select": ["ridge"], "selection/grid/ridge": [1.0, -1.0]},
+     ("config/methods.yaml: sparcl.hyper: ridge = -1.0: ",)),
+    ({TOY + "sessions": [30, 10]}, ("toy.yaml: sessions: 'cub-50': 50 classes", "30, 10, which hold 40")),
+    ({TOY + "sessions": 51}, ("toy.yaml: sessions: 'cub-50': 50 classes cannot fill 51 sessions",)),
+    ({TOY + "base_classes": 48}, ("toy.yaml", "with 48 classes in the first")),
+    ({TOY + "sessions": 50}, ("toy.yaml", "one class in its first session, where acil, sparcl select")),
+    ({TOY + "sessions": 1}, ("toy.yaml: figures: dilution shows session 2 of 1",)),
+    ({TOY + "order_rule": "identity"}, ("toy.yaml: pairs: 2 numbers", "1993, 1994", "one number in every pair")),
+    ({TOY + "figures": ["frontier"], TOY + "methods": ["acil", "sparcl"]},
+     ("toy.yaml", "frontier shows", "none of them")),
+    ({TOY + "tables": ["increments"]}, ("toy.yaml", "increments shows what", "`compare`")),
+    ({TOY + "traces": 0, TOY + "figures": ["dilution"]},
+     ("toy.yaml: figures.dilution reads the spectrum of R", "`traces: 0`", "set `traces: 1`")),
 ]  # fmt: skip
 
 

@@ -18,16 +18,6 @@ from study.selection import select
 Settings = dict[str, Any]
 
 
-def test_every_method_can_be_built(config: Settings) -> None:
-    blocks = [*config["methods"].values()]
-    blocks += [v for timing in config["timings"].values() for v in timing["variants"].values()]
-    for block in blocks:
-        if block.get("trained"):  # built with a network and images: tests/workflow/test_trained.py
-            continue
-        spec = specs.composition(config, block)
-        methods.build(spec["learner"], **spec["hyper"])
-
-
 def test_every_method_is_run_by_a_suite(config: Settings) -> None:
     used = {m for suite in config["suites"].values() for m in suite["methods"]}
     used |= {block["of"] for suite in config["suites"].values() for block in suite.get("vary", [])}
@@ -137,7 +127,7 @@ from study.pipeline import configuration, displays, paths, plan, provenance, spe
 from study.report.claims import sources
 config = configuration.load(Path.cwd())
 for suite in config["suites"]:
-    plan.run_records(config, suite), plan.paper_files(config, suite), specs.data(config, suite)
+    plan.records(config, suite), plan.paper_files(config, suite), specs.data(config, suite)
 for name, block in config["methods"].items():
     specs.method(config, name), provenance.code_hash("run_method", "study.loop.experiment")
 print(json.dumps([*sys.modules]))

@@ -7,7 +7,7 @@ that what a file says is what a job gets: 5.0 is no whole number, and "5" no num
 import re
 from collections.abc import Iterator
 from math import isfinite
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -101,22 +101,19 @@ def _setting(value: Any, *at: Any) -> Any:
     return value
 
 
-def _scalar(value: Any) -> Any:
-    """Allow one value."""
-    if isinstance(value, list | dict):
-        raise refused(f"{quoted(value)} is not one value")
-    return _setting(value)
-
-
 def _shape(value: Any) -> str:
-    """Return the tag of a form in a union; a shape that the union does not have is refused as such."""
-    return (
-        "[list]" if isinstance(value, list) else "[block]" if isinstance(value, dict) else "[value]"
-    )
+    """Return the tag of a form in a union: of one value, or of several."""
+    return "[several]" if isinstance(value, list | dict) else "[value]"
 
 
 ABSENT: Any = None  # of a key that may be left out
 SOME, DISTINCT = Field(min_length=1), AfterValidator(_distinct)
+V, S = TypeVar("V"), TypeVar("S")
+Different = Annotated[list[V], DISTINCT]
+Several = Annotated[list[V], SOME, DISTINCT]
+Either = Annotated[
+    Annotated[V, Tag("[value]")] | Annotated[S, Tag("[several]")], Discriminator(_shape)
+]
 Id = Annotated[
     str,
     _form(
@@ -124,9 +121,10 @@ Id = Annotated[
         "an id: a-z, 0-9 and single hyphens between them, at most 100 characters",
     ),
 ]
-Ids = Annotated[list[Id], SOME, DISTINCT]
+Ids = Several[Id]
 Positive = Annotated[float, Field(gt=0)]
 Part = Annotated[float, Field(ge=0, le=1)]
+Percent = Annotated[float, Field(ge=0, le=100)]
 Share = Annotated[float, Field(gt=0, lt=1)]
 Crop = Annotated[float, Field(gt=0, le=1)]
 Count = Annotated[int, Field(ge=0)]
@@ -134,14 +132,10 @@ Width = Annotated[int, Field(ge=1)]
 Order = Annotated[int, Field(ge=0, lt=2**32)]
 Text = Annotated[str, AfterValidator(_text)]
 Setting = Annotated[Any, AfterValidator(_setting)]
-Scalar = Annotated[Any, AfterValidator(_scalar)]
 Budgets = dict[Id, dict[str, Setting]]
-Widths = Annotated[list[Width], SOME, DISTINCT]
-Candidates = Annotated[list[Positive], SOME, DISTINCT]
-Grid = Annotated[
-    Annotated[Id, Tag("[value]")] | Annotated[Candidates, Tag("[list]")],
-    Discriminator(_shape),
-]
+Widths = Several[Width]
+Candidates = Several[Positive]
+Grid = Either[Id, Candidates]
 Methods = Annotated[str, _form(r"[a-z0-9-]+( \| [a-z0-9-]+)*", "a method, or several as `a | b`")]
 Filled = Annotated[
     str,
@@ -223,7 +217,7 @@ class LongTail(Block):
 
 
 class SiBlurry(Block):
-    disjoint: Annotated[float, Field(ge=0, le=100)]
+    disjoint: Percent
     points: Annotated[int, Field(ge=2)]
 
 
@@ -275,29 +269,22 @@ class Page(Block):
 # --- config/ --------------------------------------------------------------------------------------
 
 
-class Hyper(BaseModel):
-    """Settings of a learner that is no composition: the lists that one may take, and plain values."""
-
-    model_config = ConfigDict(strict=True, extra="allow", defer_build=True)
-    __pydantic_extra__: dict[str, Scalar]
-    ridges: Grid = ABSENT
-    exponents: Candidates = ABSENT
-    blocks: Widths = ABSENT
-    general_blocks: Widths = ABSENT
-    expert_blocks: Widths = ABSENT
+LISTS = ("ridges", "exponents", "blocks", "general_blocks", "expert_blocks")
 
 
 class Composition(Block):
-    """A learner and its settings, which the plan compares with those that the learner takes."""
+    """A learner and its settings, with which the start of a run builds it."""
 
     learner: Id
     hyper: dict[str, Setting]
 
     @model_validator(mode="after")
     def _lists(self) -> Self:
-        if self.learner != "compose":
-            for at, words in faults(HYPER, self.hyper):
-                raise refused(words, "hyper", *at)
+        for key, value in self.hyper.items() if self.learner != "compose" else ():
+            right = isinstance(value, list) == (key in LISTS) and not isinstance(value, dict)
+            if not right and not isinstance(value, str):
+                wanted = "a list of numbers" if key in LISTS else "one value"
+                raise refused(f"{quoted(value)} is not {wanted}", "hyper", key)
         return self
 
 
@@ -305,7 +292,7 @@ class Method(Composition):
     label: Text
     short: Text = ABSENT
     trained: Literal[True] = ABSENT
-    select: Annotated[list[str], SOME, DISTINCT] = ABSENT
+    select: Several[str] = ABSENT
     sums: Literal["classes", "sessions"] = ABSENT
     features: Literal["last", "blocks", "blocks-mean"] = ABSENT
 
@@ -347,9 +334,9 @@ class Dataset(Block):
     md5: Annotated[str, _form("[0-9a-f]{32}", "an md5: 32 digits, 0-9 and a-f")] = ABSENT
     split: Annotated[str, SOME] = ABSENT
     test_share: Share = ABSENT
-    class_list: Annotated[list[str], SOME, DISTINCT] = ABSENT
+    class_list: Several[str] = ABSENT
     class_depth: Width = ABSENT
-    domains: Annotated[list[str], SOME, DISTINCT] = ABSENT
+    domains: Several[str] = ABSENT
     on_bad_image: Literal["fail", "skip"] = ABSENT
     crop: Crop = ABSENT
     shards: Width = ABSENT
@@ -428,17 +415,13 @@ class Backbone(Block):
     ] = ABSENT
     timm_args: dict[str, Any] = ABSENT
     weights: Weights = ABSENT
-    preprocessing: Annotated[
-        Annotated[Literal["timm", "unit-range", "resize-256-crop"], Tag("[value]")]
-        | Annotated[Preprocessing, Tag("[block]")],
-        Discriminator(_shape),
-    ] = ABSENT
+    preprocessing: Either[Literal["timm", "unit-range", "resize-256-crop"], Preprocessing] = ABSENT
     size: Width = ABSENT
     interpolation: Filter = ABSENT
     mean: Rgb = ABSENT
     std: Rgb = ABSENT
     bundled: bool = ABSENT
-    blocks: Annotated[list[Width], DISTINCT] = ABSENT
+    blocks: Different[Width] = ABSENT
 
 
 class Finding(Block):
@@ -447,13 +430,13 @@ class Finding(Block):
 
 
 class Figure(Block):
-    frames: Annotated[list[Frame], DISTINCT]
+    frames: Different[Frame]
     module: Id = ABSENT
     backbone: Id = ABSENT
     column: bool = ABSENT
     datasets: Ids = ABSENT
     session: Width = ABSENT
-    show: Annotated[list[Methods], SOME, DISTINCT] = ABSENT
+    show: Several[Methods] = ABSENT
     against: Methods = ABSENT
     of: Id = ABSENT
     curve: Ids = ABSENT
@@ -470,7 +453,7 @@ class Note(Block):
 
 
 class Table(Block):
-    frames: Annotated[list[Frame], DISTINCT]
+    frames: Different[Frame]
     module: Id = ABSENT
     backbone: Id = ABSENT
     blocks: list[list[Text]] = ABSENT
@@ -482,9 +465,9 @@ class Table(Block):
     of: Id = ABSENT
     limit: Part = ABSENT
     tie: Annotated[float, Field(ge=0)] = ABSENT
-    measures: Annotated[list[Text], SOME, DISTINCT] = ABSENT
+    measures: Several[Text] = ABSENT
     quoted_as: dict[Id, Text] = ABSENT
-    quoted: dict[Text, Annotated[list[Text], SOME, DISTINCT]] = ABSENT
+    quoted: dict[Text, Several[Text]] = ABSENT
     underline: Ids = ABSENT
     gate: Annotated[Ids, Field(min_length=2, max_length=2)] = ABSENT
     caption: Text
@@ -501,8 +484,8 @@ class Timing(Block):
 
 # --- config/suites --------------------------------------------------------------------------------
 
-Rates = Annotated[list[Annotated[float, Field(ge=0)]], SOME, DISTINCT]
-Parts = Annotated[list[Part], SOME, DISTINCT]
+Rates = Several[Annotated[float, Field(ge=0)]]
+Parts = Several[Part]
 
 
 class Stream(Block):
@@ -514,10 +497,8 @@ class Stream(Block):
     symmetric: Parts = ABSENT
     similar: Parts = ABSENT
     few: Widths = ABSENT
-    imbalanced: Annotated[list[Annotated[float, Field(ge=1)]], SOME, DISTINCT] = ABSENT
-    si_blurry: Annotated[list[Annotated[float, Field(ge=0, le=100)]], SOME, DISTINCT] = Field(
-        default=ABSENT, alias="si-blurry"
-    )
+    imbalanced: Several[Annotated[float, Field(ge=1)]] = ABSENT
+    si_blurry: Several[Percent] = Field(default=ABSENT, alias="si-blurry")
     repetition: Parts = ABSENT
     slots: Parts = ABSENT
 
@@ -546,7 +527,7 @@ class Family(Block):
     """Methods that differ from one in some settings: one for each combination of their values."""
 
     of: Id
-    over: Annotated[dict[str, Annotated[list[Setting], SOME, DISTINCT]], SOME]
+    over: Annotated[dict[str, Several[Setting]], SOME]
     id: Filled
     label: Filled
     short: Filled = ABSENT
@@ -559,10 +540,7 @@ class Suite(Block):
     backbones: Ids
     methods: Ids
     vary: list[Family] = ABSENT
-    sessions: Annotated[
-        Annotated[Width, Tag("[value]")] | Annotated[list[Width], SOME, Tag("[list]")],
-        Discriminator(_shape),
-    ] = ABSENT
+    sessions: Either[Width, Annotated[list[Width], SOME]] = ABSENT
     base_classes: Annotated[
         Annotated[Count, Tag("[value]")] | Annotated[Share, Tag("[share]")],
         Discriminator(lambda value: "[share]" if str(value).startswith("0.") else "[value]"),
@@ -580,11 +558,9 @@ class Suite(Block):
     traces: Count = ABSENT
     training: Training = ABSENT
     compare: Compare = ABSENT
-    tables: Annotated[list[Id], DISTINCT] = ABSENT
-    figures: Annotated[list[Id], DISTINCT] = ABSENT
-    pairs: Annotated[
-        list[Annotated[list[Order], Field(min_length=2, max_length=2)]], SOME, DISTINCT
-    ]
+    tables: Different[Id] = ABSENT
+    figures: Different[Id] = ABSENT
+    pairs: Several[Annotated[list[Order], Field(min_length=2, max_length=2)]]
 
     @model_validator(mode="after")
     def _stream(self) -> Self:
@@ -607,7 +583,6 @@ FORMS: dict[str, TypeAdapter[Any]] = {
     "timings": TypeAdapter(dict[Id, Timing]),
     "suites": TypeAdapter(dict[Id, Suite]),
 }
-HYPER = TypeAdapter(Hyper)
 
 
 def faults(form: TypeAdapter[Any], content: Any) -> Iterator[tuple[list[Any], str]]:
