@@ -7,34 +7,6 @@ import walkthrough
 from copies import ROOT, copy_project
 from matplotlib.image import imread
 
-PAGE = """\
-1. Write it:
-
-   <!-- file: new/one.py -->
-   ```python
-   def one() -> int:
-       return 1
-   ```
-
-2. Extend a file and try both:
-
-<!-- append: kept -->
-```yaml
-more: 2
-```
-
-<!-- skip: what it prints -->
-```
-1
-```
-
-<!-- run -->
-```sh
-python -c 'from new.one import one; print(one())' > printed
-cat kept >> printed
-```
-"""
-
 
 # tests/workflow/test_newcomer.py goes the tutorial's way in its short form
 @pytest.mark.parametrize("page", ["adding", pytest.param("tutorial", marks=pytest.mark.slow)])
@@ -45,17 +17,6 @@ def test_the_page_is_followed(page: str, tmp_path: Path) -> None:
         drawn = imread(repository / "paper/mine/figures/last-accuracy.png")[..., :3]
         edges = drawn[0], drawn[-1], drawn[:, 0], drawn[:, -1]
         assert drawn.min() < 0.5 and all((edge == 1).all() for edge in edges), "a label is cut off"
-
-
-def test_steps_are_carried_out_as_written(tmp_path: Path) -> None:
-    folder, page = tmp_path / "copy", tmp_path / "page.md"
-    folder.mkdir()
-    (folder / "kept").write_text("old: 1\n", encoding="utf-8")
-    page.write_text(PAGE, encoding="utf-8")
-    walkthrough.follow(page, folder)
-    code = (folder / "new/one.py").read_text(encoding="utf-8")
-    assert code == "def one() -> int:\n    return 1\n"
-    assert (folder / "printed").read_text(encoding="utf-8") == "1\nold: 1\nmore: 2\n"
 
 
 def test_a_step_that_cannot_be_followed_is_refused(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
-"""The benchmarks of methods, sweep and scaling at small sizes: same outcomes, right counts; times are not compared."""
+"""The benchmarks at small sizes: same outcomes, right counts; times are not compared."""
 
 import csv
+import importlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,61 +16,51 @@ import warm
 
 from sparcl.algebra.host import Host
 
-ROOT = Path(__file__).parents[2]
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+Load = Callable[[str], ModuleType]
 
 
 @pytest.fixture
-def methods(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    for name in ("methods", "official_forms"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    import methods
+def load(monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Return a call that imports a benchmark by its name; none is one that another test has changed."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    for file in FOLDER.glob("*.py"):
+        monkeypatch.delitem(sys.modules, file.stem, raising=False)
+    return importlib.import_module
 
-    return methods
 
-
-def test_official_forms_have_our_outcomes(methods) -> None:
+def test_official_forms_have_our_outcomes(load: Load) -> None:
+    methods = load("methods")
     for row, case in methods.CASES.items():
         result = methods.compare(row, methods.SMALL, repeats=1)
         assert min(result.ours, result.theirs, result.floor) > 0
         assert row in str(result) and (result.ridge is not None) == (case.ridge is not None)
 
 
-def test_another_outcome_stops_the_benchmark(methods, monkeypatch: pytest.MonkeyPatch) -> None:
-    solved = methods.official.AIR.session
+def test_another_outcome_or_ridge_stops_the_benchmark(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    methods = load("methods")
+    for row, form, key, factor, said in (
+        ("air", methods.official.AIR, "W", 1 + 1e-5, "scores differ by"),
+        ("ranpac-cub", methods.official.RanPAC, "ridge", 10, r"ridge .* in the official form"),
+    ):
 
-    def turned(self, Phi, y) -> None:
-        solved(self, Phi, y)
-        self.W *= 1 + 1e-5
+        def changed(self: Any, *data: Any, solved=form.session, key=key, factor=factor) -> None:
+            solved(self, *data)
+            setattr(self, key, getattr(self, key) * factor)
 
-    monkeypatch.setattr(methods.official.AIR, "session", turned)
-    with pytest.raises(SystemExit, match="scores differ by"):
-        methods.compare("air", methods.SMALL, repeats=1)
-
-
-def test_another_ridge_stops_the_benchmark(methods, monkeypatch: pytest.MonkeyPatch) -> None:
-    solved = methods.official.RanPAC.session
-
-    def other(self, Phi, y) -> None:
-        solved(self, Phi, y)
-        self.ridge *= 10
-
-    monkeypatch.setattr(methods.official.RanPAC, "session", other)
-    with pytest.raises(SystemExit, match=r"ridge .* in the official form"):
-        methods.compare("ranpac-cub", methods.SMALL, repeats=1)
-
-
-# --- gpu.py ---------------------------------------------------------------------------------------
+        monkeypatch.setattr(form, "session", changed)
+        with pytest.raises(SystemExit, match=said):
+            methods.compare(row, methods.SMALL, repeats=1)
 
 
 @pytest.fixture
-def gpu(methods, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delitem(sys.modules, "gpu", raising=False)
-    import gpu
-
-    monkeypatch.setattr(gpu, "REPEATS", 2)
-    monkeypatch.setattr(gpu.tensors.Tensors, "tile", 128)
-    return gpu
+def gpu(load: Load, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    module = load("gpu")
+    monkeypatch.setattr(module, "REPEATS", 2)
+    monkeypatch.setattr(module.tensors.Tensors, "tile", 128)
+    return module
 
 
 def test_every_table_of_the_gpu_is_made_at_small_sizes(gpu, capsys: pytest.CaptureFixture) -> None:
@@ -84,69 +77,51 @@ def test_another_outcome_stops_the_benchmark_of_the_gpu(
 ) -> None:
     card = gpu.Card("torch-cpu", small=True)
     form = gpu.public_form
-    monkeypatch.setattr(gpu, "public_form", lambda *a: (form(*a)[0] * 1.01, form(*a)[1]))
-    with pytest.raises(SystemExit, match="flycl, public form: scores differ"):
-        gpu.peer(card, "flycl", "float64")
-    monkeypatch.setattr(gpu, "public_form", lambda *a: (form(*a)[0], 10 * form(*a)[1]))
-    with pytest.raises(SystemExit, match="in the public form"):
-        gpu.peer(card, "flycl", "float64")
+    for scores, ridge, said in (
+        (1.01, 1, "flycl, public form: scores differ"),
+        (1, 10, "in the public form"),
+    ):
+
+        def changed(*given: Any, scores: float = scores, ridge: float = ridge) -> tuple[Any, Any]:
+            found = form(*given)
+            return scores * found[0], ridge * found[1]
+
+        monkeypatch.setattr(gpu, "public_form", changed)
+        with pytest.raises(SystemExit, match=said):
+            gpu.peer(card, "flycl", "float64")
 
 
-# --- sweep.py -------------------------------------------------------------------------------------
+def test_a_sweep_has_the_outcomes_of_its_runs(load: Load) -> None:
+    sweep = load("sweep")
+    for name, settings in (("sparcl", 6), ("acil", 7)):
+        case = sweep.CASES[name]
+        assert case.orders * int(np.prod([len(values) for values in case.grid.values()])) == 100
+        result = sweep.compare(name, sweep.SMALL, runs=3)
+        assert len(result.runs) == 3 and result.settings == settings
+        assert result.ratio == pytest.approx(result.settings * sum(result.runs) / 3 / result.swept)
+        assert name in str(result)
 
 
-@pytest.fixture
-def sweep(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    monkeypatch.delitem(sys.modules, "sweep", raising=False)
-    import sweep
-
-    return sweep
-
-
-@pytest.mark.parametrize("name", ["sparcl", "acil"])
-def test_a_sweep_has_the_outcomes_of_its_runs(name: str, sweep) -> None:
-    case = sweep.CASES[name]
-    assert case.orders * int(np.prod([len(values) for values in case.grid.values()])) == 100
-    result = sweep.compare(name, sweep.SMALL, runs=3)
-    assert len(result.runs) == 3 and result.settings == {"sparcl": 6, "acil": 7}[name]
-    assert result.ratio == pytest.approx(result.settings * sum(result.runs) / 3 / result.swept)
-    assert name in str(result)
-
-
-def factor_solutions(sweep, monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
-    """Multiply what a sweep solves, and no more than that."""
+def test_other_weights_or_counts_stop_the_sweep(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep = load("sweep")
     learned = sweep.sweep.learn_sums
+    # the first leaves predictions as they are
+    for factor, said in ((1.00001, "weights differ by"), (-1.0, "counts differ")):
 
-    def wrong(learner, *arguments) -> None:
-        learned(learner, *arguments)
-        learner.solutions.weights = [factor * W for W in learner.solutions.weights]
+        def wrong(learner: Any, *arguments: Any, factor: float = factor) -> None:
+            learned(learner, *arguments)
+            learner.solutions.weights = [factor * W for W in learner.solutions.weights]
 
-    monkeypatch.setattr(sweep.sweep, "learn_sums", wrong)
-
-
-def test_other_weights_stop_the_sweep(sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    factor_solutions(sweep, monkeypatch, 1.00001)  # predictions stay
-    with pytest.raises(SystemExit, match="weights differ by"):
-        sweep.compare("acil", sweep.SMALL, runs=1)
-
-
-def test_other_counts_stop_the_sweep(sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    factor_solutions(sweep, monkeypatch, -1.0)
-    with pytest.raises(SystemExit, match="counts differ"):
-        sweep.compare("acil", sweep.SMALL, runs=1)
-
-
-# --- scaling.py -----------------------------------------------------------------------------------
+        monkeypatch.setattr(sweep.sweep, "learn_sums", wrong)
+        with pytest.raises(SystemExit, match=said):
+            sweep.compare("acil", sweep.SMALL, runs=1)
 
 
 @pytest.fixture
-def scaling(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    monkeypatch.delitem(sys.modules, "scaling", raising=False)
-    import scaling
-
-    return scaling
+def scaling(load: Load) -> ModuleType:
+    return load("scaling")
 
 
 def planted(scaling, sizes) -> list[dict]:
@@ -176,23 +151,20 @@ def test_every_small_point_has_the_right_outcome_and_a_finite_time(scaling) -> N
     assert len(times) == len(scaling.QUANTITIES) and np.isfinite(times).all()
 
 
-def test_planted_exponents_and_coefficients_are_found(scaling) -> None:
-    rows = scaling.fit(planted(scaling, scaling.FULL), scaling.FULL)
+def test_planted_exponents_of_the_upper_part_and_coefficients_are_found(scaling) -> None:
+    measured = planted(scaling, scaling.FULL)
+    rows = scaling.fit(measured, scaling.FULL)
     assert len(rows) > len(scaling.QUANTITIES)
     for row in rows:
         if row["of"].startswith("memory, multiple"):
             assert row["fitted"] == pytest.approx(2, rel=1e-9)
         elif row["of"] == "time":
             assert row["fitted"] == pytest.approx(row["stated"], abs=1e-9)
-
-
-def test_an_exponent_of_the_upper_part_only(scaling) -> None:
     xs = [10, 20, 40, 80]
     assert scaling.exponent(xs, [5 * x**1.5 for x in xs]) == pytest.approx(1.5)
     assert np.isnan(scaling.exponent(xs, [0, 1, 2, 3]))  # no memory beyond that of a warm process
-    rows = planted(scaling, scaling.FULL)
-    rows[0]["seconds"] = 1e9  # the smallest n
-    assert scaling.fit(rows, scaling.FULL)[0]["fitted"] == pytest.approx(1)
+    measured[0]["seconds"] = 1e9  # the smallest n
+    assert scaling.fit(measured, scaling.FULL)[0]["fitted"] == pytest.approx(1)
 
 
 def test_wrong_sums_stop_the_scaling(scaling, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,10 +178,10 @@ def test_wrong_sums_stop_the_scaling(scaling, monkeypatch: pytest.MonkeyPatch) -
 def test_the_command_measures_in_processes_of_their_own_and_draws(
     scaling, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = [warm.python(), str(ROOT / "benchmarks/scaling.py"), "--out", str(tmp_path)]
+    command = [warm.python(), str(FOLDER / "scaling.py"), "--out", str(tmp_path)]
     done = subprocess.run(
         [*command, "--small", "--axis", "T"],
-        cwd=ROOT,
+        cwd=FOLDER.parent,
         env=os.environ | {"SPARCL_BENCH_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -224,7 +196,7 @@ def test_the_command_measures_in_processes_of_their_own_and_draws(
     assert (tmp_path / "T.png").read_bytes() == drawn
 
 
-def small_set(monkeypatch: pytest.MonkeyPatch, module) -> None:
+def on_a_small_set(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Let a benchmark read two invented splits of 10 classes."""
 
     def read(path: str) -> SimpleNamespace:
@@ -240,15 +212,13 @@ def small_set(monkeypatch: pytest.MonkeyPatch, module) -> None:
         )
 
     monkeypatch.setattr(module.store, "read", read)
+    return module
 
 
 def test_the_search_reads_training_samples_alone_and_holds_some_out(
-    monkeypatch: pytest.MonkeyPatch,
+    load: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    import composition
-
-    small_set(monkeypatch, composition)
+    composition = on_a_small_set(load("composition"), monkeypatch)
     rows = [*composition.measured("set/net")]
     few = len(composition.SAMPLES) * len(composition.FEW)
     assert len(rows) == len(composition.ORDERS) * (len(composition.TRIED) + few)
@@ -264,12 +234,9 @@ def test_the_search_reads_training_samples_alone_and_holds_some_out(
 
 
 def test_references_choose_on_training_samples_and_score_once(
-    monkeypatch: pytest.MonkeyPatch,
+    load: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    import references
-
-    small_set(monkeypatch, references)
+    references = on_a_small_set(load("references"), monkeypatch)
     scored: list[int] = []
     accuracy = references.accuracy
     monkeypatch.setattr(

@@ -31,34 +31,24 @@ def loaded_by(statement: str) -> set[str]:
     )
 
 
-def test_importing_and_building_a_learner_loads_nothing_heavy() -> None:
-    modules = loaded_by("import sparcl\nfrom sparcl.methods import build\nbuild('sparcl')")
-    assert "scipy.linalg" in modules
-    assert not modules.intersection(HEAVY)
-    assert not loaded_by("import sparcl.features.store") & {*HEAVY, *EXTRAS, "PIL"}
-
-
-def test_a_run_job_loads_no_tables_and_no_plots() -> None:
-    modules = loaded_by(
-        "from sparcl import methods\nfrom study.pipeline import adapter\n"
-        "from study.loop import experiment\nfrom study import selection\nfrom sparcl.features import store\n"
-        "methods.build('sparcl')"
-    )
-    assert not modules & {
-        "matplotlib",
-        "pandas",
-        "scipy.cluster",
-        "scipy.sparse",
-        "scipy.spatial",
-        "scipy.special",
-        "snakemake",
-        "torch",
-    }
-
-
-def test_the_job_of_a_drawn_class_order_loads_no_numerics() -> None:
-    script = "import sys\nsys.path.append('workflow/scripts')\nimport make_order"
-    assert not loaded_by(script) & {"pandas", "scipy", "study.streams"}
+def test_what_one_starts_loads_nothing_heavy_that_it_does_not_need() -> None:
+    for statement, not_loaded in {
+        "import sparcl\nfrom sparcl.methods import build\nbuild('sparcl')": {*HEAVY},
+        "import sparcl.features.store": {*HEAVY, *EXTRAS, "PIL"},
+        # a job that runs a method
+        "from study.pipeline import adapter\nfrom study.loop import experiment\nfrom study import selection\n"
+        "from sparcl import methods\nfrom sparcl.features import store\nmethods.build('sparcl')": {
+            *("matplotlib", "pandas", "snakemake", "torch"),
+            *(f"scipy.{name}" for name in ("cluster", "sparse", "spatial", "special")),
+        },
+        # the job of a drawn class order
+        "import sys\nsys.path.append('workflow/scripts')\nimport make_order": {
+            *("pandas", "scipy", "study.streams")
+        },
+    }.items():
+        modules = loaded_by(statement)
+        assert ("scipy.linalg" in modules) == ("build(" in statement)
+        assert not modules & not_loaded, statement
 
 
 def test_the_core_alone_builds_fits_saves_and_predicts(tmp_path: Path) -> None:

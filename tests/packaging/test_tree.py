@@ -1,7 +1,6 @@
 """What lies in git: no machine's paths, no images, nothing huge, no unexpected links."""
 
 import re
-from pathlib import Path
 
 from copies import ROOT, in_git
 
@@ -27,48 +26,27 @@ LINKED_HOSTS = {
     "www.cs.toronto.edu",
     "www.w3.org",  # namespaces of SVG
 }
+PICTURE = re.compile(r"\.(?:png|jpe?g|gif|bmp|webp|tar|zip|t?gz)$", re.IGNORECASE)
 DRAWN = ("paper/", "docs/")
+FILES = {path.relative_to(ROOT).as_posix(): path for path in in_git()}
 
 
-def files() -> list[Path]:
-    """Return what git tracks, or would track."""
-    found = in_git()
-    assert ROOT / "Snakefile" in found
-    return found
-
-
-def texts() -> dict[str, str]:
-    """Return the text files by name; what is no UTF-8 is no text."""
-    found = {}
-    for path in files():
+def test_no_text_names_a_path_of_a_machine_or_another_host() -> None:
+    """Links lead to papers, licences and schemas; lines end with a line feed."""
+    texts = 0
+    for name, path in FILES.items():
         try:
-            found[path.relative_to(ROOT).as_posix()] = path.read_text(encoding="utf-8")
+            text = path.read_bytes().decode("utf-8")
         except UnicodeDecodeError:
-            continue
-    return found
+            continue  # what is no UTF-8 is no text
+        texts += 1
+        assert MACHINE_PATH.findall(text) == [], name
+        assert {*LINK.findall(text)} <= LINKED_HOSTS, name
+        assert "\r" not in text, name
+    assert "Snakefile" in FILES and texts > 500
 
 
-def test_no_path_of_a_machine() -> None:
-    hits = [(name, hit) for name, text in texts().items() for hit in MACHINE_PATH.findall(text)]
-    assert hits == []
-
-
-def test_links_lead_to_papers_licences_and_schemas_only() -> None:
-    hosts = {(name, host) for name, text in texts().items() for host in LINK.findall(text)}
-    assert {(name, host) for name, host in hosts if host not in LINKED_HOSTS} == set()
-
-
-def test_lines_end_with_lf() -> None:
-    assert [name for name, text in texts().items() if "\r" in text] == []
-
-
-def test_no_file_is_over_50_mb_and_the_whole_stays_small() -> None:
-    sizes = {path.name: path.stat().st_size for path in files()}
-    assert max(sizes.values()) < 50 * MEGABYTE
-    assert sum(path.stat().st_size for path in files()) < 150 * MEGABYTE
-
-
-def test_pictures_are_drawings() -> None:
-    pictures = re.compile(r"\.(?:png|jpe?g|gif|bmp|webp|tar|zip|t?gz)$", re.IGNORECASE)
-    names = [path.relative_to(ROOT).as_posix() for path in files()]
-    assert [name for name in names if pictures.search(name) and not name.startswith(DRAWN)] == []
+def test_files_are_small_and_pictures_are_drawings() -> None:
+    sizes = [path.stat().st_size for path in FILES.values()]
+    assert max(sizes) < 50 * MEGABYTE and sum(sizes) < 150 * MEGABYTE
+    assert [name for name in FILES if PICTURE.search(name) and not name.startswith(DRAWN)] == []
