@@ -613,32 +613,6 @@ def read_answer(folder: Path) -> object:
     return None
 
 
-# --- published numbers ----------------------------------------------------------------------------
-
-
-def write_published(folder: Path) -> list[str]:
-    from study.report.published import COLUMNS
-
-    row = dict.fromkeys(COLUMNS, "") | {
-        "source": "a", "place": "Table 1", "dataset_id": "mine", "sessions": "10", "setting": "ridge=0.1; tau=0.85",
-        "metric": "A_bar", "averaging": "tasks", "value": "94.10", "spread": "0.5", "spread_kind": "1.96 sd",
-        "unit": "percent", "trained": "no",
-    }  # fmt: skip
-    with open(folder / "published.csv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            [row | {"id": "a-1"}, row | {"id": "a-2", "note": "contradicts [a-1]: é, 3"}]
-        )
-    return ["published.csv"]
-
-
-def read_published(folder: Path) -> object:
-    from study.report import published
-
-    return published.read(folder / "published.csv", datasets=["mine"])
-
-
 # --- arrays of other tools, streams that a file states, logs ---------------------------------------
 
 
@@ -753,7 +727,6 @@ TARGETS = {
     "pickle": Target(write_pickle, read_pickle),
     "formats": Target(write_formats, read_formats),
     "download": Target(write_answer, read_answer),
-    "published": Target(write_published, read_published),
 }
 
 

@@ -79,7 +79,6 @@ ENTRY_POINTS = {
         "workflow/study/images/split_lists.py:read",
         "workflow/study/images/shards.py:_list_skipped",
         "workflow/study/loop/order_file.py:_columns",
-        "workflow/study/report/published.py:_rows",
         "workflow/study/report/reading.py:read_csv",
         "workflow/study/report/verify.py:_read",
     },
@@ -111,6 +110,7 @@ OWN = {
     "workflow/study/finished.py",
     "workflow/study/images/extract.py",
     "workflow/study/places.py",
+    "workflow/study/report/published.py",
     *(
         f"workflow/study/pipeline/{name}.py"
         for name in ("adapter", "crate", "croissant", "outside", "page", "pages", "provenance")
