@@ -120,15 +120,10 @@ def data(config: Settings, suite: str) -> Spec:
 
 def streams(config: Settings, suite: str) -> Spec:
     """Return on which streams that go wrong a suite runs: rates, and the further settings of their kinds."""
-    block = config["suites"][suite]
-    kinds = {kind for stream in block["streams"] for kind in stream}
+    rates = config["suites"][suite]["streams"]
+    kinds = {kind for stream in rates for kind in stream}
     settings = {kind: config["stress"][kind] for kind in config["stress"] if kind in kinds}
-    return {
-        "normalize": block["normalize"],
-        "stress": {},
-        "streams": block["streams"],
-        "rated": settings,
-    }
+    return data(config, suite) | {"streams": rates, "rated": settings}
 
 
 def comparison(config: Settings, suite: str) -> Spec:

@@ -35,30 +35,22 @@ def _made(settings: Mapping[str, Any]) -> Iterator[tuple[str, Settings, str, Set
     """
     for suite_id, suite in settings["suites"].items():
         for number, family in enumerate(suite.get("vary", [])):
-            place, of = (
-                where("suites", suite_id, "vary", number),
-                settings["methods"].get(family["of"]),
-            )
+            place = where("suites", suite_id, "vary", number)
+            of = settings["methods"].get(family["of"])
             if of is None:
                 yield place, suite, f"of: there is no '{family['of']}' in {where('methods')}.", {}
                 continue
+            # a run from sums is not passed on: a variant may need samples where its origin does not
+            own = {key: value for key, value in of.items() if key != "sums"}
+            forms = {key: family.get(key, family["label"]) for key in ("id", "label", "short")}
             for values in product(*family["over"].values()):
                 over = dict(zip(family["over"], values, strict=True))
-                texts = {"short": family["label"]} | {
-                    k: family[k] for k in ("id", "label", "short") if k in family
-                }
                 try:
-                    texts = {key: text.format(**over) for key, text in texts.items()}
+                    texts = {key: form.format(**over) for key, form in forms.items()}
                 except (LookupError, ValueError, TypeError) as error:
                     known = ", ".join(f"{{{key}}}" for key in over)
-                    yield (
-                        place,
-                        suite,
-                        f"`id`, `label` and `short` are filled in with {known} ({error}).",
-                        {},
-                    )
+                    said = f"`id`, `label` and `short` are filled in with {known} ({error})."
+                    yield place, suite, said, {}
                     break
-                # a run from sums is not passed on: a variant may need samples where its origin does not
-                own = {key: value for key, value in of.items() if key != "sums"}
                 name = texts.pop("id").replace(".", "").replace("_", "-")
                 yield place, suite, name, {**own, **texts, "hyper": {**of["hyper"], **over}}

@@ -337,31 +337,21 @@ def against_best(
             "a table has no empty cells. Run these methods again, or take them out of the suite."
         )
     sign = 1.0 if higher_is_better else -1.0
-    means = values.mean()
-    best = str((sign * means).idxmax())
-    rows = {}
-    for method in values.columns:
-        gap = sign * (means[best] - means[method])
-        low = high = np.nan
-        tied = False
-        if between is not None and method != best:
-            found = between(best, method)
-            limits = sorted((sign * found.low, sign * found.high))
-            low, high = limits
-            tied = gap != 0 and found.verdict == "tie"
-            if abs(sign * found.difference - gap) > ROUNDED:
-                raise InputError(
-                    f"{method} is {gap:.4f} behind {best}, and differences.csv says {sign * found.difference:.4f}: "
-                    "it is of other runs. Make the summary again (snakemake summary)."
-                )
-        rows[method] = {
-            "n": len(values),
-            "mean": means[method],
-            "std": values[method].std(),
-            "gap": gap,
-            "gap_low": low,
-            "gap_high": high,
-            "best": gap == 0,
-            "tied": tied,
-        }
-    return pd.DataFrame.from_dict(rows, orient="index")
+    table = pd.DataFrame(
+        {"n": len(values), "mean": values.mean(), "std": values.agg(pd.Series.std)}
+    )
+    best = str((sign * table["mean"]).idxmax())
+    table["gap"] = sign * (table.loc[best, "mean"] - table["mean"])
+    table[["gap_low", "gap_high"]] = np.nan
+    table["best"], table["tied"] = table["gap"] == 0, False
+    for method, gap in table["gap"].drop(best).items() if between is not None else ():
+        found = between(best, method)
+        if abs(sign * found.difference - gap) > ROUNDED:
+            raise InputError(
+                f"{method} is {gap:.4f} behind {best}, and differences.csv says {sign * found.difference:.4f}: "
+                "it is of other runs. Make the summary again (snakemake summary)."
+            )
+        limits = sorted((sign * found.low, sign * found.high))
+        table.loc[method, ["gap_low", "gap_high"]] = limits
+        table.loc[method, "tied"] = gap != 0 and found.verdict == "tie"
+    return table

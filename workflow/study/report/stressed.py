@@ -8,7 +8,7 @@ import numpy as np
 
 from study.loop import metrics
 from study.report.differences import BLOCKS
-from study.report.summary import KEYS, SHA, arrived, counts, frame, opened
+from study.report.summary import KEYS, SHA, arrived, counts, frame, later_mean, opened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,10 +72,6 @@ def named(rates: dict[str, float]) -> dict[str, Any]:
 def _row(
     run: dict[str, Any], correct: np.ndarray, sizes: np.ndarray, session: np.ndarray
 ) -> dict[str, Any]:
-    def mean(values: list[float | None]) -> float | None:
-        found = [value for value in values[1:] if value is not None]
-        return float(np.mean(found)) if found else None
-
     def left(classes: np.ndarray) -> float:
         return float(100 * correct[-1, classes].sum() / sizes[classes].sum())
 
@@ -105,9 +101,8 @@ def _row(
         "A_last": float(accuracy[-1]),
         "A_old": left(session < T // 2),
         "A_first": left(session == 0),
-        "drift": mean(run["drift"]),
-        "drift_scaled": mean(run["drift_scaled"]),
         "called_old": float(run["called_old"]),
-        "strangers": mean(run["strangers"]),
-        "noticed": mean(run["noticed"]),
-    } | {**means, **of_core}
+        **{key: later_mean(run[key]) for key in ("drift", "drift_scaled", "strangers", "noticed")},
+        **means,
+        **of_core,
+    }

@@ -268,6 +268,12 @@ def arrived(names: Mapping[str, Any], counted: Counts) -> list[dict[str, Any]]:
     ]
 
 
+def later_mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean over sessions 2 to T of what was measured; None where nothing was."""
+    found = [value for value in values[1:] if value is not None]
+    return float(np.mean(found)) if found else None
+
+
 def _diagnostic_rows(
     record: dict[str, Any], traced: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
@@ -282,21 +288,14 @@ def _diagnostic_rows(
 
 
 def _run_row(record: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    def mean(column: str) -> float | None:
-        values = [row[column] for row in rows[1:] if row[column] is not None]
-        return float(np.mean(values)) if values else None
-
-    ridge = rows[-1]["ridge"]
+    last, ridge = rows[-1], rows[-1]["ridge"]
     return {
         **{key: record[key] for key in (*KEYS, *SHA, "learner")},
         "sessions": len(rows),
         "A_bar": float(np.mean([row["A_t"] for row in rows])),
-        "A_last": rows[-1]["A_t"],
-        "forgetting": rows[-1]["forgetting"],
-        "forgetting_before": rows[-1]["forgetting_before"],
-        "ridge_share": rows[-1]["ridge_share"],
-        "drift": mean("drift"),
-        "drift_scaled": mean("drift_scaled"),
+        "A_last": last["A_t"],
+        **{key: last[key] for key in ("forgetting", "forgetting_before", "ridge_share")},
+        **{key: later_mean(record[key]) for key in ("drift", "drift_scaled")},
         "hyper": {COLUMNS.get(key, key): value for key, value in record["hyper"].items()}
         | ({} if ridge is None else {"ridge": ridge}),
     }
