@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparcl.base.errors import InputError
+from sparcl.base.errors import InputError, SparclError
 from sparcl.base.files import write_text
 from study.pipeline import configuration, displays
 from study.report.differences import ALL, Difference, Differences
@@ -32,7 +32,7 @@ class Numbers:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.csv = cache(self._csv)
-        self.yaml = cache(self._yaml)
+        self.yaml = cache(lambda path: configuration.read_yaml(root / path))
         self.caption = cache(self._caption)
         self.differences = cache(lambda suite: Differences(self.csv(f"{suite}/differences")))
 
@@ -42,11 +42,6 @@ class Numbers:
         return read_csv(
             self.root / (path if path.endswith(".csv") else f"paper/{suite}/summary/{name}.csv")
         )
-
-    def _yaml(self, path: str) -> Any:
-        import yaml
-
-        return yaml.safe_load((self.root / path).read_text(encoding="utf-8"))
 
     def _caption(self, suite: str, figure: str) -> str:
         """Return the caption of a figure, without the brackets that end one in Markdown."""
@@ -170,7 +165,7 @@ def rendered(root: Path, names: Iterable[str]) -> dict[str, str]:
     for name in names:
         try:
             texts[name] = environment.get_template(name).render(**known, SETS=SETS)
-        except (TemplateError, InputError, LookupError, NameError, OSError) as error:
+        except (TemplateError, SparclError, LookupError, NameError, OSError) as error:
             raise InputError(f"{TEMPLATES}/{name}: {type(error).__name__}: {error}") from error
     return texts
 
