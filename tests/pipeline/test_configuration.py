@@ -50,14 +50,11 @@ def at(tree: Any, path: str) -> tuple[Any, Any]:
 
 
 def faults_with(config: Settings, path: str, value: Any) -> list[str]:
-    """Return what is malformed while the value is at ``path``."""
-    holder, key = at(config, path)
-    before = copy.copy(holder)
+    """Return what is malformed with the value at ``path``."""
+    changed = copy.deepcopy(config)
+    holder, key = at(changed, path)
     holder[key] = value
-    found = [*malformed(config)]
-    holder.clear()
-    holder.update(before) if isinstance(before, dict) else holder.extend(before)
-    return found
+    return [*malformed(changed)]
 
 
 def refused(root: Path, overrides: Settings | None = None) -> list[str]:
@@ -316,10 +313,23 @@ def test_what_is_no_number_is_refused(project: Path) -> None:
         (project / file).write_text(text, encoding="utf-8")
 
 
-def test_a_suite_is_one_file(project: Path) -> None:
+def test_a_suite_is_one_file_and_a_data_set_one_block(project: Path) -> None:
+    """docs/data.md: `mybirds: {reader: folder, root: ...}` and `--config suite=mybirds`; imported features."""
     shutil.copy(project / "config/suites/toy.yaml", project / "config/suites/mine.yaml")
     config = load(project, {"suite": "mine"})
     assert config["suites"]["mine"] == config["suites"]["toy"]
+    digits = config["suites"]["digits"]
+    birds = {"reader": "folder", "root": "birds"}
+    config = load(project, {"datasets": {"mybirds": birds}, "suite": "mybirds"})
+    own = {"datasets": ["mybirds"], "title": "mybirds"}
+    assert config["suites"]["mybirds"] == digits | own
+    assert config["datasets"]["mybirds"]["short"] == "mybirds"
+    block = {"features": "file", "path": "data/features/other/my-net"}
+    edit_yaml(project / "config/datasets.yaml", lambda tree: tree.update(other=block))
+    config = load(project, {"suite": "other"})
+    assert config["backbones"]["my-net"]["label"] == "my-net"
+    own = {"datasets": ["other"], "title": "other", "backbones": ["my-net"]}
+    assert config["suites"]["other"] == digits | own
     shutil.copy(project / "config/suites/toy.yaml", project / "config/suites/My suite.yaml")
     (line,) = refused(project)
     assert line.startswith("config/suites/My suite.yaml: 'My suite' is not an id")
@@ -344,25 +354,6 @@ def test_overrides_are_merged_key_by_key_and_named_as_such() -> None:
     assert before == {"a": {"b": 1}, "c": [1]}
 
 
-def test_one_block_of_own_images_is_a_suite_with_labels() -> None:
-    """docs/data.md: `mybirds: {reader: folder, root: ...}` and `--config suite=mybirds`."""
-    own = {"datasets": {"mybirds": {"reader": "folder", "root": "birds"}}, "suite": "mybirds"}
-    config = load(ROOT, own)
-    own = {"datasets": ["mybirds"], "title": "mybirds"}
-    assert config["suites"]["mybirds"] == config["suites"]["digits"] | own
-    assert config["datasets"]["mybirds"]["short"] == "mybirds"
-
-
-def test_an_imported_data_set_brings_its_network_and_its_suite(project: Path) -> None:
-    block = {"features": "file", "path": "data/features/mine/my-net"}
-    edit_yaml(project / "config/datasets.yaml", lambda tree: tree.update(mine=block))
-    config = load(project, {"suite": "mine"})
-    assert config["backbones"]["my-net"]["label"] == "my-net"
-    suite = config["suites"]["mine"]
-    assert (suite["datasets"], suite["backbones"]) == (["mine"], ["my-net"])
-    assert suite["sessions"] == config["suites"]["digits"]["sessions"]
-
-
 def test_a_fault_of_a_suite_that_nobody_wrote_says_which_file_to_write() -> None:
     block = {"reader": "folder", "root": "birds", "classes": 3}
     (said,) = refused(ROOT, {"suite": "mybirds", "datasets": {"mybirds": block}})
@@ -370,9 +361,9 @@ def test_a_fault_of_a_suite_that_nobody_wrote_says_which_file_to_write() -> None
     assert "'mybirds' runs the protocol of suite 'digits'; for another, write this file." in said
 
 
-def test_keys_of_a_data_set_that_do_not_go_together() -> None:
+def test_keys_of_a_data_set_that_do_not_go_together(config: Settings) -> None:
     domains = {"reader": "folder", "class_depth": 2, "domains": ["Art"]}
-    assert load(ROOT, {"datasets": {"mine": domains}})["datasets"]["mine"]["domains"] == ["Art"]
+    assert faults_with(config, "datasets/mine", domains) == []
     for block, words in (
         (domains | {"class_depth": 1}, "'domains' lie above the classes"),
         ({"reader": "folder", "domains": ["Art"]}, "'domains' lie above the classes"),
@@ -384,7 +375,7 @@ def test_keys_of_a_data_set_that_do_not_go_together() -> None:
         ({"features": "bundle", "path": "a/net"}, "write `features: file`"),
         ({"reader": "folder", "path": "a/net"}, "write `features: file`"),
     ):
-        (line,) = refused(ROOT, {"datasets": {"mine": block}})
+        (line,) = faults_with(config, "datasets/mine", block)
         assert line.startswith("config/datasets.yaml: mine") and words in line
 
 
