@@ -2,13 +2,16 @@
 
 import hashlib
 import logging
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from faults import failing, no_file_above
 
 from sparcl.base.errors import InputError, OutputError
-from study.pipeline.adapter import SAID, logged
+from study.pipeline.adapter import SAID, logged, script
 
 
 @pytest.fixture(autouse=True)
@@ -61,15 +64,28 @@ def warn_and_fail(log: str, when: str) -> None:
         raise InputError(f"class 'x' has one sample; {when}")
 
 
-def test_outputs_are_sealed_beside_the_log(tmp_path: Path) -> None:
+def test_a_script_runs_where_snakemake_starts_it_and_seals_its_outputs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As ``sha256sum --check`` reads them; a job that fails seals nothing."""
     output, log = tmp_path / "runs.csv", tmp_path / "toy.log"
-    output.write_text("method,A_last\n")
-    with pytest.raises(SystemExit), logged([str(log)], [str(output)]):
-        raise InputError("nothing")
+    told = SimpleNamespace(log=[str(log)], output=[str(output)])
+    monkeypatch.setattr(sys.modules["__main__"], "snakemake", told, raising=False)
+
+    def main(snakemake: Any) -> None:
+        if output.exists():
+            raise InputError("nothing")
+        output.write_text("method,A_last\n")
+
+    assert script(sealed=True)(main) is main and not output.exists()
+    main.__module__ = "__main__"
+    script()(main)
+    assert output.exists() and not log.with_suffix(".sha256").exists()
+    with pytest.raises(SystemExit):
+        script(sealed=True)(main)
     assert not log.with_suffix(".sha256").exists()
-    with logged([str(log)], [str(output)]):
-        pass
+    output.unlink()
+    script(sealed=True)(main)
     digest = hashlib.sha256(b"method,A_last\n").hexdigest()
     assert log.with_suffix(".sha256").read_text() == f"{digest}  {output}\n"
 

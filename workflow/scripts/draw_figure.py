@@ -4,6 +4,7 @@ from figures import render
 from study.pipeline import adapter
 
 
+@adapter.script(sealed=True)
 def main(snakemake) -> None:
     render(
         "figure",
@@ -12,8 +13,3 @@ def main(snakemake) -> None:
         snakemake.params.options,
         list(snakemake.output),
     )
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log, snakemake.output):  # noqa: F821
-        main(snakemake)  # noqa: F821

@@ -5,6 +5,8 @@ from study.pipeline import adapter
 from study.places import named_files
 
 
+@adapter.script()
+@named_files()
 def main(snakemake) -> None:
     names, spec = snakemake.wildcards, snakemake.params.spec
     shard = (int(names.shard), int(names.shards)) if "shard" in names.keys() else None
@@ -19,8 +21,3 @@ def main(snakemake) -> None:
         *snakemake.input.split,
         shard=shard,
     )
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log), named_files():  # noqa: F821
-        main(snakemake)  # noqa: F821

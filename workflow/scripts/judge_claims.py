@@ -9,6 +9,7 @@ from study.report import claims
 from study.report.reading import read_csv
 
 
+@adapter.script(sealed=True)
 def main(snakemake) -> None:
     # paper/<suite>/summary/<frame>.csv and timings/<frame>.csv
     paths = [Path(path) for path in snakemake.input.csv]
@@ -19,8 +20,3 @@ def main(snakemake) -> None:
     texts = claims_table.texts(claims_table.rows(judged, snakemake.params.labels))
     for path in snakemake.output:
         write_text(path, texts[Path(path).suffix])
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log, snakemake.output):  # noqa: F821
-        main(snakemake)  # noqa: F821

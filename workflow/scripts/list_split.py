@@ -5,13 +5,10 @@ from study.pipeline import adapter
 from study.places import named_files
 
 
+@adapter.script()
+@named_files()
 def main(snakemake) -> None:
     dataset, settings = snakemake.wildcards.dataset, snakemake.config["extraction"]
     block = snakemake.config["datasets"][dataset]
     split = datasets.find_split(dataset, block, settings["image_root"], settings["cache"])
     split_lists.write(snakemake.output.list, split)
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log), named_files():  # noqa: F821
-        main(snakemake)  # noqa: F821

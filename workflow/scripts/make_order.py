@@ -13,6 +13,7 @@ from study.pipeline import adapter
 from study.sealed import write_sealed
 
 
+@adapter.script()
 def main(snakemake) -> None:
     stated, names = read_json(snakemake.input.manifest), dict(snakemake.wildcards)
     pairs.check_path(snakemake.input.manifest, stated, names, "train")
@@ -54,8 +55,3 @@ def main(snakemake) -> None:
     digest = stream.order_hash([*sessions, *hashed])
     names |= {"order": number, "sessions": sessions, "sha256": digest}
     write_sealed(snakemake.output[0], names)
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
-        main(snakemake)  # noqa: F821

@@ -8,6 +8,7 @@ from study.pipeline import adapter
 from study.report import memory, summary
 
 
+@adapter.script()
 def main(snakemake) -> None:
     spec, rows = snakemake.params.spec, []
     for dataset in spec["datasets"]:
@@ -18,8 +19,3 @@ def main(snakemake) -> None:
             sizes = memory.apart(features=path, variant=variant, **stream)
             rows.append({"dataset": dataset, "order": spec["order"], "method": name, **sizes})
     summary.write_csv(pd.DataFrame(rows), snakemake.output[0])
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
-        main(snakemake)  # noqa: F821

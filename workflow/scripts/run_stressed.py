@@ -5,6 +5,7 @@ from study.pipeline import adapter
 from study.streams import run as stressed
 
 
+@adapter.script()
 def main(snakemake) -> None:
     job = Job(snakemake)
 
@@ -14,8 +15,3 @@ def main(snakemake) -> None:
         return run.record(stressed.run(*run.splits(), run.sessions, *streams, *learner))
 
     job.write(record)
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
-        main(snakemake)  # noqa: F821

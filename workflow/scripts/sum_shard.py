@@ -7,6 +7,7 @@ from study.sealed import ORDER, read_sealed
 from study.sums.sums_file import SumsFile
 
 
+@adapter.script()
 def main(snakemake) -> None:
     given, names = snakemake.input, dict(snakemake.wildcards)
     stated = store.header(given.features, given.manifest).meta
@@ -14,8 +15,3 @@ def main(snakemake) -> None:
     sessions = read_sealed(given.order, ORDER)["sessions"] if given.get("order") else None
     summed = SumsFile.of_file(given.features, names["scale"] == "unit", sessions, given.manifest)
     summed.save(snakemake.output[0])
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
-        main(snakemake)  # noqa: F821

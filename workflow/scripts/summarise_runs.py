@@ -6,13 +6,9 @@ from study.report import summary
 from study.sealed import listed
 
 
+@adapter.script(sealed=True)
 def main(snakemake) -> None:
     frames = summary.summarise(*map(listed, (snakemake.input.records, snakemake.input.traces)))
     for name, frame in frames.items():
         summary.write_csv(frame, snakemake.output[name])
     write_json(snakemake.output.metrics, summary.headline(frames["runs"]))
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log, snakemake.output):  # noqa: F821
-        main(snakemake)  # noqa: F821

@@ -5,11 +5,7 @@ from study.report import stressed, summary
 from study.sealed import listed
 
 
+@adapter.script(sealed=True)
 def main(snakemake) -> None:
     for name, frame in stressed.summarise(listed(snakemake.input.records)).items():
         summary.write_csv(frame, snakemake.output[name])
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log, snakemake.output):  # noqa: F821
-        main(snakemake)  # noqa: F821

@@ -4,10 +4,6 @@ from study.pipeline import adapter
 from study.report import summary, training
 
 
+@adapter.script(sealed=True)
 def main(snakemake) -> None:
     summary.write_csv(training.summarise(snakemake.input.records), snakemake.output.training)
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log, snakemake.output):  # noqa: F821
-        main(snakemake)  # noqa: F821

@@ -11,6 +11,7 @@ from study.pipeline import adapter
 from study.report import summary, timing
 
 
+@adapter.script()
 def main(snakemake) -> None:
     spec, rows = snakemake.params.spec, []
     for dataset in spec["datasets"]:
@@ -24,8 +25,3 @@ def main(snakemake) -> None:
         for row in timing.relative(parts, spec["variants"], spec["repeats"]):
             rows.append({"dataset": dataset, "order": spec["order"], **row} | timing.machine())
     summary.write_csv(pd.DataFrame(rows), snakemake.output[0])
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
-        main(snakemake)  # noqa: F821

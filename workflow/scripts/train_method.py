@@ -8,6 +8,8 @@ from study.sealed import ORDER, read_sealed, write_sealed
 from study.trained import job
 
 
+@adapter.script()
+@named_files()
 def main(snakemake) -> None:
     names = dict(snakemake.wildcards)
     order, seed = read_sealed(snakemake.input.order, ORDER), int(names["seed"])
@@ -24,8 +26,3 @@ def main(snakemake) -> None:
     )
     names |= {"order": order["order"], "seed": seed, "order_sha256": order["sha256"]}
     write_sealed(snakemake.output[0], record | names)
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log), named_files():  # noqa: F821
-        main(snakemake)  # noqa: F821

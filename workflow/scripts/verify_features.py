@@ -8,6 +8,7 @@ from study import pairs
 from study.pipeline import adapter
 
 
+@adapter.script()
 def main(snakemake) -> None:
     path, names = snakemake.input.features, dict(snakemake.wildcards)
     data = store.read(path, snakemake.input.manifest)
@@ -15,8 +16,3 @@ def main(snakemake) -> None:
     pairs.check_counts(path, data)
     with replacing(snakemake.output[0]) as temporary:
         shutil.copyfile(snakemake.input.manifest, temporary)
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
-        main(snakemake)  # noqa: F821

@@ -5,10 +5,10 @@ import hashlib
 import logging
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 from sparcl.base.errors import SparclError
 from sparcl.base.files import unwritable, write_text
@@ -18,6 +18,25 @@ from sparcl.base.terminal import Formatter, printable, printable_lines
 # Emptied when a run begins (workflow/rules/guard.smk); without it, every job speaks for itself.
 SAID = Path(".snakemake/said")
 SEALS = ".sha256"  # of a job's outputs, beside its log, as sha256sum writes and reads them
+Main = Callable[[Any], None]
+
+
+def script(*, sealed: bool = False) -> Callable[[Main], Main]:
+    """Return a decorator for the function of a workflow script, which is called where Snakemake has started the script.
+
+    Parameters
+    ----------
+    sealed : whether the hashes of the outputs are kept (:func:`logged`)
+    """
+
+    def started(main: Main) -> Main:
+        if main.__module__ == "__main__":
+            snakemake: Any = sys.modules["__main__"].__dict__["snakemake"]
+            with logged(snakemake.log, snakemake.output if sealed else ()):
+                main(snakemake)
+        return main
+
+    return started
 
 
 @contextmanager
