@@ -7,7 +7,8 @@ import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from copies import ROOT
+
 HEAVY = ["h5py", "matplotlib", "pandas", "snakemake", "torch"]
 EXTRAS = ["onnx", "pooch", "safetensors", "sklearn", "timm", "torch", "torchvision"]
 

@@ -10,13 +10,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 import yaml
-from copies import copy_project, in_git
+from copies import ROOT, copy_project, in_git
 from packaging.requirements import Requirement
 from setuptools import find_packages
 
 import sparcl
 
-ROOT = Path(__file__).resolve().parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 

@@ -1,9 +1,9 @@
 """One code path for all devices: who computes asks nowhere where it is, but for the backends and the way there."""
 
 import ast
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from copies import ROOT
+
 PACKAGES = ("algebra", "parts", "learners", "methods", "protocol")
 # the shim: one backend for NumPy, one for torch
 SHIM = {f"sparcl/algebra/{name}.py" for name in ("backend", "host", "tiles", "tensors")}

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import yaml
+from copies import ROOT
 from ruamel.yaml import YAML
 
 from sparcl.base.errors import DatasetError
 from study.pipeline import settings
 from study.places import CATALOGUES, named_files, where, with_files
 
-ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "params.yaml", *sorted((ROOT / "config").rglob("*.yaml"))]
 
 

@@ -2,12 +2,11 @@
 
 import re
 import tomllib
-from pathlib import Path
 
 import yaml
+from copies import ROOT
 from packaging.requirements import Requirement
 
-ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = tuple(PROJECT["optional-dependencies"])
 TORCH = {"onnx", "timm", "torch", "torchvision"}

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from copies import ROOT
 from reference.streams import synthetic_stream
 
 import figures
@@ -16,7 +17,6 @@ from study.report import comparison, summary
 from study.report.reading import read_csv
 from study.sealed import write_sealed
 
-ROOT = Path(__file__).resolve().parents[2]
 SUITE, BACKBONE = "007", "1e2"
 # what a reader of CSV files takes for numbers, infinity, truth or nothing
 DATASETS, METHODS = ["2019", "1e3", "inf", "nan"], ["ncm", "null", "true"]

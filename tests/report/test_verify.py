@@ -7,12 +7,12 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from copies import ROOT
 
 from sparcl.base.errors import InputError
 from study.report import verify
 from study.report.summary import ROW_KEYS
 
-ROOT = Path(__file__).resolve().parents[2]
 ROWS = 40
 
 
