@@ -4,7 +4,6 @@ r"""Captions and findings for LaTeX: ``python -m study.pipeline.captions`` write
 pages take them from there; ``paper/report.tex`` reads the file that this module writes. A test compares.
 """
 
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -56,11 +55,5 @@ def against_peers(config: Settings, root: Path) -> str:
     )
 
 
-def main() -> int:
-    """Write the file."""
-    write_text(Path("paper/captions.tex"), latex(load(Path()), Path()))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    write_text("paper/captions.tex", latex(load(Path()), Path()))

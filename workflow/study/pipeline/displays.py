@@ -1,7 +1,7 @@
 """Inputs of figures and tables, and the settings that they are given."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from sparcl.base.errors import ConfigError
@@ -30,15 +30,9 @@ def traced(config: Settings, suite: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def split_frame(frame: str) -> tuple[str, str]:
-    """Return the folder or suite that a frame names, or an empty text, and its name there."""
-    *folder, name = PurePosixPath(frame).parts
-    return "".join(folder), name
-
-
 def frame_file(frame: str, suite: str) -> str:
     """Return the file of ``<frame>``, a summary of the suite; ``<suite>/<frame>``, of another; or a folder's."""
-    folder, name = split_frame(frame)
+    folder, _, name = frame.rpartition("/")
     place = f"{FOLDERS.get(folder, f'paper/{folder or suite}/summary')}/{name}.csv"
     return here(place) if folder == "data" else place  # quoted numbers come with the project
 

@@ -189,20 +189,13 @@ def claims(config: Settings, root: Path) -> dict[str, Any] | None:
     return {"figure": figure, "sentences": sentences}
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Write the page; 0, or 2 with a message on the standard error."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m study.pipeline.page", description=__doc__)
     parser.add_argument("suite", help="the suite that comes first")
-    parser.add_argument("out", type=Path, help="the file to write")
+    parser.add_argument("out", help="the file to write")
     parser.add_argument("--day", default="", help="when the numbers were recorded")
-    given = parser.parse_args(arguments)
+    asked = parser.parse_args()
     try:
-        write_text(given.out, page(load(Path()), given.suite, day=given.day))
+        write_text(asked.out, page(load(Path()), asked.suite, day=asked.day))
     except SparclError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        sys.exit(f"{type(error).__name__}: {error}")

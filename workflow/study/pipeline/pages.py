@@ -4,7 +4,6 @@ A template is Markdown in which Jinja fills in what lies in paper/, timings/, do
 of :class:`Numbers`; ``csv("matched/runs")`` is a pandas table.
 """
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from math import isfinite
@@ -170,15 +169,9 @@ def rendered(root: Path, names: Iterable[str]) -> dict[str, str]:
     return texts
 
 
-def main() -> int:
-    """Write the pages and print which have changed."""
+if __name__ == "__main__":
     for path, text in pages(Path()).items():
         there = Path(path)
         if not there.is_file() or there.read_text(encoding="utf-8") != text:
             write_text(path, text)
             print(path)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

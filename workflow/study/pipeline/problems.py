@@ -87,7 +87,7 @@ def _shown(config: Settings, place: str, suite: Settings) -> Iterator[str]:
     for kind in ("tables", "figures"):
         for shown in suite[kind]:
             block = config[kind].get(shown, {"frames": []})
-            folders = {displays.split_frame(frame)[0]: frame for frame in block["frames"]}
+            folders = {frame.rpartition("/")[0]: frame for frame in block["frames"]}
             if block.get("module", shown) == "increments" and not suite["compare"]:
                 yield f"{place}: {kind}: {shown} shows what the key `compare` names. Add it."
             if not displays.drawable(block, suite["methods"]):
@@ -236,6 +236,6 @@ def _displays(config: Settings) -> Iterator[str]:
             if "backbone" in block:
                 named = [block["backbone"]]
                 yield from _unknown(f"{place}.backbone", named, "backbones", config["backbones"])
-            folders = {displays.split_frame(frame)[0] for frame in block["frames"]}
+            folders = {frame.rpartition("/")[0] for frame in block["frames"]}
             others = sorted(folders - {"", *displays.FOLDERS})
             yield from _unknown(f"{place}.frames", others, "suites", config["suites"])
