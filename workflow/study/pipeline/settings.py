@@ -108,7 +108,8 @@ def _shape(value: Any) -> str:
 
 ABSENT: Any = None  # of a key that may be left out
 SOME, DISTINCT = Field(min_length=1), AfterValidator(_distinct)
-V, S = TypeVar("V"), TypeVar("S")
+V = TypeVar("V")
+S = TypeVar("S")
 Different = Annotated[list[V], DISTINCT]
 Several = Annotated[list[V], SOME, DISTINCT]
 Either = Annotated[

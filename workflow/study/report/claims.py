@@ -205,26 +205,22 @@ def _judged(
 ) -> Judged:
     if absent := _absent(claim, known):
         return Judged(claim, UNMEASURABLE, reason=f"{absent} is not in this repository")
-    parts = [_values(claim["id"], term, frames) for term in claim["terms"]]
-    keys = sorted(set.intersection(*(set(part) for part in parts)))
-    if not keys:
+    parts = _joined([_values(claim["id"], term, frames) for term in claim["terms"]])
+    if parts.empty:
         raise InputError(
             f"claim {claim['id']}: its terms have no data set and class order in common; give the "
             "suites it names the same pairs, or drop the claim."
         )
     if claim.get("ratio"):
-        values = {key: parts[0][key] / parts[1][key] if parts[1][key] else np.nan for key in keys}
+        values = parts[0] / parts[1].replace(0, np.nan)
     else:
-        weights = [term.get("weight", 1) for term in claim["terms"]]
-        values = {
-            key: sum(w * part[key] for w, part in zip(weights, parts, strict=True)) for key in keys
-        }
+        values = sum(term.get("weight", 1) * parts[i] for i, term in enumerate(claim["terms"]))
     measured = []
-    for dataset in dict.fromkeys(dataset for dataset, _ in keys):
-        of_set = np.array([values[key] for key in keys if key[0] == dataset], dtype=float)
+    for dataset, rows in values.groupby(level=0):
+        of_set = rows.to_numpy()
         mean = float(of_set.mean())
         std = float(of_set.std(ddof=1)) if len(of_set) > 1 else np.nan
-        measured.append(Measured(dataset, mean, std, len(of_set), _allowed(claim, mean)))
+        measured.append(Measured(str(dataset), mean, std, len(of_set), _allowed(claim, mean)))
     if pairs := opponents(claim):
         measured = _told(claim, pairs, frames, measured)
     return Judged(claim, min((m.verdict for m in measured), key=WORST_FIRST.index), measured)
@@ -292,8 +288,8 @@ def methods_of(term: Mapping[str, Any]) -> list[str]:
 
 def _values(
     name: str, term: Mapping[str, Any], frames: Mapping[tuple[str, str], "pd.DataFrame"]
-) -> dict[tuple[str, int], float]:
-    """Return a term's number for each (data set, class order)."""
+) -> "pd.Series":
+    """Return a term's number for each data set and class order; none where nothing is measured."""
     source = term["suite"], term["frame"]
     if source not in frames:
         raise InputError(
@@ -308,38 +304,33 @@ def _values(
             f"; it has {', '.join(frame.columns)}."
         )
     if "dataset" in term:
-        frame = frame[frame["dataset"] == term["dataset"]]
+        frame = frame[frame["dataset"] == term["dataset"]].assign(dataset=ALL)
     for column, (low, high) in term.get("where", {}).items():
         frame = frame[frame[column].between(low, high)]
-    methods = methods_of(term) or [None]
-    across = max if term.get("across") == "max" else min
-    found: dict[tuple[str, int], list[float]] = {}
-    for method in methods:
-        rows = frame if method is None else frame[frame["method"] == method]
+    values = frame[term["column"]].astype(float)
+    values = values * frame[term["times"]] if "times" in term else values
+    values = values - frame[term["minus"]] if "minus" in term else values
+    other = frame[term.get("with", term["column"])].astype(float)
+    frame = frame.assign(value=values, other=other)
+    reduce = REDUCTIONS[term.get("reduce", "mean")]
+    found = []
+    for method in methods_of(term) or [""]:
+        rows = frame[frame["method"] == method] if method else frame
         if rows.empty:
             raise InputError(
                 f"claim {name}: {source[1]}.csv of suite {source[0]} has no row of {method}"
                 + (f" on {term['dataset']}" if "dataset" in term else "")
                 + "; run it in that suite, or correct the claim."
             )
-        for _, group in rows.groupby(["dataset", "order"], sort=True):
-            value = _reduced(group, term)
-            if value is not None:
-                place = ALL if "dataset" in term else str(group["dataset"].iloc[0])
-                order = int(group["order"].iloc[0])
-                found.setdefault((place, order), []).append(value)
-    return {key: across(values) for key, values in found.items() if len(values) == len(methods)}
+        rows = rows[np.isfinite(rows["value"]) & np.isfinite(rows["other"])]
+        runs = rows.groupby(["dataset", "order"])[["value", "other"]]
+        found.append(runs.apply(lambda run: reduce(*run.to_numpy().T)))
+    across = "max" if term.get("across") == "max" else "min"
+    return _joined(found).agg(across, axis=1, skipna=False)
 
 
-def _reduced(rows: "pd.DataFrame", term: Mapping[str, Any]) -> float | None:
-    """Return one run's number; None where nothing is measured, as on a stream without a trace."""
-    values = rows[term["column"]].to_numpy(dtype=float)
-    if "times" in term:
-        values = values * rows[term["times"]].to_numpy(dtype=float)
-    if "minus" in term:
-        values = values - rows[term["minus"]].to_numpy(dtype=float)
-    other = rows[term.get("with", term["column"])].to_numpy(dtype=float)
-    there = np.isfinite(values) & np.isfinite(other)
-    if not there.any():
-        return None
-    return float(REDUCTIONS[term.get("reduce", "mean")](values[there], other[there]))
+def _joined(parts: Sequence["pd.Series"]) -> "pd.DataFrame":
+    """Return numbers side by side, of the data sets and class orders that all have."""
+    import pandas as pd
+
+    return pd.concat(parts, axis=1, join="inner", keys=range(len(parts))).sort_index()

@@ -337,15 +337,15 @@ def against_best(
             "a table has no empty cells. Run these methods again, or take them out of the suite."
         )
     sign = 1.0 if higher_is_better else -1.0
-    table = pd.DataFrame(
-        {"n": len(values), "mean": values.mean(), "std": values.agg(pd.Series.std)}
-    )
-    best = str((sign * table["mean"]).idxmax())
-    table["gap"] = sign * (table.loc[best, "mean"] - table["mean"])
-    table[["gap_low", "gap_high"]] = np.nan
-    table["best"], table["tied"] = table["gap"] == 0, False
-    for method, gap in table["gap"].drop(best).items() if between is not None else ():
-        found = between(best, method)
+    means = values.mean()
+    best = str((sign * means).idxmax())
+    gaps = sign * (means[best] - means)
+    table = pd.DataFrame({"n": len(values), "mean": means, "std": values.agg(pd.Series.std)})
+    table = table.assign(gap=gaps, gap_low=np.nan, gap_high=np.nan, best=gaps == 0, tied=False)
+    if between is None:
+        return table
+    for method, gap in gaps.drop(best).items():
+        found = between(best, str(method))
         if abs(sign * found.difference - gap) > ROUNDED:
             raise InputError(
                 f"{method} is {gap:.4f} behind {best}, and differences.csv says {sign * found.difference:.4f}: "

@@ -29,7 +29,7 @@ def read(path: str | Path) -> "pd.DataFrame":
 
     try:
         frame = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=False)
-        frame.insert(frame.columns.get_loc("value"), "printed", frame["value"])
+        frame.insert(frame.columns.tolist().index("value"), "printed", frame["value"])
         for column in ("value", "spread"):
             frame[column] = pd.to_numeric(frame[column]).astype(float)
         frame["sessions"] = pd.to_numeric(frame["sessions"]).astype("Int64")
