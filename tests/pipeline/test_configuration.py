@@ -238,6 +238,16 @@ def test_text_of_a_page_is_one_line_without_markup(config: Settings) -> None:
         assert f"{text!r} is not one line of plain text" in found, place
 
 
+def test_an_id_is_text_of_its_form_and_may_be_of_digits(config: Settings) -> None:
+    """YAML reads 2019, true and null without quotes as something else than text."""
+    datasets, block = config["datasets"], config["datasets"]["cub-50"]
+    names: list[Any] = [2019, 1.5, True, None, "1E3", "a_b", ""]
+    for name in names:
+        (found, *_) = malformed(config | {"datasets": datasets | {name: block}})
+        assert found.startswith("config/datasets.yaml: ")
+    assert [*malformed(config | {"datasets": datasets | {"2019": block, "1e3": block}})] == []
+
+
 def test_parts_of_a_composition_have_settings(config: Settings) -> None:
     hyper = {"map": {"relu": {"width": 2000, "ridges": "wide"}}, "core": None, "ridge": [0.1, 1.0]}
     config["methods"]["mine"] = {"label": "Mine", "learner": "compose", "hyper": hyper}

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from sparcl.base.errors import ConfigError
-from sparcl.methods.table import METHODS
-from study.pipeline import displays, paths, plan, provenance, specs
+from study.pipeline import displays, paths, plan, provenance
 
 Settings = dict[str, Any]
 
@@ -112,36 +111,15 @@ def test_sums_lie_by_scale_and_by_what_is_summed(config: Settings) -> None:
     assert paths.summed_order("cub-50", "classes") == {}
 
 
-def test_a_changed_method_is_the_code_of_its_own_jobs_alone() -> None:
-    """Common code is everybody's; settings and plans are nobody's."""
-    code = {
-        learner: provenance.script_code(
-            "run_method", provenance.learner_module({"learner": learner})
-        )
-        for learner in ("ncm", "ranpac")
-    }
-    assert "sparcl/methods/ncm.py" in code["ncm"] and "sparcl/methods/ncm.py" not in code["ranpac"]
-    assert "sparcl/methods/compose.py" in code["ranpac"]
-    assert "sparcl/methods/compose.py" not in code["ncm"]
-    assert all("sparcl/methods/table.py" not in files for files in code.values())
-    for files in code.values():
-        assert {"workflow/scripts/run_method.py", "sparcl/learners/learner.py"} <= set(files)
-        assert [f for f in files if f.startswith("workflow/study/pipeline/")] == [
-            "workflow/study/pipeline/__init__.py",
-            "workflow/study/pipeline/adapter.py",
-        ]
-    hashes = {provenance.code_hash("run_method", f"sparcl.methods.{m}") for m in ("ncm", "compose")}
-    assert len(hashes) == 2
-
-
-def test_a_changed_row_is_a_setting_of_its_own_jobs_alone(
-    config: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = {name: specs.method(config, name) for name in ("ncm", "acil", "ranpac", "dsal")}
-    changed = {"acil": {**METHODS["acil"], "fixed": {"by_class": True}}}
-    monkeypatch.setattr(provenance, "METHODS", METHODS | changed)
-    after = {name: specs.method(config, name) for name in before}
-    assert [name for name in before if before[name] != after[name]] == ["acil"]
+def test_code_of_a_job_is_what_its_method_rests_on_and_no_plan() -> None:
+    """What a change of it reruns: tests/workflow/test_reruns.py."""
+    modules = {name: provenance.learner_module({"learner": name}) for name in ("ncm", "ranpac")}
+    ncm, ranpac = ({*provenance.script_code("run_method", modules[name])} for name in modules)
+    assert ncm - ranpac == {"sparcl/methods/ncm.py"}
+    assert "sparcl/methods/compose.py" in ranpac - ncm
+    assert {"workflow/scripts/run_method.py", "sparcl/learners/learner.py"} <= ncm
+    assert not {"sparcl/methods/table.py", "workflow/study/pipeline/plan.py"} & (ncm | ranpac)
+    assert len({provenance.code_hash("run_method", module) for module in modules.values()}) == 2
 
 
 def test_a_suite_of_streams_that_go_wrong_has_records_and_summaries_of_its_own(

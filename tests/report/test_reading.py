@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from copies import ROOT
 from reference.streams import synthetic_stream
 
 import figures
 from figures import frames, main_table
-from sparcl.base.errors import ConfigError, InputError
+from sparcl.base.errors import InputError
 from study.loop import experiment
-from study.pipeline import configuration
 from study.report import comparison, summary
 from study.report.reading import read_csv
 from study.sealed import write_sealed
@@ -84,14 +82,3 @@ def test_an_empty_name_is_refused(tmp_path: Path) -> None:
     path.write_text("id,judge\n,above 1\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"claims\.csv: id is empty"):
         frames.require(read_csv(path), "claims", ["id"])
-
-
-def test_an_id_that_is_no_such_text_is_refused_and_one_of_digits_kept() -> None:
-    """YAML reads 2019, true and null without quotes as something else than text."""
-    block = configuration.load(ROOT)["datasets"]["cub-50"]
-    names: list[Any] = [2019, 1.5, True, None, "1E3", "a_b", ""]
-    for name in names:
-        with pytest.raises(ConfigError, match=r"config/datasets\.yaml"):
-            configuration.load(ROOT, {"datasets": {name: block}})
-    found = configuration.load(ROOT, {"datasets": {"2019": block, "1e3": block}})
-    assert {"2019", "1e3"} <= set(found["datasets"])
