@@ -360,7 +360,7 @@ def read_records(folder: Path) -> object:
 
     traces = [resealed(folder / TRACE)]
     frames = summary.summarise([resealed(folder / RUN)], traces)
-    for frame in (*frames.values(), summary.spectra(traces), summary.recommendations(traces)):
+    for frame in (frames | summary.spectra(traces)).values():
         summary.write_csv(frame, folder / "out.csv")
     return summary.headline(frames["runs"])
 
@@ -371,8 +371,7 @@ def write_summaries(folder: Path) -> list[str]:
     write_records(folder)
     traces = [folder / TRACE]
     frames = summary.summarise([folder / RUN], traces)
-    frames |= {"spectrum": summary.spectra(traces)}
-    frames |= {"recommendations": summary.recommendations(traces)}
+    frames |= summary.spectra(traces)
     for name, frame in frames.items():
         summary.write_csv(frame, folder / f"{name}.csv")
     return [f"{name}.csv" for name in frames]

@@ -111,11 +111,11 @@ def test_a_newer_setting_has_a_column_where_a_run_has_another_value_than_before(
 
 
 def test_spectrum_and_advice_carry_the_names_of_their_stream(files: tuple) -> None:
-    modes = summary.spectra(files[1])
+    modes, told = summary.spectra(files[1]).values()
     assert set(modes["order"]) == {7} and set(modes["session"]) == {1, 2, 3}
     later = modes[modes["session"] == 2].astype({"inverse_gain": float, "old_eigenvalue": float})
     np.testing.assert_allclose(later["inverse_gain"], 1 / (later["old_eigenvalue"] + 1.0))
-    advice = summary.recommendations(files[1]).iloc[0]
+    advice = told.iloc[0]
     assert (advice["dataset"], advice["advice"], advice["cosine"]) == ("one", "both", 0.6)
 
 
@@ -128,6 +128,6 @@ def test_a_record_or_a_trace_that_was_edited_or_moved_is_refused(files: tuple) -
         path.write_text(json.dumps(json.loads(path.read_text()) | {key: []}))
     with pytest.raises(InputError, match="does not fit its seal"):
         summary.summarise([records[1]])
-    for read in (summary.spectra, summary.recommendations, lambda t: summary.summarise([], t)):
+    for read in (summary.spectra, lambda t: summary.summarise([], t)):
         with pytest.raises(InputError, match="does not fit its seal"):
             read(traces)

@@ -7,6 +7,5 @@ from study.sealed import listed
 
 @adapter.script(sealed=True)
 def main(snakemake) -> None:
-    traces = listed(snakemake.input.traces)
-    summary.write_csv(summary.spectra(traces), snakemake.output.spectrum)
-    summary.write_csv(summary.recommendations(traces), snakemake.output.recommendations)
+    for name, frame in summary.spectra(listed(snakemake.input.traces)).items():
+        summary.write_csv(frame, snakemake.output[name])

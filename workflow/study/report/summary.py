@@ -129,25 +129,23 @@ def frame(rows: Sequence[dict[str, Any]], columns: list[str]) -> "pd.DataFrame":
     return table.sort_values([key for key in columns if key in ROW_KEYS], kind="stable")
 
 
-def spectra(traces: Iterable[str | Path]) -> "pd.DataFrame":
-    """Return the modes of traces, one row per session and mode, with the names of their streams."""
-    keys = ["suite", "dataset", "backbone", "order", "session", "mode"]
+def spectra(traces: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
+    """Return what traces say of their streams, by name.
+
+    ``spectrum``: the modes, one row per session and mode. ``recommendations``: the advice and the numbers it rests on.
+    """
+    modes: list[dict[str, Any]] = []
+    advice: list[dict[str, Any]] = []
+    for path in traces:
+        with opened(path, TRACE) as trace:
+            modes += [trace["names"] | row for row in trace["modes"]]
+            advice.append(trace["names"] | trace["recommended"])
+    stream = ["suite", "dataset", "backbone", "order"]
     values = ["eigenvalue", "old_eigenvalue", "inverse_gain", "overlap", "shrink_exact"]
-    rows: list[dict[str, Any]] = []
-    for path in traces:
-        with opened(path, TRACE) as trace:
-            rows += [trace["names"] | row for row in trace["modes"]]
-    return frame(rows, [*keys, *values, "shrink_bound"])
-
-
-def recommendations(traces: Iterable[str | Path]) -> "pd.DataFrame":
-    """Return the advice for each traced stream and the numbers it rests on."""
-    rows: list[dict[str, Any]] = []
-    for path in traces:
-        with opened(path, TRACE) as trace:
-            rows.append(trace["names"] | trace["recommended"])
-    keys = ["suite", "dataset", "backbone", "order"]
-    return frame(rows, [*keys, "advice", "overlap", "drift", "cosine"])
+    return {
+        "spectrum": frame(modes, [*stream, "session", "mode", *values, "shrink_bound"]),
+        "recommendations": frame(advice, [*stream, "advice", "overlap", "drift", "cosine"]),
+    }
 
 
 @contextmanager
