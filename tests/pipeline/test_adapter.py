@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from faults import failing, no_file_above
+from faults import failing
 
 from sparcl.base.errors import InputError, OutputError
 from study.pipeline.adapter import SAID, logged, script
@@ -99,16 +99,6 @@ def test_a_log_that_cannot_be_written_is_named_and_the_job_does_not_begin(tmp_pa
         begun.append(False)
     assert begun == [True] and not log.exists()  # the first one had its log
     assert str(ended.value.code).startswith(f"OutputError: {log}: cannot be written")
-
-
-def test_a_log_that_is_full_ends_the_job_with_the_systems_words(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    log = tmp_path / "job.log"
-    with no_file_above(0), pytest.raises(SystemExit) as ended, logged([str(log)]):
-        print("begun")
-    assert ended.value.code == 1
-    assert "File too large" in capsys.readouterr().err
 
 
 def test_no_name_steers_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

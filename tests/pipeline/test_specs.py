@@ -97,17 +97,14 @@ def test_a_selection_with_a_fixed_tau_runs(config: Settings) -> None:
     assert record["hyper"]["tau"] == 0.5
 
 
-def test_stress_has_the_settings_of_its_kind(config: Settings) -> None:
-    assert specs.data(config, "toy") == {"normalize": True, "stress": {}}
-    stressed = specs.data(config, "long-tail")
-    assert stressed["stress"] == {"long-tail": {"imbalance": 50.0, "least": 2}}
-
-
-def test_streams_are_told_the_settings_of_their_kinds_alone(config: Settings) -> None:
-    told = specs.streams(config, "contaminated")
-    assert told["streams"] == [{"unannotated": [0, 0.1, 0.2, 0.5, 1]}]
-    assert told["rated"] == {"unannotated": {"reserve": 0.4}}
-    assert specs.streams(config, "noisy")["stress"] == {}
+def test_stress_and_streams_have_the_settings_of_their_kinds_alone(config: Settings) -> None:
+    plain = {"normalize": True, "stress": {}}
+    assert specs.data(config, "toy") == plain
+    stressed = {"stress": {"long-tail": {"imbalance": 50.0, "least": 2}}}
+    assert specs.data(config, "long-tail") == plain | stressed
+    rated = {"rated": {"unannotated": {"reserve": 0.4}}}
+    rates = {"streams": [{"unannotated": [0, 0.1, 0.2, 0.5, 1]}]}
+    assert specs.streams(config, "contaminated") == plain | rated | rates
 
 
 def test_what_leaves_the_bytes_of_features_alone_extracts_nothing_again(config: Settings) -> None:
