@@ -131,6 +131,12 @@ def explained(record: LogRecord, text: str) -> bool:
 class LogHandler(LogHandlerBase):
     """Writes the line: over itself on a terminal, else a new one now and then."""
 
+    writes_to_stream = True  # in the place of Snakemake's own output
+    writes_to_file = False  # the log file is Snakemake's own
+    has_filter = False  # Snakemake's own knows --quiet
+    has_formatter = False  # Snakemake's own words
+    needs_rulegraph = False  # counts are enough
+
     def __post_init__(self) -> None:
         self.progress = Progress()
         self.stream: TextIO = sys.stdout if self.common_settings.stdout else sys.stderr
@@ -176,28 +182,3 @@ class LogHandler(LogHandlerBase):
             self.stream.flush()
             self.shown = ""
         super().close()
-
-    @property
-    def writes_to_stream(self) -> bool:
-        """It takes the place of Snakemake's own output."""
-        return True
-
-    @property
-    def writes_to_file(self) -> bool:
-        """The log file is Snakemake's own."""
-        return False
-
-    @property
-    def has_filter(self) -> bool:
-        """Snakemake's own filter knows --quiet."""
-        return False
-
-    @property
-    def has_formatter(self) -> bool:
-        """Snakemake's own words."""
-        return False
-
-    @property
-    def needs_rulegraph(self) -> bool:
-        """Counts are enough."""
-        return False
