@@ -24,14 +24,7 @@ from study.pipeline.configuration import load, read_yaml
 from study.places import CATALOGUES
 
 # Of a crate of one run; of a process, of a workflow, and of the workflow alone.
-PROFILES = tuple(
-    f"https://w3id.org/{name}"
-    for name in (
-        "ro/wfrun/process/0.5",
-        "ro/wfrun/workflow/0.5",
-        "workflowhub/workflow-ro-crate/1.0",
-    )
-)
+PROFILES = ("ro/wfrun/process/0.5", "ro/wfrun/workflow/0.5", "workflowhub/workflow-ro-crate/1.0")
 LICENCES = {"Apache-2.0": "https://www.apache.org/licenses/LICENSE-2.0"}
 
 
@@ -88,7 +81,7 @@ def _described(
         made.add(ContextEntity(made, f"#author-{n}", {"@type": "Organization"} | author))
         for n, author in enumerate(citation["authors"])
     ]
-    for profile in PROFILES:
+    for profile in (f"https://w3id.org/{name}" for name in PROFILES):
         work = {"@type": "CreativeWork", "name": profile}
         made.root_dataset.append_to("conformsTo", made.add(ContextEntity(made, profile, work)))
     properties = {"version": _git("rev-parse", "HEAD"), "softwareVersion": __version__}

@@ -124,20 +124,15 @@ def facts(config: Settings, block: Settings) -> dict[str, str]:
     told = {
         "data sets": ", ".join(config["datasets"][name]["label"] for name in block["datasets"]),
         "backbone": ", ".join(config["backbones"][name]["label"] for name in block["backbones"]),
-        "sessions": str(session_count(block)),
-        "classes of the first session": str(block["base_classes"] or "as many as of any other"),
+        "sessions": session_count(block),
+        "classes of the first session": block["base_classes"] or "as many as of any other",
         "features": "unit norm" if block["normalize"] else "as extracted",
         "class orders": ", ".join(pairs),
+        "rule of the orders": block["order_rule"],
+        "stress": block["stress"],
+        "rows of a later class": block.get("shots"),
     }
-    told_as = {
-        "order_rule": "rule of the orders",
-        "stress": "stress",
-        "shots": "rows of a later class",
-    }
-    for key, name in told_as.items():
-        if block.get(key):
-            told[name] = str(block[key])
-    return told
+    return {name: str(value) for name, value in told.items() if value}
 
 
 def flat(settings: Mapping[str, Any], above: str = "") -> Iterator[str]:
@@ -152,13 +147,10 @@ def flat(settings: Mapping[str, Any], above: str = "") -> Iterator[str]:
 def picture(path: Path) -> tuple[Markup, tuple[int, int]]:
     """Return a figure as the source of an image, and its width and height, in pixels, which PNG and SVG begin with."""
     data = path.read_bytes()
+    kind, (width, height) = "png", struct.unpack(">II", data[16:24])
     if path.suffix == ".svg":
-        kind, (width, height) = (
-            "svg+xml",
-            [round(float(points) / 0.75) for points in SIZE.findall(data)[:2]],
-        )
-    else:
-        kind, (width, height) = "png", struct.unpack(">II", data[16:24])
+        kind, points = "svg+xml", SIZE.findall(data)[:2]
+        width, height = (round(float(length) / 0.75) for length in points)
     return Markup(f"data:image/{kind};base64," + b64encode(data).decode()), (width, height)
 
 

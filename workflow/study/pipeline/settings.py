@@ -134,9 +134,7 @@ Order = Annotated[int, Field(ge=0, lt=2**32)]
 Text = Annotated[str, AfterValidator(_text)]
 Setting = Annotated[Any, AfterValidator(_setting)]
 Budgets = dict[Id, dict[str, Setting]]
-Widths = Several[Width]
 Candidates = Several[Positive]
-Grid = Either[Id, Candidates]
 Methods = Annotated[str, _form(r"[a-z0-9-]+( \| [a-z0-9-]+)*", "a method, or several as `a | b`")]
 Filled = Annotated[
     str,
@@ -196,7 +194,7 @@ class Selection(Block):
     sub_sessions: Annotated[int, Field(ge=2)]
     fit_share: Share
     prefer_ridge: Positive
-    grid: dict[Annotated[str, _form("[a-z_]+", "the name of a setting")], Grid]
+    grid: dict[Annotated[str, _form("[a-z_]+", "the name of a setting")], Either[Id, Candidates]]
 
 
 class Recommend(Block):
@@ -497,7 +495,7 @@ class Stream(Block):
     shifted: Rates = ABSENT
     symmetric: Parts = ABSENT
     similar: Parts = ABSENT
-    few: Widths = ABSENT
+    few: Several[Width] = ABSENT
     imbalanced: Several[Annotated[float, Field(ge=1)]] = ABSENT
     si_blurry: Several[Percent] = Field(default=ABSENT, alias="si-blurry")
     repetition: Parts = ABSENT
