@@ -18,7 +18,7 @@ def main(snakemake) -> None:
     stated, names = read_json(snakemake.input.manifest), dict(snakemake.wildcards)
     pairs.check_path(snakemake.input.manifest, stated, names, "train")
     number, spec = int(names["order"]), snakemake.params.spec
-    hashed: list[list[int]] = []
+    of_sample: list[int] = []  # its session, where samples of a class are divided
     if "order_file" in spec:
         file = order_file.read(snakemake.input.given)
         if file.ids is None:
@@ -27,8 +27,6 @@ def main(snakemake) -> None:
             data = store.read(snakemake.input.train, snakemake.input.manifest)
             ids = [identifier.decode() for identifier in data.ids.tolist()]
             sessions, of_sample = file.arrivals(ids, data.labels)
-            names |= {"session_of_sample": of_sample}
-            hashed = [of_sample]
     else:
         rule, base = spec["order_rule"], first_classes(spec["base_classes"], stated["classes"])
         drawn = stream.class_order(number, stated["classes"])
@@ -49,9 +47,8 @@ def main(snakemake) -> None:
                 names["similarity"] = orders.adjacent_similarity(alike, parts)
         if "shots" in spec:
             of_sample = few_after_first(data.labels, parts, spec["shots"], number)
-            names |= {"session_of_sample": of_sample}
-            hashed = [of_sample]
         sessions = [part.tolist() for part in parts]
-    digest = stream.order_hash([*sessions, *hashed])
-    names |= {"order": number, "sessions": sessions, "sha256": digest}
+    divided = {"session_of_sample": of_sample} if of_sample else {}
+    digest = stream.order_hash([*sessions, *divided.values()])
+    names |= {"order": number, "sessions": sessions, "sha256": digest, **divided}
     write_sealed(snakemake.output[0], names)
