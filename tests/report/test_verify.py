@@ -1,9 +1,6 @@
 """Comparing two runs' summaries: what differs is found, named and measured."""
 
 import csv
-import re
-import shutil
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -11,139 +8,111 @@ from copies import ROOT
 
 from sparcl.base.errors import InputError
 from study.report import verify
-from study.report.summary import ROW_KEYS
 
-ROWS = 40
+CELLS = {"A_last": "80.0000", "forgetting": "", "drift": "0.0213439", "train_sha256": "0" * 64}
+ROWS = [
+    {"suite": "s", "dataset": "one", "method": method, "order": order, **CELLS}
+    for method in ("acil", "sparcl")
+    for order in ("7", "8")
+]
+Rows = list[dict[str, str]]
 
 
-@pytest.fixture(scope="module")
-def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the first rows of the committed summaries."""
-    folder = tmp_path_factory.mktemp("committed")
-    for path in ROOT.glob("paper/bundled/summary/*.csv"):
-        with path.open(encoding="utf-8") as file:
-            (folder / path.name).write_text("".join(islice(file, ROWS)), encoding="utf-8")
+def written(folder: Path, rows: Rows, name: str = "runs") -> Path:
+    """Write a summary and return its folder."""
+    folder.mkdir(exist_ok=True)
+    with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
     return folder
 
 
-@pytest.fixture
-def again(committed: Path, tmp_path: Path) -> Path:
-    """Return a copy to change."""
-    return Path(shutil.copytree(committed, tmp_path / "again"))
+def with_cells(tmp_path: Path, column: str, old: str, new: str) -> tuple[Path, Path]:
+    """Return two summaries that differ in one cell."""
+    first, second = ([{**ROWS[0], column: cell}, *ROWS[1:]] for cell in (old, new))
+    return written(tmp_path / "old", first), written(tmp_path / "new", second)
 
 
-def change(path: Path, line: int, column: str, new: str | float) -> tuple[dict[str, str], str]:
-    """Set one cell, or add a number to it; return the row as it was and the new cell."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    before = dict(rows[line])
-    rows[line][column] = new if isinstance(new, str) else f"{float(before[column]) + new:.8g}"
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(before), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    return before, rows[line][column]
-
-
-def test_equal_summaries(committed: Path, again: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(list(again.glob("*.csv"))) == 7
-    assert verify.compare(committed, again) == []
-    assert verify.main([str(committed), str(again)]) == 0
+def test_equal_summaries(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that are committed: each has columns that tell its rows apart."""
+    folder = ROOT / "paper/bundled/summary"
+    assert len(list(folder.glob("*.csv"))) == 7
+    assert verify.main([str(folder), str(folder)]) == 0
     assert capsys.readouterr().out.startswith("Equal")
 
 
 def test_planted_changes_are_found_named_and_measured(
-    committed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for summary, column, by, measured in (
-        ("runs", "A_last", 0.02, "+0.0200 points"),  # one test sample more
-        ("spectrum", "eigenvalue", 0.01, "relative "),
-        ("recommendations", "drift", 0.0001, "relative "),
+    for column, new, measured in (
+        ("A_last", "80.0200", "A_last was 80.0000, is 80.0200 (+0.0200 points)"),
+        ("drift", "0.0214439", "drift was 0.0213439, is 0.0214439 (relative 4.7e-03)"),
+        ("forgetting", "1.0000", "forgetting was empty, is 1.0000"),
     ):
-        again = Path(shutil.copytree(committed, tmp_path / summary))
-        row, now = change(again / f"{summary}.csv", 3, column, by)
-        (found,) = verify.compare(committed, again)
-        assert found.summary == summary
-        keys = [key for key in row if key in ROW_KEYS and key != "suite"]
-        assert found.where == ", ".join(f"{key} {row[key]}" for key in keys)
-        assert f"{column} was {row[column]}, is {now}" in found.what and measured in found.what
-        assert verify.main([str(committed), str(again)]) == 1
+        folders = with_cells(tmp_path, column, CELLS[column], new)
+        (found,) = verify.compare(*folders)
+        assert str(found) == f"runs.csv, dataset one, method acil, order 7: {measured}"
+        assert verify.main([*map(str, folders)]) == 1
         assert str(found) in capsys.readouterr().out
 
 
-def test_tolerance_on_another_platform(committed: Path, tmp_path: Path) -> None:
-    first, again = (Path(shutil.copytree(committed, tmp_path / n)) for n in ("first", "again"))
-    for summary, column, by, tolerable in (
-        ("runs", "A_bar", 0.05, True),
-        ("runs", "A_bar", 0.0501, False),
-        ("sessions", "forgetting", -0.05, True),
-        ("sessions", "forgetting", -0.06, False),
+def test_tolerance_on_another_platform(tmp_path: Path) -> None:
+    for column, old, new, tolerable in (
+        ("A_last", "80.0000", "80.0500", True),
+        ("A_last", "80.0000", "80.0501", False),
+        ("forgetting", "80.0000", "79.9500", True),
+        ("forgetting", "80.0000", "79.9400", False),
+        ("drift", "0.0213439", "0.021344", True),  # one last digit of six
+        ("drift", "0.0213439", "0.0213441", False),
+        ("drift", "999999", "1e+06", True),
+        ("drift", "123.456", "123.457", True),
+        ("drift", "123.456", "123.458", False),
+        ("drift", "0", "1e-12", False),
+        ("drift", "", "0.1", False),
+        ("drift", "0.1", "nan", False),
+        ("drift", "1", "1.0", True),
+        ("train_sha256", "0" * 64, "1" * 64, False),
     ):
-        shutil.copy(committed / f"{summary}.csv", again)
-        change(again / f"{summary}.csv", 25, column, by)
-        (found,) = verify.compare(committed, again)
-        assert found.tolerable is tolerable, (column, by)
-        assert verify.main(["--across", str(committed), str(again)]) == (0 if tolerable else 1)
-        shutil.copy(committed / f"{summary}.csv", again)
-    for old, new, tolerable in (
-        ("0.0213439", "0.021344", True),  # one last digit of six
-        ("0.0213439", "0.0213441", False),
-        ("999999", "1e+06", True),
-        ("123.456", "123.457", True),
-        ("123.456", "123.458", False),
-        ("0", "1e-12", False),
-        ("", "0.1", False),
-        ("0.1", "nan", False),
-        ("1", "1.0", True),
-    ):
-        change(first / "sessions.csv", 4, "drift", old)
-        change(again / "sessions.csv", 4, "drift", new)
-        (found,) = verify.compare(first, again)
-        assert found.tolerable is tolerable, (old, new)
+        folders = with_cells(tmp_path, column, old, new)
+        (found,) = verify.compare(*folders)
+        assert found.tolerable is tolerable, (column, old, new)
+        assert verify.main(["--across", *map(str, folders)]) == (0 if tolerable else 1)
 
 
-def test_another_hash_is_never_tolerable(committed: Path, again: Path) -> None:
-    change(again / "runs.csv", 3, "train_sha256", "1" * 64)
-    (found,) = verify.compare(committed, again)
-    assert "train_sha256" in found.what and not found.tolerable
-
-
-def test_rows_and_columns_that_come_and_go(committed: Path, again: Path) -> None:
-    lines = (again / "runs.csv").read_text(encoding="utf-8").splitlines()
-    lines[5], replaced = re.subn(r",199\d,", ",7,", lines[5])
-    assert replaced == 1
-    (again / "runs.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    text = (again / "sessions.csv").read_text(encoding="utf-8")
-    (again / "sessions.csv").write_text(text.replace(",energy,", ",power,", 1), encoding="utf-8")
-    said = {(d.summary, d.what) for d in verify.compare(committed, again)}
-    assert said == {
-        ("runs", "the row is no longer made"),
-        ("runs", "the row is new"),
-        ("sessions", "in one of the two only"),
+def test_rows_columns_and_summaries_that_come_and_go(tmp_path: Path) -> None:
+    old = written(tmp_path / "old", ROWS)
+    new = written(
+        tmp_path / "new", [{**row, "tau": "1"} for row in [*ROWS[1:], ROWS[0] | {"order": "9"}]]
+    )
+    written(new, ROWS, "sessions")
+    assert {(d.summary, d.where, d.what) for d in verify.compare(old, new)} == {
+        ("runs", "dataset one, method acil, order 7", "the row is no longer made"),
+        ("runs", "dataset one, method acil, order 9", "the row is new"),
+        ("runs", "column tau", "in one of the two only"),
+        ("sessions", "the whole summary", "in one of the two only"),
     }
 
 
-def test_damaged_summaries_are_named(committed: Path, again: Path) -> None:
-    path = again / "spectrum.csv"
-    for content in (b"", b"a,b\n1,2\n", b"suite,suite\n", b"\xff\xfe\x00", b'suite,"dataset\n1,2'):
+def test_damaged_summaries_are_named(tmp_path: Path) -> None:
+    old, new = (written(tmp_path / name, ROWS) for name in ("old", "new"))
+    path = new / "runs.csv"
+    text = path.read_bytes()
+    for content, words in (
+        (b"", "not enough values"),
+        (b"a,b\n1,2\n", "do not tell its rows apart"),
+        (b"suite,suite\n", "or one is there twice"),
+        (b"\xff\xfe\x00", "can't decode"),
+        (b'suite,"dataset\n1,2', "unexpected end"),
+        (
+            text + text.splitlines()[-1],
+            r"row 6 \(dataset one, method sparcl, order 8\) is there twice",
+        ),
+        (text[: text.rindex(b",")], "row 5 has not 8 cells"),
+    ):
         path.write_bytes(content)
-        with pytest.raises(InputError, match=r"spectrum\.csv.*git checkout"):
-            verify.compare(committed, again)
+        with pytest.raises(InputError, match=rf"runs\.csv: no readable .*{words}.*git checkout"):
+            verify.compare(old, new)
     path.unlink()
-    (found,) = verify.compare(committed, again)
-    assert (found.summary, found.tolerable) == ("spectrum", False)
-    for path in again.glob("*.csv"):
-        path.unlink()
     with pytest.raises(InputError, match="no summary there"):
-        verify.compare(committed, again)
-
-
-def test_a_row_that_is_there_twice_or_cut_off(committed: Path, again: Path) -> None:
-    path = again / "runs.csv"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text + text.splitlines()[-1] + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match="is there twice"):
-        verify.compare(committed, again)
-    path.write_text(text[: text.rindex(",", 0, text.rindex(","))], encoding="utf-8")
-    with pytest.raises(InputError, match="cells"):
-        verify.compare(committed, again)
+        verify.compare(old, new)
