@@ -1,18 +1,13 @@
 """Class orders by adjacent similarity: what they reach of it, and the accuracy of each method on them."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import pandas as pd
-
-from figures.frames import fill, label, measured, origin, require, select
+from figures.frames import Frames, Options, fill, label, measured, origin, select
 from figures.grid import Cell
 from figures.grid import texts as laid_out
 
 MEASURES = ["A_bar", "A_last"]
 
 
-def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Frames, options: Options) -> dict[str, str]:
     """Return the files of the table by suffix: a part per data set, a row per rule of orders, means over orders.
 
     Parameters
@@ -34,7 +29,6 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     for dataset in options["datasets"]:
         for name, rule in options["columns"].items():
             runs = select(frames, name, options, MEASURES, methods)
-            require(runs, name, MEASURES)
             own = name.replace("/runs", "/orders")
             column = "similarity" if own in orders else "similarity_drawn"
             own = own if own in orders else next(iter(orders))

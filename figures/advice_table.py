@@ -1,18 +1,15 @@
 """Whether to hold a core, as sums advise, and how often that is right."""
 
-from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
-
-from figures.frames import shown
+from figures.frames import Frames, Options, shown
 from figures.rates_table import LAST, complete
 from figures.sheet import Sheet, groups
 
 SHARE = "strangers"  # the column with the contaminated fraction
 
 
-def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Frames, options: Options) -> dict[str, str]:
     """Return the files of the table by suffix: a row per data set, a column per kind and rate of stress.
 
     In each class order the advice is to hold a core where the contaminated fraction that sums tell

@@ -1,18 +1,15 @@
 """Accuracy after the last session by the session in which a class arrived."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import labels, require, select, shown
+from figures.frames import Frames, Options, labels, select, shown
+from figures.panels import per_dataset
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw last accuracy by session of arrival in one panel per data set.
 
     Parameters
@@ -33,21 +30,15 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         A method or pair is missing, or a drawn cell is empty.
     """
     methods = shown(options)
-    given = {"arrivals": frames["arrivals"].rename(columns={"arrival": "session"})}
-    rows = select(given, "arrivals", options, ["session", "A_last"], methods)
-    require(rows, "arrivals", ["A_last"])
+    rows = select(frames, "arrivals", options, ["arrival", "A_last"], methods)
     names = labels(options, "methods", methods, short=True)
-    datasets, room = labels(options, "datasets", options["datasets"]), style.room(names.values())
-    margins = (0.42, room, 0.36, 0.24)
-    figure, stacks = style.per_dataset(datasets, 1, 1.6, margins, (room + 0.3, 0.0))
-    for dataset, (ax,) in stacks.items():
-        of_set = rows[rows["dataset"] == dataset]
-        means = of_set.groupby(["method", "session"])["A_last"].mean()
+    room = style.room(names.values())
+    figure, panels = per_dataset(options, rows, ["last accuracy (%)"], 1.6, room)
+    for _, of_set, (ax,) in panels:
+        means = of_set.groupby(["method", "arrival"])["A_last"].mean()
         ends = style.curves(ax, {m: means[m] for m in methods}, lambda m, _: names[m])
-        style.session_axis(ax, of_set["session"])
+        style.session_axis(ax, of_set["arrival"])
         ax.yaxis.set_major_locator(MaxNLocator(5))
         ax.set_xlabel("session in which the classes arrived")
-        if style.is_first_column(ax):
-            ax.set_ylabel("last accuracy (%)")
         style.label_ends(ax, ends)
     return figure

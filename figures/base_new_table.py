@@ -1,11 +1,6 @@
 """Accuracy on the classes of the first session and on all others, and the harmonic mean of the two."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import pandas as pd
-
-from figures.frames import PAIR, measured, require, select
+from figures.frames import PAIR, Frames, Options, measured, select
 from figures.sheet import Sheet, groups
 
 LAST = "A_last"
@@ -19,7 +14,7 @@ HEADS = {
 }
 
 
-def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Frames, options: Options) -> dict[str, str]:
     """Return the files of the table by suffix: a part per data set, means over class orders.
 
     Base classes are those of the first session, new ones all others, whose accuracy is the mean over the sessions
@@ -40,12 +35,8 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     """
     methods = measured(options)
     runs = select(frames, "runs", options, ["A_bar", LAST], methods)
-    # a row for each pair and session
-    sessions = {"arrivals": frames["arrivals"].rename(columns={"arrival": "session"})}
-    arrived = select(sessions, "arrivals", options, ["session", LAST], methods)
-    require(runs, "runs", ["A_bar", LAST])
-    require(arrived, "arrivals", [LAST])
-    keys, first = ["dataset", "method", *PAIR], arrived["session"] == 1
+    arrived = select(frames, "arrivals", options, ["arrival", LAST], methods)
+    keys, first = ["dataset", "method", *PAIR], arrived["arrival"] == 1
     base, new = (arrived[part].groupby(keys)[LAST].mean() for part in (first, ~first))
     rows = runs.join(base.to_frame("base"), on=keys).join(new.to_frame("new"), on=keys)
     total = (rows["base"] + rows["new"]).where(lambda both: both > 0, 1.0)
@@ -55,8 +46,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
         means = of_set.groupby("method")[list(HEADS)].mean()
         for method in methods:
             for column, (head, frame, source) in HEADS.items():
-                value = float(means[column][method])
-                best = value == float(means[column].max())
-                place = of | {"method": method}
+                value, place = means[column][method], of | {"method": method}
+                best = bool(value == means[column].max())
                 sheet.add(f"{value:.1f}", source, place, best, name=frame, head=head)
     return sheet.texts()

@@ -10,13 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from figures import claims_table, style
-from figures.frames import require
+from figures.frames import Frames, Options
 from sparcl.base.errors import InputError
 from study.places import where
 from study.report.claims import ALL, FAILS, HOLDS, UNDECIDED, UNMEASURABLE
 
-COLUMNS = ["number", "id", "topic", "judge", "verdict", "dataset", "mean", "std"]
-COLUMNS += ["low", "high", "n", "satisfied", "told"]
 # Colour, marker's face and word of each verdict; face and word tell them apart without colour.
 VERDICTS = {
     HOLDS: ("#009E73", "#009E73", "holds"),
@@ -34,7 +32,7 @@ PAD = 0.06  # share of a strip left free at either end
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw one strip per claim, by topic, in two columns in the order of the ledger.
 
     Parameters
@@ -55,17 +53,9 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     Raises
     ------
     InputError
-        The ledger is missing, empty, lacks a column or has an unknown predicate, or a claim has no name.
+        A claim has no name.
     """
-    cells = frames.get("claims")
-    if cells is None or cells.empty or (absent := [c for c in COLUMNS if c not in cells.columns]):
-        why = (
-            "is not given or empty"
-            if cells is None or cells.empty
-            else f"lacks {', '.join(absent)}"
-        )
-        raise InputError(f"claims.csv {why}; run `snakemake claims`")
-    require(cells, "claims", ["id", "judge", "verdict"])
+    cells = frames["claims"]
     names = options["names"]
     if nameless := sorted({*cells["id"]} - {*names}):
         raise InputError(f"{where('figures', 'claims', 'names')} lacks {', '.join(nameless)}")
@@ -105,27 +95,13 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
 
 
 def bounds(judge: str) -> tuple[float, float, str]:
-    """Return the smallest and the largest value that a predicate allows, and its short form.
-
-    Raises
-    ------
-    InputError
-        The predicate is none of ``above x``, ``below x`` and ``between x and y``.
-    """
-    words = judge.split()
-    try:
-        if words[0] == "above":
-            return (limit := float(words[1])), np.inf, f"> {_short(limit, 6)}"
-        if words[0] == "below":
-            return -np.inf, (limit := float(words[1])), f"< {_short(limit, 6)}"
-        if words[0] == "between":
-            low, high = float(words[1]), float(words[3])
-            return low, high, f"{_short(low, 6)} … {_short(high, 6)}"
-    except (IndexError, ValueError):
-        pass
-    raise InputError(
-        f"claims.csv: the predicate '{judge}' is unknown; there are above x, below x, between x and y"
-    )
+    """Return the smallest and the largest value that a predicate allows, and its short form."""
+    name, *words = judge.replace(" and ", " ").split()
+    limits = [float(word) for word in words]
+    form = {"above": "> {}", "below": "< {}", "between": "{} … {}"}[name]
+    low = -np.inf if name == "below" else limits[0]
+    high = np.inf if name == "above" else limits[-1]
+    return low, high, form.format(*(_short(limit, 6) for limit in limits))
 
 
 def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame, names: Mapping[str, str]) -> None:
@@ -162,9 +138,8 @@ def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame, names: Mapping[str
         ax.text(x + edge, y, _short(value), ha=side, color=style.QUIET, **text)
     left, right = at(low), at(high)
     half = 0.42 * STRIP
-    ax.add_patch(
-        Rectangle((left, y - half), right - left, 2 * half, fc=ALLOWED, lw=0, label=first["id"])
-    )
+    allowed = Rectangle((left, y - half), right - left, 2 * half, fc=ALLOWED, lw=0)
+    ax.add_patch(allowed).set_label(first["id"])
     for limit in limits:
         ax.plot([at(limit)] * 2, [y - half, y + half], color=style.QUIET, lw=0.6)
     offsets = np.linspace(1, -1, len(values)) * (0.3 * STRIP if len(values) > 1 else 0)
@@ -173,22 +148,14 @@ def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame, names: Mapping[str
         verdict = (HOLDS if row["satisfied"] else FAILS) if row["told"] else UNDECIDED
         own, face, _ = VERDICTS[verdict]
         ax.plot([at(end) for end in bar], [place] * 2, color=own, lw=0.7)
-        ax.plot(
-            [at(row["mean"])],
-            [place],
-            marker="o",
-            markersize=2.1,
-            color=own,
-            markerfacecolor=face,
-            markeredgewidth=0.6,
-            label=f"{first['id']} {row['dataset']}",
-        )
+        look = {"color": own, "markerfacecolor": face, "markersize": 2.1, "markeredgewidth": 0.6}
+        name = f"{first['id']} {row['dataset']}"
+        ax.plot([at(row["mean"])], [place], marker="o", label=name, **look)
 
 
 def _short(value: float, digits: int = 2) -> str:
     """Return a number in the least room that tells its size, small ones with a power of ten."""
-    mantissa, e, power = (f"{value:.{digits}g}" if abs(value) < 100 else f"{value:.0f}").partition(
-        "e"
-    )
+    text = f"{value:.{digits}g}" if abs(value) < 100 else f"{value:.0f}"
+    mantissa, e, power = text.partition("e")
     factor = "" if mantissa == "1" else f"{mantissa} × "
     return (factor if e else mantissa).replace("-", "−") + (f"$10^{{{int(power)}}}$" if e else "")

@@ -20,7 +20,13 @@ from study.report.claims import (
     Measured,
 )
 
-WORDS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "undecided", UNMEASURABLE: "not measured"}
+# Mark and word of a verdict, and what is said of several claims.
+VERDICTS = {
+    HOLDS: ("✓", "holds", "hold"),
+    FAILS: ("✗", "fails", "do not"),
+    UNDECIDED: ("?", "undecided", "are undecided"),
+    UNMEASURABLE: ("–", "not measured", "cannot be measured here"),
+}
 # Names in sentences, as LaTeX has them -> symbols.
 SYMBOLS = {
     r"A\_bar": r"$\bar A$",
@@ -31,8 +37,6 @@ SYMBOLS = {
     **{name: f"${name}$" for name in "MTkm"},
 }
 SYMBOL = re.compile(r"(?<![\w\\$])(?:" + "|".join(map(re.escape, SYMBOLS)) + r")(?![\w\\$])")
-TWO = "#.2g"
-MARKS = {HOLDS: "✓", FAILS: "✗", UNDECIDED: "?", UNMEASURABLE: "–"}
 EXPLAINED = (
     "A claim holds if its predicate is true of the mean over class orders on every data set. A difference of two "
     "methods in accuracy or forgetting, in brackets with its 95% interval over class orders and test samples together, "
@@ -114,9 +118,7 @@ def predicate(rule: Mapping) -> str:
 def tally(cells: pd.DataFrame) -> str:
     """Return the number of claims for each verdict, in words."""
     counts = Counter(cells.drop_duplicates("number")["verdict"])
-    words = {HOLDS: "hold", FAILS: "do not", UNDECIDED: "are undecided"}
-    words[UNMEASURABLE] = "cannot be measured here"
-    told = ", ".join(f"{counts[verdict]} {word}" for verdict, word in words.items())
+    told = ", ".join(f"{counts[verdict]} {said}" for verdict, (*_, said) in VERDICTS.items())
     return f"Of {counts.total()} claims {told}"
 
 
@@ -152,7 +154,7 @@ def _measurement(group: pd.DataFrame) -> str:
     if not first["n"]:
         return f"Not measured: {first['reason']}."
     values = ", ".join(
-        ("" if row["dataset"] == ALL else f"{row['dataset']} ") + _value(row)
+        " ".join([*([] if row["dataset"] == ALL else [row["dataset"]]), *_value(row)])
         for _, row in group.iterrows()
     )
     return (
@@ -160,11 +162,12 @@ def _measurement(group: pd.DataFrame) -> str:
     )
 
 
-def _value(row: pd.Series) -> str:
+def _value(row: pd.Series, form: str = ".3g") -> list[str]:
+    """Return the texts of a mean and of its interval or deviation, if it has one."""
+    mean, std, low, high = (number(row[key], form) for key in ("mean", "std", "low", "high"))
     if not np.isnan(row["low"]):
-        return f"{number(row['mean'])} [{number(row['low'])}, {number(row['high'])}]"
-    spread = "" if np.isnan(row["std"]) else f" ± {number(row['std'])}"
-    return number(row["mean"]) + spread
+        return [mean, f"[{low}, {high}]"]
+    return [mean] if np.isnan(row["std"]) else [mean, f"± {std}"]
 
 
 def _markdown(cells: pd.DataFrame) -> str:
@@ -172,7 +175,7 @@ def _markdown(cells: pd.DataFrame) -> str:
     for head, topic in heads(cells):
         lines += ["", f"## {markdown(head)}", ""]
         lines += [
-            f"- {MARKS[verdict]} **{name} {verdict}.** {markdown(says)} {markdown(measured)}"
+            f"- {VERDICTS[verdict][0]} **{name} {verdict}.** {markdown(says)} {markdown(measured)}"
             for name, verdict, says, measured in sentences(topic)
         ]
     return "\n".join(lines) + "\n"
@@ -202,7 +205,7 @@ def _latex(cells: pd.DataFrame) -> str:
             first = claim.iloc[0]
             told = f"{first['measured']} (suite {first['suite']}): {first['judge']}"
             row = [
-                f"{name} {WORDS[first['verdict']]}",
+                f"{name} {VERDICTS[first['verdict']][1]}",
                 f"{first['says'].rstrip('.')} ({first['place']})",
             ]
             row = [symbols(text) for text in (*row, told if first["n"] else first["reason"])]
@@ -220,12 +223,7 @@ def _latex(cells: pd.DataFrame) -> str:
 
 def _stacked(row: pd.Series) -> str:
     """Return a value with two significant digits, its interval or deviation below it."""
-    below = ""
-    if not np.isnan(row["low"]):
-        below = f"[{number(row['low'], TWO)}, {number(row['high'], TWO)}]"
-    elif not np.isnan(row["std"]):
-        below = f"± {number(row['std'], TWO)}"
-    parts = [escape_numbers(text) for text in (number(row["mean"], TWO), below) if text]
+    parts = map(escape_numbers, _value(row, "#.2g"))
     return r"\begin{tabular}[t]{@{}r@{}}" + r" \\ {}".join(parts) + r"\end{tabular}"
 
 

@@ -1,13 +1,9 @@
 """Condition numbers of the joint problem and of the residual block after each session."""
 
-from collections.abc import Mapping
 from itertools import product
-from typing import Any
-
-import pandas as pd
 
 from figures import grid
-from figures.frames import label, require, select, shown
+from figures.frames import Frames, Options, label, require, select, shown
 from figures.sheet import Sheet
 
 SHOWN = {
@@ -17,7 +13,7 @@ SHOWN = {
 }
 
 
-def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Frames, options: Options) -> dict[str, str]:
     """Return the files of the table by suffix: a part per data set, means over class orders.
 
     The first two numbers depend on the sums alone, so every method with the same ridge has the
@@ -37,7 +33,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
         A data set, method, pair or number is missing.
     """
     (method,) = shown(options)
-    table = select(frames, "diagnostics", options, ["session", *SHOWN], [method])
+    table = select(frames, "diagnostics", options, ["session"], [method], gaps=[*SHOWN])
     sheet = Sheet(options, "diagnostics", table, part="dataset", head="session")
     for dataset, (column, name) in product(options["datasets"], SHOWN.items()):
         for session, rows in table[table["dataset"] == dataset].groupby("session"):

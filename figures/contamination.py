@@ -1,14 +1,11 @@
 """Accuracy, and accuracy left on old classes, over the rate at which a stream goes wrong."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import labels, shown, valued
+from figures.frames import Frames, Options, shown, valued
+from figures.panels import per_dataset
 from figures.rates_table import LAST, OLD, complete
 from sparcl.base.errors import InputError
 
@@ -16,7 +13,7 @@ MEASURES = {LAST: "accuracy, all (%)", OLD: "accuracy, old (%)"}
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw both accuracies after the last session by rate, one below the other, two data sets abreast.
 
     Parameters
@@ -43,23 +40,20 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             f"rates.csv has several kinds of stress ({', '.join(kinds)}); this figure shows one."
         )
     rows = complete(frames, options, methods)
+    looks = style.distinct(methods)
     room = style.room([valued(options, method, 99.9) for method in methods]) + 0.14
-    looks, datasets = style.distinct(methods), labels(options, "datasets", options["datasets"])
-    margins = (0.42, room, 0.36, 0.24)
-    figure, stacks = style.per_dataset(datasets, 2, 1.05, margins, (room + 0.3, 0.14), abreast=2)
-    for dataset, stack in stacks.items():
-        of_set = rows[rows["dataset"] == dataset]
-        of_method = {method: of_set[of_set["method"] == method] for method in methods}
+    axes = list(MEASURES.values())
+    figure, panels = per_dataset(options, rows, axes, 1.05, room, down=0.14, abreast=2)
+    for _, of_set, stack in panels:
         rates = sorted(of_set["rate"].unique())
         apart = [r for r in rates if r == rates[0] or r - rates[0] > 0.25 * (rates[-1] - rates[0])]
         for ax, measure in zip(stack, MEASURES, strict=True):
-            means = {m: rows.groupby("rate")[measure].mean() for m, rows in of_method.items()}
+            table = of_set.groupby(["method", "rate"])[measure].mean()
+            means = {method: table[method] for method in methods}
             ends = style.curves(ax, means, lambda m, y: valued(options, m, y), looks)
             ax.set_xticks(apart, [f"{rate:g}" for rate in apart])
             ax.set_xticks(rates, minor=True)
             ax.yaxis.set_major_locator(MaxNLocator(5))
-            if style.is_first_column(ax):
-                ax.set_ylabel(MEASURES[measure])
             style.label_ends(ax, ends)
         stack[0].tick_params(labelbottom=False)
         stack[1].set_xlabel("rate")

@@ -1,20 +1,18 @@
 """Effect of the partition: accuracy by the size of the core in which classes have a covariance of their own."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import labels, require, select, shown
+from figures.frames import Frames, Options, labels, require, select, shown
+from figures.panels import per_dataset
 
 CURVE = "sparcl-plus"  # whose colour the curve has
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw last accuracy over the size of the core in one panel per data set.
 
     Parameters
@@ -35,38 +33,31 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     InputError
         A method or pair is missing, or a cell that is drawn is empty.
     """
-    curve, levels = list(options["curve"]), shown(options)
-    rows = select(frames, "runs", options, ["A_last", "k"], [*levels, *curve])
-    require(rows, "runs", ["A_last"])
+    curve, levels, default = list(options["curve"]), shown(options), options["against"]
+    rows = select(frames, "runs", options, ["A_last"], [*levels, *curve], gaps=["k"])
     require(rows[rows["method"].isin(curve)], "runs", ["k"])
-    default = options["against"]
     names = labels(options, "methods", [*levels, default], short=True)
-    datasets, room = labels(options, "datasets", options["datasets"]), style.room(names.values())
-    margins = (0.42, room, 0.36, 0.24)
-    figure, stacks = style.per_dataset(datasets, 1, 1.5, margins, (room + 0.3, 0.0), abreast=2)
-    for dataset, (ax,) in stacks.items():
-        of_set = rows[rows["dataset"] == dataset]
-        by_method = of_set.groupby("method")["A_last"]
-        sizes = of_set.groupby("method")["k"].first()[curve].astype(int).tolist()
-        places = pd.Index(range(len(curve)))
-        low, high = (by_method.agg(of)[curve].set_axis(places) for of in ("min", "max"))
-        mean = by_method.mean()[curve].set_axis(places)
+    room = style.room(names.values())
+    figure, panels = per_dataset(options, rows, ["last accuracy (%)"], 1.5, room, abreast=2)
+    for _, of_set, (ax,) in panels:
+        by_method = of_set.groupby("method")
+        accuracy = by_method["A_last"].agg(["mean", "min", "max"])
+        sizes = by_method["k"].first()[curve].astype(int).tolist()
+        # doubled sizes are evenly apart; the core of none has no place on a logarithmic axis
+        drawn = accuracy.loc[curve].set_axis(pd.RangeIndex(len(curve)))
+        mean, large, last = drawn["mean"], curve.index(default), len(curve) - 1
         look = style.line(CURVE) | {"marker": "o"}
         ax.plot(mean.index, mean, label="curve", clip_on=False, **look)
-        style.band(ax, CURVE, low, high)
-        large = curve.index(default)
+        style.band(ax, CURVE, drawn["min"], drawn["max"])
         ax.plot([large], [mean[large]], label="default", clip_on=False, **look | {"markersize": 5})
-        ends = [(names[default], places[-1], mean.iloc[-1], look["color"])]
+        ends = [(names[default], last, mean[last], look["color"])]
         for method in levels:
-            level, look = float(by_method.mean()[method]), style.line(method) | {"marker": ""}
-            ax.plot([places[0], places[-1]], [level, level], label=method, **look)
-            ends.append((names[method], places[-1], level, look["color"]))
-        # doubled sizes are evenly apart; the core of none has no place on a logarithmic axis
-        ax.set_xticks(places, ["0", *map(str, sizes[1:])])
-        ax.set_xlim(places[0] - 0.3, places[-1])
+            level, look = accuracy["mean"][method], style.line(method) | {"marker": ""}
+            ax.plot([0, last], [level, level], label=method, **look)
+            ends.append((names[method], last, level, look["color"]))
+        ax.set_xticks(mean.index, ["0", *map(str, sizes[1:])])
+        ax.set_xlim(-0.3, last)
         ax.yaxis.set_major_locator(MaxNLocator(5))
         ax.set_xlabel("directions of the core")
-        if style.is_first_column(ax):
-            ax.set_ylabel("last accuracy (%)")
         style.label_ends(ax, ends)
     return figure

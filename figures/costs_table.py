@@ -1,12 +1,9 @@
 """Time or memory of methods, as measured once on one machine (timings/)."""
 
-from collections.abc import Callable, Mapping
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
-import pandas as pd
-
-from figures.frames import label, require
+from figures.frames import Frames, Options, label, require
 from figures.sheet import Sheet
 from sparcl.base.errors import InputError
 
@@ -14,28 +11,18 @@ EXEMPLARS = 2000 * 224 * 224 * 3  # bytes of the image buffer that a replay meth
 MACHINE = ["processor", "threads", "numpy"]
 
 
-class Cost(NamedTuple):
-    """A column of the table: where its values come from, its name, and how they are printed."""
-
-    column: str
-    head: str
-    form: Callable[[float], str]
-
-
+# Frame -> column, its name, the factor from its unit to the printed one, and its format.
 COSTS = {
-    "methods": [
-        Cost("tau_post", "s", lambda seconds: f"{seconds:.3f}"),
-        Cost("relative_time", "relative", lambda ratio: f"{ratio:.2f}"),
-    ],
+    "methods": [("tau_post", "s", 1, "{:.3f}"), ("relative_time", "relative", 1, "{:.2f}")],
     "memory": [
-        Cost("state_bytes", "kept, MB", lambda size: f"{size / 1e6:.1f}"),
-        Cost("state_bytes", "of the buffer", lambda size: f"{100 * size / EXEMPLARS:.1f}%"),
-        Cost("peak_bytes", "peak, MB", lambda size: f"{size / 1e6:.0f}"),
+        ("state_bytes", "kept, MB", 1e6, "{:.1f}"),
+        ("state_bytes", "of the buffer", EXEMPLARS / 100, "{:.1f}%"),
+        ("peak_bytes", "peak, MB", 1e6, "{:.0f}"),
     ],
 }
 
 
-def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Frames, options: Options) -> dict[str, str]:
     """Return the files of the table by suffix; the least of a column is in bold.
 
     Parameters
@@ -56,7 +43,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     """
     (name, table), *_ = frames.items()
     costs = COSTS[name]
-    require(table, name, [cost.column for cost in costs])
+    require(table, name, [column for column, *_ in costs])
     machine: dict[str, Any] = {}
     if name == "methods":
         require(table, name, MACHINE)
@@ -70,7 +57,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     for dataset in chosen["dataset"].unique():
         measured = chosen[chosen["dataset"] == dataset]
         over = label(options, "datasets", dataset) if dataset in options["datasets"] else dataset
-        for (column, head, form), method in product(costs, options["show"]):
+        for (column, head, unit, form), method in product(costs, options["show"]):
             rows = measured[measured["method"] == method]
             if len(rows) != 1:
                 raise InputError(
@@ -79,5 +66,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
                 )
             value, keys = rows[column].iloc[0], {"dataset": dataset, "method": method}
             best, row = bool(value == measured[column].min()), options["names"][method]
-            sheet.add(form(value), column, keys, best, label=row, over=over, head=head)
+            sheet.add(
+                form.format(value / unit), column, keys, best, label=row, over=over, head=head
+            )
     return sheet.texts(wide=name == "memory", buffer=f"{EXEMPLARS / 1e6:.0f}", **machine)

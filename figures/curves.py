@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import grouped, label, require, select
+from figures.frames import Frames, Options, grouped, label, labels, select
+from figures.panels import undefined
 
 MEASURES = {"A_t": "accuracy", "forgetting": "forgetting"}
 # Inches: height of a panel; space above, between and below the rows of a group, and beside a panel.
@@ -18,9 +19,11 @@ TOP, BOTTOM, SAMPLE = 0.22, 0.18, 0.24
 NARROW = 2.0  # percent
 BEHIND = "#D8D8D8"
 
+Looks = Mapping[str, dict[str, Any]]  # as `figures.style.distinct` returns them
+
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw accuracy and, below it, forgetting of each group, in one column per data set.
 
     Parameters
@@ -45,22 +48,23 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     groups = grouped(options)
     methods = [method for ids in groups.values() for method in ids]
     rows = select(frames, "sessions", options, ["session", *MEASURES], methods)
-    require(rows, "sessions", ["A_t"])
-    require(rows[rows["session"] > 1], "sessions", ["forgetting"])
     means = rows.groupby(["dataset", "method", "session"])[list(MEASURES)].mean()
     datasets = list(options["datasets"])
-    names = [label(options, "methods", m, short=True) for m in methods]
+    names = labels(options, "methods", methods, short=True)
     sizes = [len(ids) for ids in groups.values()]
-    figure, panels, keys = _layout(sizes, len(datasets), SAMPLE + style.room(names))
+    room = SAMPLE + style.room(names.values())
+    figure, panels, keys = _layout(sizes, len(datasets), room)
     last = means["A_t"].groupby(["dataset", "method"]).last().groupby("method").mean()
     for place, (title, ids) in enumerate(groups.items()):
+        looks = style.distinct(ids)
         for line, measure in enumerate(MEASURES):
             for ax, dataset in zip(panels[2 * place + line], datasets, strict=True):
-                _curves(ax, means.loc[dataset][measure], ids, methods)
+                _curves(ax, means.loc[dataset][measure], looks, methods)
                 ax.tick_params(labelbottom=line == 1)
             panels[2 * place + line][0].set_ylabel(MEASURES[measure])
         panels[2 * place][0].set_title(title, loc="left", fontweight="bold", pad=6)
-        _key(keys[place], ids, last, options)
+        ranked = {m: names[m] for m in sorted(ids, key=lambda m: -last[m])}
+        _key(keys[place], ranked, looks)
     for ax, dataset in zip(panels[0], datasets, strict=True):
         x, y = ax.get_position().x0, 1 - 0.09 / figure.get_figheight()
         figure.text(x, y, label(options, "datasets", dataset), va="center", fontsize=9)
@@ -94,36 +98,31 @@ def _layout(
     return figure, panels, keys
 
 
-def _key(ax: Axes, ids: list[str], last: pd.Series, options: Mapping[str, Any]) -> None:
+def _key(ax: Axes, names: Mapping[str, str], looks: Looks) -> None:
     """Write the names of a group beside a piece of their curves."""
     ax.set_axis_off()
-    looks, box = style.distinct(ids), ax.get_position()
+    box = ax.get_position()
     ax.set_xlim(0, box.width * style.PAGE)
     ax.set_ylim(-box.height * cast(Figure, ax.figure).get_figheight(), 0)
-    for i, method in enumerate(sorted(ids, key=lambda m: -last[m])):
-        y = -0.06 - i * (style.LABEL_SIZE + 3) / 72
-        look = looks[method]
+    for i, (method, name) in enumerate(names.items()):
+        y, look = -0.06 - i * (style.LABEL_SIZE + 3) / 72, looks[method]
         ax.plot([0, SAMPLE / 2, SAMPLE], [y] * 3, label=method, **look, markevery=[1])
-        name, color = label(options, "methods", method, short=True), style.ink(look["color"])
+        color = style.ink(look["color"])
         style.note(ax, SAMPLE + 0.07, y, name, color, va="center_baseline")
 
 
-def _curves(ax: Axes, means: pd.Series, ids: list[str], methods: list[str]) -> None:
-    """Draw one panel: every method thin and grey, the group's over it, each with its last value."""
+def _curves(ax: Axes, means: pd.Series, looks: Looks, methods: list[str]) -> None:
+    """Draw one panel: every method thin and grey, those with ``looks`` over it, each with its last value."""
     if means.name == "forgetting":
         means = means[means.index.get_level_values("session") > 1]
     if means.empty:
-        style.undefined(ax, style.ALONE)
+        undefined(ax)
         return
-    for method in (m for m in methods if m not in ids):
+    for method in (m for m in methods if m not in looks):
         curve = means.loc[method]
         ax.plot(curve.index, curve, color=BEHIND, lw=0.6, label=f"behind {method}", zorder=0)
-    ends = []
-    for method, own in style.distinct(ids).items():
-        curve, look = means.loc[method], own | {"lw": 0.9, "markersize": 2.2}
-        look["marker"] = look["marker"] or ("o" if len(curve) == 1 else "")
-        ax.plot(curve.index, curve, label=method, clip_on=False, **look)
-        ends.append((f"{curve.iloc[-1]:.1f}", curve.index[-1], curve.iloc[-1], look["color"]))
+    thin = {method: own | {"lw": 0.9, "markersize": 2.2} for method, own in looks.items()}
+    ends = style.curves(ax, {m: means.loc[m] for m in thin}, lambda _, y: f"{y:.1f}", thin)
     low, high = ax.get_ylim()
     if high - low < NARROW:  # more decimals than a tick label has room for
         ax.set_ylim((low + high - NARROW) / 2, (low + high + NARROW) / 2)

@@ -16,25 +16,30 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import labels, require, select
+from figures.frames import Frames, Options, require, select
+from figures.panels import per_dataset, undefined
 from sparcl.base.errors import InputError
 from study.places import where
 
 NULL = 1e-10  # below this share of the largest an eigenvalue is zero up to rounding and its mode arbitrary
 DEPTH = 1e-5  # the panel ends at this share of the largest eigenvalue
 HEADROOM = 0.32  # above the curves, for their names
-EXACT, BOUND = "#0072B2", "#D55E00"
 QUESTION = "How much does a new session dilute what old sessions say?"
 CORE = "#FAF0E6"  # behind the modes of the core
-# Parts of the joint ridge's shift of old logits: column, name, colour and dashes.
-SHIFTS = (
-    ("joint_drift_core", "in the core", BOUND, "-"),
-    ("joint_drift_residual", "in the rest", style.QUIET, "--"),
-)
+EXACT, BOUND = "#0072B2", "#D55E00"
+# Shifts of old logits, and what a session takes from the inverse: column -> name, colour, dashes.
+SHIFTS = {
+    "joint_drift_core": ("in the core", BOUND, "-"),
+    "joint_drift_residual": ("in the rest", style.QUIET, "--"),
+}
+SHRINKS = {
+    "shrink_bound": ("shared basis (bound)", BOUND, "--"),
+    "shrink_exact": ("exact", EXACT, "-"),
+}
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw the spectrum of R after each session, the shrink of old modes, and the shift of old logits.
 
     Parameters
@@ -57,17 +62,8 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     InputError
         A data set is missing, or the chosen session has no old modes.
     """
-    values = [
-        "order",
-        "session",
-        "mode",
-        "eigenvalue",
-        "old_eigenvalue",
-        "shrink_exact",
-        "shrink_bound",
-    ]
-    rows = select(frames, "spectrum", options, values)
-    require(rows, "spectrum", ["eigenvalue"])
+    values, of_old = ["order", "session", "mode", "eigenvalue"], ["old_eigenvalue", *SHRINKS]
+    rows = select(frames, "spectrum", options, values, gaps=of_old)
     rows = rows[rows["order"] == rows["order"].min()]  # a spectrum is of one class order
     session = options.get("session", 2)
     later = sorted(rows.loc[rows["old_eigenvalue"].notna(), "session"].unique())
@@ -78,17 +74,23 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         )
     shifts = _shifts(frames, options, rows["order"].min())
     wide = style.width() == style.PAGE
-    datasets = labels(options, "datasets", options["datasets"])
-    margins = (0.46, 0.1, 0.58 if wide else 0.9, 0.24)
-    figure, stacks = style.per_dataset(datasets, 3, 1.15, margins, (0.36, 0.42), question=QUESTION)
-    for dataset, (above, below, shift) in stacks.items():
-        of_set = rows[rows["dataset"] == dataset]
+    figure, panels = per_dataset(
+        options,
+        rows,
+        ["eigenvalue of $R$", f"shrink in session {session}", "logit shift (%)"],
+        1.15,
+        0.1,
+        left=0.46,
+        bottom=0.58 if wide else 0.9,
+        across=0.26,
+        down=0.42,
+        question=QUESTION,
+    )
+    for dataset, of_set, (above, below, shift) in panels:
         _spectra(above, of_set)
-        if style.is_first_column(above):
-            above.set_ylabel("eigenvalue of $R$")
         if of_set["session"].max() == 1:
-            style.undefined(below, style.ALONE)
-            style.undefined(shift, style.ALONE)
+            undefined(below)
+            undefined(shift)
             continue
         moved = shifts[shifts["dataset"] == dataset].set_index("session")
         _shift(shift, moved)
@@ -98,53 +100,43 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         _shrink(below, of_set[of_set["session"] == session])
         below.set_xlim(above.get_xlim())
         below.set_xlabel("mode")
-        if style.is_first_column(above):
-            below.set_ylabel(f"shrink in session {session}")
-            shift.set_ylabel("logit shift (%)")
     sentences = (
         r"shrink of $u^{\mathrm{T}}A^{-1}u=1/a$ for an old eigenvector $u$.",
         r"Exact: $1-a\,u^{\mathrm{T}}(A+dR)^{-1}u$.",
         r"Shared basis: $\delta/(a+\delta)$, $\delta=u^{\mathrm{T}}dR\,u$; only an upper bound otherwise.",
     )
-    figure.text(
-        0.5,
-        0.09 / figure.get_figheight(),
-        ("  " if wide else "\n").join(sentences),
-        ha="center",
-        fontsize=style.LABEL_SIZE + 0.5 * wide,
-    )
+    said, size = ("  " if wide else "\n").join(sentences), style.LABEL_SIZE + 0.5 * wide
+    figure.text(0.5, 0.09 / figure.get_figheight(), said, ha="center", fontsize=size)
     return figure
 
 
-def _shifts(
-    frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any], order: int
-) -> pd.DataFrame:
+def _shifts(frames: Frames, options: Options, order: int) -> pd.DataFrame:
     """Return, per data set and later session, the core's rank and the joint ridge's shift, in percent."""
-    columns = ["core_rank", *(column for column, *_ in SHIFTS)]
-    table = select(frames, "diagnostics", options, ["order", "session", *columns])
+    columns = ["core_rank", *SHIFTS]
+    table = select(frames, "diagnostics", options, ["order", "session"], gaps=columns)
     table = table[(table["order"] == order) & (table["session"] > 1)]
     # Sums alone decide these: every method of a stream has the same.
     table = table.groupby(["dataset", "session"], as_index=False)[columns].first()
     require(table, "diagnostics", columns)
-    return table.assign(**{column: 100 * table[column] for column, *_ in SHIFTS})
+    return table.assign(**{column: 100 * table[column] for column in SHIFTS})
 
 
 def _shift(ax: Axes, rows: pd.DataFrame) -> None:
     """Joint ridge's shift of old logits by session, along the core and beside it."""
-    for column, name, color, dashes in SHIFTS:
-        ax.plot(rows.index, rows[column], color=color, ls=dashes, label=name, clip_on=False)
-    top = float(rows[[column for column, *_ in SHIFTS]].to_numpy().max())
-    ax.set_ylim(0, 1.45 * top)
-    for (_, name, color, _), y in zip(SHIFTS, (0.99, 0.85), strict=True):
-        _key(ax, name, color, y)
+    _curves(ax, rows, SHIFTS, clip_on=False)
+    ax.set_ylim(0, 1.45 * float(rows[[*SHIFTS]].to_numpy().max()))
     ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     style.session_axis(ax, rows.index.to_series())
 
 
-def _key(ax: Axes, text: str, color: Any, y: float) -> None:
-    """Name a curve in its colour at the upper right of a panel."""
+def _curves(
+    ax: Axes, rows: pd.DataFrame, curves: Mapping[str, tuple[str, str, str]], **look: Any
+) -> None:
+    """Draw columns over the index, and name them in their colours at the upper right of the panel."""
     at = {"transform": ax.transAxes, "ha": "right", "va": "top"}
-    style.note(ax, 0.98, y, text, style.ink(color), **at)
+    for (column, (name, color, dashes)), y in zip(curves.items(), (0.99, 0.85), strict=True):
+        ax.plot(rows.index, rows[column], color=color, ls=dashes, label=name, **look)
+        style.note(ax, 0.98, y, name, style.ink(color), **at)
 
 
 def _spectra(ax: Axes, rows: pd.DataFrame) -> None:
@@ -152,47 +144,33 @@ def _spectra(ax: Axes, rows: pd.DataFrame) -> None:
     sessions = sorted(rows["session"].unique())
     floor = NULL * rows["eigenvalue"].max()
     for session, color in zip(sessions, style.ramp(len(sessions)), strict=True):
-        curve = rows[(rows["session"] == session) & (rows["eigenvalue"] > floor)].sort_values(
-            "mode"
-        )
-        ax.loglog(
-            curve["mode"], curve["eigenvalue"], color=color, lw=1.0, label=f"session {session}"
-        )
+        curve = rows[(rows["session"] == session) & (rows["eigenvalue"] > floor)]
+        curve, name = curve.set_index("mode")["eigenvalue"].sort_index(), f"session {session}"
+        ax.loglog(curve.index, curve, color=color, lw=1.0, label=name)
         if session == sessions[0]:
-            _name(ax, f"session {session}", curve, style.INK, share=0.7, below=True)
+            _name(ax, name, curve, style.INK, share=0.7, below=True)
         elif session == sessions[-1]:
-            _name(ax, f"session {session}", curve, color, share=0.5, below=False)
+            _name(ax, name, curve, color, share=0.5, below=False)
     ax.set_ylim(bottom=max(ax.get_ylim()[0], DEPTH * rows["eigenvalue"].max()))
     style.log_ticks(ax.yaxis, numticks=6)
     style.log_ticks(ax.xaxis, "{x:.0f}")
 
 
-def _name(ax: Axes, text: str, curve: pd.DataFrame, color: Any, share: float, below: bool) -> None:
+def _name(ax: Axes, text: str, curve: pd.Series, color: Any, share: float, below: bool) -> None:
     """Name a falling curve on its free side, at a share of its (logarithmic) length."""
-    x = curve["mode"].max() ** share
-    y = np.exp(np.interp(np.log(x), np.log(curve["mode"]), np.log(curve["eigenvalue"])))
-    ax.annotate(
-        text,
-        (x, y),
-        xytext=(-2, -2) if below else (2, 2),
-        textcoords="offset points",
-        ha="right" if below else "left",
-        va="top" if below else "bottom",
-        fontsize=style.LABEL_SIZE,
-        color=style.ink(color),
-    )
+    x = curve.index.max() ** share
+    y = np.exp(np.interp(np.log(x), np.log(curve.index), np.log(curve)))
+    shift, ha, va = ((-2, -2), "right", "top") if below else ((2, 2), "left", "bottom")
+    style.beside(ax, text, (x, y), shift, color, ha=ha, va=va)
 
 
 def _shrink(ax: Axes, rows: pd.DataFrame) -> None:
     """Exact shrink and its shared-basis value against the old mode."""
-    rows = rows.sort_values("mode")
     require(rows, "spectrum", ["old_eigenvalue"])
     rows = rows[rows["old_eigenvalue"] > NULL * rows["old_eigenvalue"].max()]
-    require(rows, "spectrum", ["shrink_exact", "shrink_bound"])
-    ax.semilogx(rows["mode"], rows["shrink_bound"], color=BOUND, ls="--", label="bound")
-    ax.semilogx(rows["mode"], rows["shrink_exact"], color=EXACT, label="exact")
+    require(rows, "spectrum", [*SHRINKS])
+    ax.set_xscale("log")
+    _curves(ax, rows.set_index("mode").sort_index(), SHRINKS)
     ax.set_ylim(0, max(1.0, rows["shrink_bound"].max() + HEADROOM))
     ax.set_yticks([0, 0.5, 1])
-    for text, color, y in (("shared basis (bound)", BOUND, 0.99), ("exact", EXACT, 0.85)):
-        _key(ax, text, color, y)
     style.log_ticks(ax.xaxis, "{x:.0f}")

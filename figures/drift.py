@@ -1,17 +1,14 @@
 """How far the logits of old classes move from one session to the next."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import pandas as pd
 from matplotlib.figure import Figure
 
 from figures import style
-from figures.frames import labels, require, select, shown
+from figures.frames import Frames, Options, labels, select, shown
+from figures.panels import per_dataset, undefined
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw scaled old-logit drift by session in one panel per data set.
 
     Parameters
@@ -37,30 +34,27 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     methods = shown(options)
     rows = select(frames, "sessions", options, ["session", "drift_scaled"], methods)
     rows = rows[rows["session"] > 1]
-    require(rows, "sessions", ["drift_scaled"])
-    still = [m for m in methods if (rows["drift_scaled"][rows["method"] == m] <= 0).any()]
+    least = rows.groupby("method")["drift_scaled"].min()
+    still = [m for m in methods if least.get(m, 1) <= 0]
     methods = [m for m in methods if m not in still]
     names = labels(options, "methods", [*methods, *still], short=True)
     room = style.room(names[m] for m in methods)
-    margins, datasets = (0.38, room, 0.36, 0.24), labels(options, "datasets", options["datasets"])
-    figure, stacks = style.per_dataset(datasets, 1, 1.45, margins, (room + 0.2, 0.0))
-    for dataset, (ax,) in stacks.items():
-        of_set = rows[rows["dataset"] == dataset]
+    axis = ["old-logit drift (% of logits' s.d.)"]
+    figure, panels = per_dataset(options, rows, axis, 1.45, room, left=0.38, across=0.2)
+    for _, of_set, (ax,) in panels:
         if of_set.empty:
-            style.undefined(ax, style.ALONE)
+            undefined(ax)
             continue
-        percent = 100 * of_set.groupby(["method", "session"])["drift_scaled"].agg(
+        drift = 100 * of_set.groupby(["method", "session"])["drift_scaled"].agg(
             ["mean", "min", "max"]
         )
         for method in methods:
-            style.band(ax, method, percent["min"][method], percent["max"][method])
-        means = {method: percent["mean"][method] for method in methods}
+            style.band(ax, method, drift["min"][method], drift["max"][method])
+        means = {method: drift["mean"][method] for method in methods}
         ends = style.curves(ax, means, lambda m, _: names[m])
         ax.set_yscale("log")
         style.log_ticks(ax.yaxis, "{x:g}", subs=[1, 2, 5])
         style.session_axis(ax, of_set["session"])
-        if style.is_first_column(ax):
-            ax.set_ylabel("old-logit drift (% of logits' s.d.)")
         style.label_ends(ax, ends)
         if still:
             said = f"no drift: {', '.join(names[m] for m in still)}"

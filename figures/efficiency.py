@@ -1,6 +1,5 @@
 """Accuracy and its costs: time after extraction, and memory kept between sessions."""
 
-from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +11,8 @@ from matplotlib.ticker import MaxNLocator
 
 from figures import style
 from figures.costs_table import EXEMPLARS
-from figures.frames import label, labels, measured, require, select
+from figures.frames import Frames, Options, label, measured, require, select
+from figures.panels import per_dataset
 from sparcl.base.errors import InputError
 from study.places import where
 
@@ -28,7 +28,7 @@ FRONT = style.INK
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw average accuracy over each measured cost in one column per data set; up and left is better.
 
     Parameters
@@ -63,16 +63,15 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             f"{' and '.join(COSTS)}.csv; correct `datasets` of the timing in {where('timings')}"
         )
     methods = [m for m in measured(options) if all(m in set(f["method"]) for f in costs.values())]
-    rows = select(frames, "runs", {**options, "datasets": datasets}, [VALUE], methods)
-    require(rows, "runs", [VALUE])
+    options = {**options, "datasets": {d: options["datasets"][d] for d in datasets}}
+    rows = select(frames, "runs", options, [VALUE], methods)
     accuracy = rows.groupby(["dataset", "method"])[VALUE].mean()
     untimed = [
         label(options, "methods", m, short=True) for m in measured(options) if m not in methods
     ]
-    margins = (0.42, 0.12, 0.54 if untimed else 0.36, 0.24)
-    titles = labels(options, "datasets", datasets)
-    figure, stacks = style.per_dataset(titles, len(costs), 1.75, margins, (0.42, 0.44))
-    for dataset, stack in stacks.items():
+    axes, bottom = ["average accuracy (%)"] * len(costs), 0.54 if untimed else 0.36
+    figure, panels = per_dataset(options, rows, axes, 1.75, 0.12, bottom=bottom, down=0.44)
+    for dataset, _, stack in panels:
         for ax, (name, frame) in zip(stack, costs.items(), strict=True):
             column, unit, axis = COSTS[name]
             require(frame, name, [column])
@@ -80,15 +79,13 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             points = pd.DataFrame({"cost": cost, VALUE: accuracy[dataset]}).loc[methods]
             _points(ax, points, options, EXEMPLARS / 1e6 if name == "memory" else None)
             ax.set_xlabel(axis)
-            if style.is_first_column(ax):
-                ax.set_ylabel("average accuracy (%)")
     if untimed:
         x, y = 0.02 / style.PAGE, 0.08 / figure.get_figheight()
         style.note(figure, x, y, f"not timed: {'; '.join(untimed)}", style.QUIET, va="center")
     return figure
 
 
-def _points(ax: Axes, points: pd.DataFrame, options: Mapping[str, Any], mark: float | None) -> None:
+def _points(ax: Axes, points: pd.DataFrame, options: Options, mark: float | None) -> None:
     """Draw each method at its cost, those that nothing beats joined by a line, and name it beside."""
     ax.set_xscale("log")
     lowest, highest = points["cost"].min(), max(points["cost"].max(), mark or 0)

@@ -14,8 +14,12 @@ from study.report.differences import Differences
 from study.report.numerals import one_order
 from study.report.reading import read_csv
 
+Frames = Mapping[str, pd.DataFrame]  # summaries by name
+Options = Mapping[str, Any]  # what a figure or table is told: its block, and labels
+
 PUBLISHED = "published"  # quoted numbers, checked by their own reader
 PAIR = ["order", "seed"]  # one repetition of a run
+OF_OLD = ("forgetting", "drift_scaled")  # undefined while no class is old
 # What a caption's field {emphasis} says of the marks of `study.report.differences.against_best`.
 TESTED = (
     "Bold: the best mean. †: not told apart from it at the 5% level over {} (docs/claims.md), corrected by Holm over "
@@ -60,7 +64,7 @@ def read(
     return frames
 
 
-def origin(options: Mapping[str, Any], name: str, column: str, **keys: object) -> Origin:
+def origin(options: Options, name: str, column: str, **keys: object) -> Origin:
     """Return where a cell comes from: its file, the keys that all its rows share, and its column.
 
     Parameters
@@ -74,9 +78,7 @@ def origin(options: Mapping[str, Any], name: str, column: str, **keys: object) -
     return Origin(str(options.get("files", {}).get(name, name)), row, column)
 
 
-def differences(
-    frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any], name: str = "differences"
-) -> Differences:
+def differences(frames: Frames, options: Options, name: str = "differences") -> Differences:
     """Return the differences between the methods of a suite.
 
     Raises
@@ -84,12 +86,18 @@ def differences(
     InputError
         The frame was not given.
     """
+    return Differences(_given(frames, name), options.get("backbone"))
+
+
+def _given(frames: Frames, name: str) -> pd.DataFrame:
     if name not in frames:
-        raise InputError(f"summary '{name}' was not given; list it under the block's `frames`")
-    return Differences(frames[name], options.get("backbone"))
+        raise InputError(
+            f"summary '{name}' was not given (got {', '.join(frames) or 'none'}); list it under the block's `frames`"
+        )
+    return frames[name]
 
 
-def fill(options: Mapping[str, Any], rows: pd.DataFrame, **values: object) -> str:
+def fill(options: Options, rows: pd.DataFrame, **values: object) -> str:
     """Return a table's caption with its fields filled in.
 
     Parameters
@@ -128,11 +136,12 @@ def fill(options: Mapping[str, Any], rows: pd.DataFrame, **values: object) -> st
 
 
 def select(
-    frames: Mapping[str, pd.DataFrame],
+    frames: Frames,
     name: str,
-    options: Mapping[str, Any],
+    options: Options,
     values: Sequence[str],
     methods: Sequence[str] | None = None,
+    gaps: Sequence[str] = (),
 ) -> pd.DataFrame:
     """Return the rows that a figure or table shows, of one suite and backbone; none may be missing.
 
@@ -144,9 +153,11 @@ def select(
     options : mapping
         ``datasets`` names the data sets that must be there; ``backbone`` picks one of several.
     values : sequence of str
-        Columns that are shown.
+        Columns that are shown; see `require`.
     methods : sequence of str, optional
         Methods that must be there for every data set, with the same (order, seed) pairs.
+    gaps : sequence of str
+        Columns that are shown and may have empty cells.
 
     Returns
     -------
@@ -156,16 +167,12 @@ def select(
     Raises
     ------
     InputError
-        A frame, column, data set, method or (order, seed) pair is missing, a row is there twice,
+        A frame, column, data set, method, (order, seed) pair or cell is missing, a row is there twice,
         or the frame mixes suites or backbones.
     """
-    if name not in frames:
-        raise InputError(
-            f"summary '{name}' was not given (got {', '.join(frames) or 'none'}); list it in the rule's input"
-        )
-    frame = frames[name]
+    frame = _given(frames, name)
     keys = ["suite", "backbone", "dataset", *(() if methods is None else ("method", *PAIR))]
-    absent = [column for column in (*keys, *values) if column not in frame.columns]
+    absent = [column for column in (*keys, *values, *gaps) if column not in frame.columns]
     if absent:
         raise InputError(
             f"{name}.csv has no column {', '.join(absent)}; it has {', '.join(frame.columns)}"
@@ -190,12 +197,13 @@ def select(
             )
         for method in methods or ():
             _check_pairs(name, dataset, method, rows)
+    require(frame, name, values)
     return frame.reset_index(drop=True)
 
 
 def _check_pairs(name: str, dataset: str, method: str, rows: pd.DataFrame) -> None:
     """Refuse a method without the pairs of the others: their differences would not be paired."""
-    per_pair = [*PAIR, "session"] if "session" in rows.columns else PAIR
+    per_pair = [*PAIR, *(key for key in ("session", "arrival") if key in rows.columns)]
     expected = set(rows[per_pair].itertuples(index=False, name=None))
     found = list(rows.loc[rows["method"] == method, per_pair].itertuples(index=False, name=None))
     if len(found) != len(set(found)):
@@ -211,28 +219,25 @@ def _check_pairs(name: str, dataset: str, method: str, rows: pd.DataFrame) -> No
 
 
 def require(frame: pd.DataFrame, name: str, values: Sequence[str]) -> None:
-    """Refuse an empty cell in a column that is shown.
+    """Refuse an empty cell in a column that is shown; those `OF_OLD` start with the second session.
 
     Raises
     ------
     InputError
         A cell is empty; the message names the first by its column and keys.
     """
+    alone = frame.get("session", frame.get("sessions", pd.Series(2, frame.index))) == 1
     for value in values:
-        empty = frame[frame[value].isna() | (frame[value] == "")]
+        empty = frame[(frame[value].isna() | (frame[value] == "")) & ~(alone & (value in OF_OLD))]
         if not empty.empty:
-            keys = [
-                key
-                for key in ("dataset", "method", "order", "session", "mode")
-                if key in frame.columns
-            ]
-            where = ", ".join(f"{key} {empty.iloc[0][key]}" for key in keys)
+            keys = ("dataset", "method", "order", "session", "mode")
+            where = ", ".join(f"{key} {empty.iloc[0][key]}" for key in keys if key in frame)
             raise InputError(
                 f"{name}.csv: {value} is empty for {where}; the run that should have made it is incomplete"
             )
 
 
-def label(options: Mapping[str, Any], kind: str, identifier: str, short: bool = False) -> str:
+def label(options: Options, kind: str, identifier: str, short: bool = False) -> str:
     """Return the name under which a method, data set or backbone is shown.
 
     Parameters
@@ -254,54 +259,48 @@ def label(options: Mapping[str, Any], kind: str, identifier: str, short: bool = 
     return name
 
 
-def labels(
-    options: Mapping[str, Any], kind: str, ids: Iterable[str], short: bool = False
-) -> dict[str, str]:
+def labels(options: Options, kind: str, ids: Iterable[str], short: bool = False) -> dict[str, str]:
     """Return the `label` of each of some methods, data sets or backbones, by id."""
     return {identifier: label(options, kind, identifier, short) for identifier in ids}
 
 
-def valued(options: Mapping[str, Any], method: str, value: float) -> str:
+def valued(options: Options, method: str, value: float) -> str:
     """Return a method's short name after a value: what stands at the end of a curve or bar."""
     number = f"{value:.1f}".replace("-", "−")
     return f"{number} {label(options, 'methods', method, short=True)}"
 
 
-def measured(options: Mapping[str, Any]) -> list[str]:
+def measured(options: Options) -> list[str]:
     """Return the methods of the suite but those ``absent``, which the backbone has no features for."""
     return [method for method in options["methods"] if method not in options.get("absent", ())]
 
 
-def grouped(options: Mapping[str, Any]) -> dict[str, list[str]]:
+def grouped(options: Options) -> dict[str, list[str]]:
     """Return ``groups`` (title -> methods) as far as the suite ran their methods."""
     ran = measured(options)
     groups = {title: [m for m in ids if m in ran] for title, ids in options["groups"].items()}
     return {title: ids for title, ids in groups.items() if ids}
 
 
-def first(options: Mapping[str, Any], key: str) -> str | None:
+def first(options: Options, entry: str) -> str | None:
     """Return the first method of an entry ``a | b`` that the suite ran, or None."""
     ran = measured(options)
-    return next((m for m in options.get(key, "").split(" | ") if m in ran), None)
+    return next((method for method in entry.split(" | ") if method in ran), None)
 
 
-def shown(options: Mapping[str, Any]) -> list[str]:
-    """Return the methods that a figure draws: those in ``show`` that the suite ran, or all.
-
-    An entry ``a | b`` stands for the first of its methods that the suite ran.
+def shown(options: Options) -> list[str]:
+    """Return the methods that a figure draws: the `first` of each entry of ``show``, or all.
 
     Raises
     ------
     InputError
         The suite has none of them.
     """
-    ran = measured(options)
-    alternatives = [entry.split(" | ") for entry in options.get("show", ran)]
-    firsts = [next((m for m in names if m in ran), None) for names in alternatives]
-    methods = [m for m in firsts if m is not None]
+    entries = options.get("show", measured(options))
+    methods = [method for entry in entries if (method := first(options, entry)) is not None]
     if not methods:
         raise InputError(
-            f"none of the methods to show ({', '.join(options.get('show', options['methods']))}) was run in the suite "
-            f"({', '.join(ran)}); correct {where('figures', options.get('id', '<id>'), 'show')}"
+            f"none of the methods to show ({', '.join(entries)}) was run in the suite "
+            f"({', '.join(measured(options))}); correct {where('figures', options.get('id', '<id>'), 'show')}"
         )
     return methods

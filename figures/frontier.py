@@ -1,6 +1,5 @@
 """Stability against plasticity: average accuracy over forgetting, as tau varies."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import labels, measured, require, select, shown
+from figures.frames import Frames, Options, labels, measured, select, shown
+from figures.panels import per_dataset, undefined
 
 MEASURES = ["A_bar", "forgetting"]
 TOUCHING = 0.02  # points nearer than this share of the curve's extent have one label
@@ -18,7 +18,7 @@ CURVE = "sparcl"  # whose colour the curve has
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw average accuracy over forgetting in one panel per data set; up and left is better.
 
     Parameters
@@ -41,16 +41,13 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     """
     points = shown(options)
     curve = [method for method in options["curve"] if method in measured(options)]
-    rows = select(frames, "runs", options, ["sessions", *MEASURES, "tau"], [*points, *curve])
-    require(rows[rows["sessions"] > 1], "runs", MEASURES)
+    rows = select(frames, "runs", options, ["sessions", *MEASURES], [*points, *curve], ["tau"])
     names = labels(options, "methods", points, short=True)
-    datasets, room = labels(options, "datasets", options["datasets"]), style.room(names.values())
-    margins = (0.42, room, 0.36, 0.24)
-    figure, stacks = style.per_dataset(datasets, 1, 2.1, margins, (room + 0.3, 0.0))
-    for dataset, (ax,) in stacks.items():
-        of_set = rows[rows["dataset"] == dataset]
+    room = style.room(names.values())
+    figure, panels = per_dataset(options, rows, ["average accuracy (%)"], 2.1, room)
+    for _, of_set, (ax,) in panels:
         if (of_set["sessions"] == 1).all():
-            style.undefined(ax, style.ALONE)
+            undefined(ax)
             continue
         means = of_set.groupby("method")[[*MEASURES, "tau"]].mean()
         look = style.line(CURVE)
@@ -66,8 +63,6 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         ax.xaxis.set_major_locator(MaxNLocator(5))
         ax.yaxis.set_major_locator(MaxNLocator(5))
         ax.margins(0.16, 0.08)  # labels stand around the curve
-        if style.is_first_column(ax):
-            ax.set_ylabel("average accuracy (%)")
         right = ax.get_xlim()[1]
         style.label_ends(ax, [(text, right, y, color) for text, _, y, color in ends])
         for _, x, y, color in ends:  # a thin line joins a point to its name

@@ -1,19 +1,13 @@
 """One method against each other one of a suite: the difference in last accuracy on each data set and over all."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import pandas as pd
-
-from figures.frames import differences, label, select, shown
+from figures.frames import Frames, Options, differences, label, select
+from figures.headline import VALUE, peers
 from figures.increments_table import MEAN
 from figures.sheet import Sheet
 from study.report.differences import ALL
 
-VALUE = "A_last"
 
-
-def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Frames, options: Options) -> dict[str, str]:
     """Return the files of the table by suffix: a row per method, the smallest mean difference first.
 
     Parameters
@@ -32,10 +26,8 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     of, frame = options["of"], "differences"
     table = select(frames, frame, options, ["measure", "difference", "orders"])
     pairs = differences(frames, options)
-    peers = [method for method in shown(options) if method != of]
-    peers.sort(key=lambda peer: pairs.between(of, peer, ALL, VALUE).difference)
     sheet = Sheet(options, frame, table)
-    for peer in peers:
+    for peer in peers(options, pairs):
         for dataset in (ALL, *options["datasets"]):
             it = pairs.between(of, peer, dataset, VALUE)
             first, second = sorted((of, peer))

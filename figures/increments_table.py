@@ -1,12 +1,10 @@
 """Gain of one method over others: paired differences with their intervals, on each data set and over all."""
 
-from collections.abc import Mapping
 from itertools import groupby, product
-from typing import Any
 
 import pandas as pd
 
-from figures.frames import differences, fill, label, origin, select
+from figures.frames import Frames, Options, differences, fill, label, origin, select
 from figures.grid import DAGGER, NOTHING
 from figures.markup import escape_numbers, latex_table, markdown, markdown_table
 from study.report.differences import ALL
@@ -16,7 +14,7 @@ HEADS = ["against", "data set", *SHOWN.values(), "last accuracy, classes drawn"]
 MEAN = "mean of all"
 
 
-def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Frames, options: Options) -> dict[str, str]:
     """Return the files of the table by suffix.
 
     Parameters
@@ -35,10 +33,11 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     cells = rows(frames, options)
     method, orders = cells["method_label"].iloc[0], cells["orders"].max()
     caption = fill(options, cells, method=method, orders=orders)
-    lines = [_line(row) for _, row in cells.groupby(["against_label", "dataset_label"], sort=False)]
-    written = [
-        [markdown(opponent), markdown(dataset), *shown] for opponent, dataset, *shown in lines
+    lines = [
+        [*names, *(of["printed"] + of["tied"].map({0: "", 1: DAGGER})), max(of["classes"])]
+        for names, of in cells.groupby(["against_label", "dataset_label"], sort=False)
     ]
+    written = [[*map(markdown, line[:2]), *line[2:]] for line in lines]
     latex = [" & ".join(HEADS) + r" \\"]
     for opponent, of_opponent in groupby(lines, key=lambda line: line[0]):
         latex.append(r"\midrule")
@@ -52,7 +51,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     }
 
 
-def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
+def rows(frames: Frames, options: Options) -> pd.DataFrame:
     """Return the differences with labels, texts and origins, sorted as the suite lists its members.
 
     ``printed`` has the interval over class orders and test samples, ``classes`` that where classes are drawn too.
@@ -67,33 +66,21 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     found = []
     for against, dataset, measure in product(names, datasets, SHOWN):
         row = keys | {"dataset": dataset, "against": against, "measure": measure}
-        row |= {
-            "orders": table["orders"].max(),
-            "against_label": label(options, "methods", against),
-        }
+        row["orders"] = table["orders"].max()
+        row["against_label"] = label(options, "methods", against)
         row["dataset_label"] = MEAN if dataset == ALL else label(options, "datasets", dataset)
         if measure == "forgetting" and options["sessions"] == 1:  # nothing is old
             found.append(row | {"printed": NOTHING, "tied": 0, "classes": ""})
             continue
         it = pairs.between(of, against, dataset, measure)
+        classes = _interval(it.difference, it.class_low, it.class_high)
         row |= {"printed": _interval(it.difference, it.low, it.high)}
-        row["tied"] = int(it.verdict == "tie")
-        row["classes"] = (
-            _interval(it.difference, it.class_low, it.class_high) if measure == "A_last" else ""
-        )
+        row |= {"tied": int(it.verdict == "tie"), "classes": classes if measure == "A_last" else ""}
         first, second = sorted((of, against))
         where = {"backbone": row["backbone"], "dataset": dataset, "measure": measure}
         where |= {"method": first, "against": second}
         found.append(row | origin(options, name, "difference", **where)._asdict())
     return pd.DataFrame(found)
-
-
-def _line(group: pd.DataFrame) -> list[str]:
-    """Return the names and cells of one opponent and data set."""
-    by_measure = group.set_index("measure")
-    names = group[["against_label", "dataset_label"]].iloc[0]
-    shown = by_measure["printed"] + by_measure["tied"].map({0: "", 1: DAGGER})
-    return [*names, *shown[list(SHOWN)], by_measure["classes"]["A_last"]]
 
 
 def _interval(mean: float, low: float, high: float) -> str:

@@ -1,13 +1,8 @@
-"""The main table: accuracy, forgetting and drift of every method on every data set.
+"""The main table: accuracy, forgetting and drift of every method on every data set."""
 
-``python -m figures.main_table paper/bundled/tables/main.csv`` prints it.
-"""
-
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,55 +11,53 @@ import pandas as pd
 from figures import grid
 from figures.frames import (
     NO_DRIFT,
+    OF_OLD,
     PAIR,
+    Frames,
+    Options,
     differences,
     fill,
     label,
     measured,
     origin,
-    require,
     select,
 )
 from figures.grid import Cell, Origin
-from sparcl.base.errors import ConfigError, InputError
+from sparcl.base.errors import ConfigError
 from study.places import where
 from study.report.differences import OF_ANSWERS, Difference, against_best
-from study.report.reading import read_csv
 
 
 class Measure(NamedTuple):
-    """A measure of a table of runs: how it is named and printed, and whether it is of old classes."""
+    """A measure of a table of runs: how it is named and printed."""
 
-    title: str  # over its columns in LaTeX
-    plain: str
+    name: str  # over its columns in LaTeX
+    words: str
     higher_is_better: bool
     scale: float = 1.0  # printed = stored * scale
-    of_old: bool = False  # undefined in a stream of one session
+
+    @property
+    def title(self) -> str:
+        """Its name with an arrow to what is better."""
+        return f"{self.name} {'↑' if self.higher_is_better else '↓'}"
+
+    @property
+    def plain(self) -> str:
+        """Its name in words with what is better."""
+        return f"{self.words} ({'higher' if self.higher_is_better else 'lower'} is better)"
 
 
 MEASURES = {
-    "A_bar": Measure(
-        "average accuracy Ā (%) ↑",
-        "average accuracy over sessions, % (higher is better)",
-        higher_is_better=True,
-    ),
+    "A_bar": Measure("average accuracy Ā (%)", "average accuracy over sessions, %", True),
     "A_last": Measure(
-        "accuracy after the last session (%) ↑",
-        "accuracy after the last session, % (higher is better)",
-        higher_is_better=True,
+        "accuracy after the last session (%)", "accuracy after the last session, %", True
     ),
-    "forgetting": Measure(
-        "forgetting (points) ↓",
-        "forgetting, points (lower is better)",
-        higher_is_better=False,
-        of_old=True,
-    ),
+    "forgetting": Measure("forgetting (points)", "forgetting, points", False),
     "drift_scaled": Measure(
-        "old-logit drift (% of the logits' s.d.) ↓",
-        "old-logit drift, % of the logits' s.d. (lower is better)",
-        higher_is_better=False,
-        scale=100,
-        of_old=True,
+        "old-logit drift (% of the logits' s.d.)",
+        "old-logit drift, % of the logits' s.d.",
+        False,
+        100,
     ),
 }
 REST = "Other methods"
@@ -72,13 +65,9 @@ WIDE = 8  # as many columns of numbers fit a page side by side
 MARKS = ["best", "tied", "underlined"]
 COMPARED = ["n", "mean", "std", "gap", "gap_low", "gap_high", "best", "tied"]  # `against_best`
 NO_ORIGIN = Origin("", "", "")
-LEGEND = (
-    "* best mean; † not told apart from it: the caption in the .md beside it says by which rule"
-)
-HELP = "This prints the main.csv of a suite; any other table is readable in the .md beside it."
 
 
-def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Frames, options: Options) -> dict[str, str]:
     """Return the files of the table by suffix.
 
     Parameters
@@ -138,7 +127,7 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     }
 
 
-def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.DataFrame:
+def rows(frames: Frames, options: Options) -> pd.DataFrame:
     """Return one row per measure, data set and method.
 
     Parameters
@@ -175,14 +164,9 @@ def rows(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> pd.D
     return pd.DataFrame([row for _, row in sorted(found, key=lambda item: item[0])])
 
 
-def _rows(
-    frames: Mapping[str, pd.DataFrame], name: str, options: Mapping[str, Any]
-) -> list[dict[str, Any]]:
+def _rows(frames: Frames, name: str, options: Options) -> list[dict[str, Any]]:
     """Return the rows of one frame."""
-    ran = measured(options)
-    runs = select(frames, name, options, ["sessions", *MEASURES], ran)
-    require(runs, name, [measure for measure, told in MEASURES.items() if not told.of_old])
-    require(runs[runs["sessions"] > 1], name, list(MEASURES))
+    runs = select(frames, name, options, ["sessions", *MEASURES], measured(options))
     group_of = _ordered(list(options["methods"]), options.get("groups", {}))
     common = {"suite": runs["suite"].iloc[0], "backbone": runs["backbone"].iloc[0]}
     beside = name.replace("runs", "differences")
@@ -197,14 +181,14 @@ def _rows(
             "measure": measure,
         }
         values = of_set.pivot(index=PAIR, columns="method", values=measure)
-        if MEASURES[measure].of_old and (of_set["sessions"] == 1).all():
+        if measure in OF_OLD and (of_set["sessions"] == 1).all():
             values = values.iloc[:, :0]  # nothing is old
         between = None
         if pairs is not None and measure in OF_ANSWERS:
             between = partial(pairs.between, dataset=dataset, measure=measure)
         unfit = _unfit(frames, of_set, options)
-        of_methods = _compared(values, measure, list(group_of), options, between, unfit)
-        for method, compared in of_methods.items():
+        compared = _compared(values, MEASURES[measure], list(group_of), options, between, unfit)
+        for method, row in compared.to_dict("index").items():
             names = {
                 "group": group_of[method],
                 "label": label(options, "methods", method),
@@ -212,14 +196,12 @@ def _rows(
                 "method": method,
             }
             where = {"backbone": common["backbone"], "dataset": dataset, "method": method}
-            source = origin(options, name, measure, **where) if compared["n"] else NO_ORIGIN
-            found.append(common | keys | names | compared | source._asdict())
+            source = origin(options, name, measure, **where) if row["n"] else NO_ORIGIN
+            found.append(common | keys | names | row | source._asdict())
     return found
 
 
-def _unfit(
-    frames: Mapping[str, pd.DataFrame], runs: pd.DataFrame, options: Mapping[str, Any]
-) -> set[str]:
+def _unfit(frames: Frames, runs: pd.DataFrame, options: Options) -> set[str]:
     """Return the trained methods whose rows on a data set show a budget or a network, and are never best.
 
     They are those with an underfitted session; the two of ``gate``, which are references; and all, where the second
@@ -237,40 +219,33 @@ def _unfit(
 
 def _compared(
     values: pd.DataFrame,
-    measure: str,
+    measure: Measure,
     methods: list[str],
-    options: Mapping[str, Any],
+    options: Options,
     between: Callable[[str, str], Difference] | None,
     unfit: set[str],
-) -> dict[str, dict[str, Any]]:
+) -> pd.DataFrame:
     """Return the numbers, marks and text of each method's cell, in the order of ``methods``."""
-    higher = MEASURES[measure].higher_is_better
-    nothing = grid.ABSENT if len(values.columns) else grid.NOTHING
-    ran = [m for m in methods if m in values]
-    fit = [m for m in ran if m not in unfit]
-    compared = against_best(values[fit], higher, between) if fit else pd.DataFrame(columns=COMPARED)
-    if len(fit) < len(ran):
-        rest = against_best(values[[m for m in ran if m in unfit]], higher, None)
-        rest = rest.assign(gap=np.nan, gap_low=np.nan, gap_high=np.nan, best=False, tied=False)
-        compared = pd.concat([compared, rest])
-    among = [m for m in compared.index if m in options.get("underline", ())]
-    underlined: set[str] = set()
-    if among:
-        of_class = against_best(values[among], higher, None)
-        underlined = set(of_class.index[of_class["best"]])
-    absent = dict.fromkeys(compared.columns, np.nan) | {"n": 0, "best": False, "tied": False}
-    numbers = {str(method): dict(row) for method, row in compared.to_dict("index").items()}
-    found: dict[str, dict[str, Any]] = {}
-    for method in methods:
-        row: dict[Any, Any] = numbers.get(method, absent)
-        scale = MEASURES[measure].scale
-        printed = _printed(row["mean"], row["std"], scale) if row["n"] else nothing
-        found[method] = row | {"underlined": method in underlined, "printed": printed}
+    higher, ran = measure.higher_is_better, [m for m in methods if m in values]
+    fit, rest = [m for m in ran if m not in unfit], [m for m in ran if m in unfit]
+    parts = [against_best(values[fit], higher, between)] if fit else []
+    parts += [against_best(values[rest], higher, None)[["n", "mean", "std"]]] if rest else []
+    found = pd.concat(parts) if parts else pd.DataFrame()
+    found = found.reindex(index=methods, columns=COMPARED)
+    found["n"] = pd.to_numeric(found["n"]).fillna(0).astype(int)
+    for mark in ("best", "tied"):
+        found[mark] = found[mark].eq(True)
+    among = found["mean"][found.index.isin(options.get("underline", ()))]
+    found["underlined"] = found["mean"].eq(among.max() if higher else among.min())
+    found["underlined"] &= found.index.isin(among.index)
+    nothing = grid.ABSENT if ran else grid.NOTHING
+    numbers = zip(found["mean"], found["std"], strict=True)
+    found["printed"] = [_printed(*both, measure.scale) or nothing for both in numbers]
     return found
 
 
 def _printed(mean: float, std: float, scale: float) -> str:
-    """Return mean and deviation of repetitions; a single one has no deviation."""
+    """Return mean and deviation of repetitions; a single one has no deviation, and a method not run has neither."""
     return " ± ".join(f"{scale * value:.1f}" for value in (mean, std) if not np.isnan(value))
 
 
@@ -295,57 +270,3 @@ def _ordered(methods: list[str], groups: Mapping[str, list[str]]) -> dict[str, s
     """Return method -> group in the order of the rows."""
     placed = {m: group for group, members in groups.items() for m in members if m in methods}
     return placed | {m: REST for m in methods if m not in placed}
-
-
-def terminal(path: Path) -> str:
-    """Return the table that a CSV file holds for a terminal of 100 columns, with marks before a number.
-
-    Raises
-    ------
-    InputError
-        It is no CSV, lacks a column or a cell, has other marks or measures than a main table, or a cell twice.
-    """
-    try:
-        table = read_csv(path)
-        marks = (table["best"].map({0: "", 1: "*"}), table["tied"].map({0: "", 1: grid.DAGGER}))
-        shown = table.assign(shown=marks[0] + marks[1] + table["printed"])
-        wide = shown.pivot(index="label", columns=["measure", "dataset_label"], values="shown")
-    except (KeyError, TypeError, ValueError, OSError) as error:  # pandas' own are ValueErrors
-        raise InputError(
-            f"{path}: no main table, since it is no CSV, lacks a column, or has a cell twice or with other marks "
-            f"({' '.join(str(error).split())}). {HELP}"
-        ) from error
-    others = [str(measure) for measure in table["measure"].unique() if measure not in MEASURES]
-    if others or wide.isna().any(axis=None):
-        what = (
-            f"measures {', '.join(others)}"
-            if others
-            else "a missing cell, or other marks than 0 and 1"
-        )
-        raise InputError(f"{path}: no whole main table, since it has {what}. {HELP}")
-    parts = []
-    for measure in (measure for measure in MEASURES if measure in wide):
-        part = pd.DataFrame(wide[measure], table["label"].unique(), table["dataset_label"].unique())
-        parts.append(f"{MEASURES[measure].plain}\n{part.to_string(line_width=100)}")
-    return "\n\n".join([*parts, LEGEND])
-
-
-def main(arguments: list[str]) -> int:
-    """Print the table that a CSV file holds; 0, or 2 with a message on the standard error."""
-    if len(arguments) != 1 or not Path(arguments[0]).is_file():
-        print(
-            "usage: python -m figures.main_table paper/<suite>/tables/main.csv "
-            "(made by `snakemake tables`)",
-            file=sys.stderr,
-        )
-        return 2
-    try:
-        print(terminal(Path(arguments[0])))
-    except InputError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

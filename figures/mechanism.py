@@ -1,6 +1,5 @@
 """Changes when a session arrives: the spectrum, old logits inside and outside the core, prototypes."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import label, labels, measured, require, select, shown
+from figures.frames import Frames, Options, label, labels, measured, require, select, shown
+from figures.panels import per_dataset, undefined
 
 JOINT = "acil-paper"  # joint ridge with the ridge of the traces, which hold its split
 BEFORE, AFTER = "prototype_cosine", "expanded_prototype_cosine"
@@ -22,7 +22,7 @@ KEYS = ["dataset", "method", "order", "seed", "session"]
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw, for each data set, leading eigenvalues, drift split by the core, and prototype cosines.
 
     Parameters
@@ -48,28 +48,28 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     methods = shown(options)
     expanding = [m for m in options.get("expanding", []) if m in measured(options)]
     spectrum = select(frames, "spectrum", options, ["session", "mode", "eigenvalue"])
-    require(spectrum, "spectrum", ["eigenvalue"])
     drifts = _drifts(frames, options, methods)
-    cosines = select(
-        frames, "diagnostics", options, ["session", BEFORE, AFTER], [*methods, *expanding]
-    )
-    require(cosines, "diagnostics", [BEFORE])
+    both = [*methods, *expanding]
+    cosines = select(frames, "diagnostics", options, ["session", BEFORE], both, gaps=[AFTER])
     require(cosines[cosines["method"].isin(expanding)], "diagnostics", [AFTER])
     names = labels(options, "methods", methods, short=True).values()
-    left, datasets = style.room(names) + 0.05, labels(options, "datasets", options["datasets"])
-    room = style.room(["mode"])
-    margins = (max(left, 0.42), room, 0.6, 0.24)
-    figure, stacks = style.per_dataset(
-        datasets, 3, 1.1, margins, (room + 0.26, 0.58), question=QUESTION
+    figure, panels = per_dataset(
+        options,
+        spectrum,
+        ["eigenvalue of $R$", "", "prototype cosine"],
+        1.1,
+        style.room(["mode"]),
+        left=max(style.room(names) + 0.05, 0.42),
+        bottom=0.6,
+        across=0.26,
+        down=0.58,
+        question=QUESTION,
     )
-    for dataset, (spectra, bars, prototypes) in stacks.items():
-        _eigenvalues(spectra, spectrum[spectrum["dataset"] == dataset])
-        _bars(bars, drifts[drifts["dataset"] == dataset], methods, options)
-        of_set = cosines[cosines["dataset"] == dataset]
-        _prototypes(prototypes, of_set, expanding, options)
-        if style.is_first_column(spectra):
-            spectra.set_ylabel("eigenvalue of $R$")
-            prototypes.set_ylabel("prototype cosine")
+    for dataset, of_set, (spectra, bars, prototypes) in panels:
+        _eigenvalues(spectra, of_set)
+        _bars(bars, drifts[drifts["dataset"] == dataset], methods)
+        _prototypes(prototypes, cosines[cosines["dataset"] == dataset], expanding)
+        if spectra.get_ylabel():  # at the left edge
             bars.set_yticks(range(len(methods)), names)
             bars.tick_params(axis="y", length=0, labelsize=style.LABEL_SIZE)
             _key_of_bars(bars)
@@ -77,31 +77,27 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     return figure
 
 
-def _drifts(
-    frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any], methods: list[str]
-) -> pd.DataFrame:
+def _drifts(frames: Frames, options: Options, methods: list[str]) -> pd.DataFrame:
     """Return, per data set and method, mean and deviation of the drift and the core's share of its square."""
     of_session = select(frames, "sessions", options, ["session", "drift_scaled"], methods)
     of_session = of_session[of_session["session"] > 1]
-    require(of_session, "sessions", ["drift_scaled"])
-    joint = ["joint_drift_core", "joint_drift_residual"]
-    parts = select(frames, "diagnostics", options, ["session", *SPLIT, *joint], methods)
+    joint = [f"joint_{column}" for column in SPLIT]
+    parts = select(frames, "diagnostics", options, ["session"], methods, gaps=[*SPLIT, *joint])
     parts = parts[parts["session"] > 1]
     traced = parts["method"] == JOINT
     require(parts[traced], "diagnostics", joint)
-    core = parts[SPLIT[0]].where(~traced, parts[joint[0]]) ** 2
-    residual = parts[SPLIT[1]].where(~traced, parts[joint[1]]) ** 2
+    core, residual = (
+        parts[own].where(~traced, parts[its]) ** 2 for own, its in zip(SPLIT, joint, strict=True)
+    )
     # Both are zero up to rounding: nothing moved, so nothing moved along the core.
     parts["share"] = (core / (core + residual)).where(core + residual != 0, 0.0)
     if "k" in parts:  # without a core there is no split
         parts.loc[~traced & ~(parts["k"] > 0), "share"] = np.nan
     rows = of_session.merge(parts[[*KEYS, "share"]], on=KEYS)
     rows["drift"] = 100 * rows["drift_scaled"]
-    by_run = rows.groupby(["dataset", "method", "order", "seed"], as_index=False)
-    runs = by_run[["drift", "share"]].mean()
-    table = runs.groupby(["dataset", "method"])[["drift", "share"]].mean()
-    table["spread"] = runs.groupby(["dataset", "method"])["drift"].std().fillna(0.0)
-    return table.reset_index()
+    runs = rows.groupby(KEYS[:4])[["drift", "share"]].mean().groupby(["dataset", "method"])
+    spread = runs["drift"].std().fillna(0.0)
+    return runs.mean().assign(spread=spread).reset_index()
 
 
 def _eigenvalues(ax: Axes, rows: pd.DataFrame) -> None:
@@ -123,16 +119,16 @@ def _eigenvalues(ax: Axes, rows: pd.DataFrame) -> None:
     style.note(ax, x, 1.02, "mode", style.QUIET, transform=ax.transAxes)
 
 
-def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str], options: Mapping[str, Any]) -> None:
+def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
     """Drift of each method, the core's share of its square solid."""
     if rows.empty:
-        style.undefined(ax, style.ALONE)
+        undefined(ax)
         return
     rows = rows.set_index("method")
     ax.set_xlim(0, 1.25 * (rows["drift"] + rows["spread"]).max())
     ax.set_ylim(len(methods) - 0.4, -0.6)
     for place, method in enumerate(methods):
-        drift, share = float(rows["drift"][method]), float(rows["share"][method])
+        drift, share, spread = map(float, rows.loc[method, ["drift", "share", "spread"]])
         color = style.line(method)["color"]
         split = not np.isnan(share)
         ax.barh(
@@ -146,25 +142,14 @@ def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str], options: Mapping[str
         )
         if split:
             ax.barh(place, share * drift, height=0.62, color=color, lw=0, label=f"{method} core")
-        spread = float(rows["spread"][method])
         ax.plot([drift - spread, drift + spread], [place, place], color=style.INK, lw=0.7)
-        ax.annotate(
-            f"{drift:.1f}",
-            (drift + spread, place),
-            xytext=(3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=style.LABEL_SIZE,
-            color=style.ink(color),
-        )
+        style.beside(ax, f"{drift:.1f}", (drift + spread, place), (3, 0), color)
     ax.set_yticks([])
     ax.xaxis.set_major_locator(MaxNLocator(4))
     ax.set_xlabel("old-logit drift (%)")
 
 
-def _prototypes(
-    ax: Axes, rows: pd.DataFrame, methods: list[str], options: Mapping[str, Any]
-) -> None:
+def _prototypes(ax: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
     """Mean cosine between class prototypes: of the features, and after each method's expansion."""
     before = rows.groupby("session")[BEFORE].mean()
     ax.plot(before.index, before, color=style.INK, lw=1.2, ls=":", label="features", clip_on=False)
@@ -204,7 +189,7 @@ def _key_of_bars(ax: Axes) -> None:
     style.note(field, x + 0.22, 0, "one s.d. over orders", va="center")
 
 
-def _key_of_curves(ax: Axes, methods: list[str], options: Mapping[str, Any]) -> None:
+def _key_of_curves(ax: Axes, methods: list[str], options: Options) -> None:
     """Name the curves of the cosines below their row."""
     field, x = _below(ax), ax.get_position().x0 * style.PAGE
     looks: list[tuple[str, dict[str, Any]]] = [("features", {"color": style.INK, "ls": ":"})]

@@ -1,7 +1,6 @@
 """Accuracy of many methods after the last session: a row per method, with the interval of its difference to one."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -9,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import differences, first, grouped, label, require, select
+from figures.frames import Frames, Options, differences, first, grouped, label, select
 from sparcl.base.errors import InputError
 from study.places import where
 from study.report.differences import Difference
@@ -21,7 +20,7 @@ BAND = "#F1F1F1"
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw last accuracy as a dot, with the interval of its difference to one method, in one column per data set.
 
     Parameters
@@ -47,15 +46,13 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     groups = grouped(options)
     methods = [method for ids in groups.values() for method in ids]
     runs = select(frames, "runs", options, [VALUE], methods)
-    require(runs, "runs", [VALUE])
     overall = runs.groupby("method")[VALUE].mean()
     lines: list[tuple[str, str | None]] = []  # what stands at the left, and the method of the row
     for title, ids in groups.items():
-        lines.append((title, None))
         ranked = sorted(ids, key=lambda m: -overall[m])
-        lines += [(label(options, "methods", m, short=True), m) for m in ranked]
+        lines += [(title, None), *((label(options, "methods", m, short=True), m) for m in ranked)]
     figure, axes = _layout(lines, len(options["datasets"]))
-    reference, pairs = first(options, "against"), differences(frames, options)
+    reference, pairs = first(options, options.get("against", "")), differences(frames, options)
     if reference is None:
         raise InputError(
             f"the suite has none of {options.get('against')} to hold the others against; name one of its methods in "
@@ -92,19 +89,10 @@ def _layout(lines: list[tuple[str, str | None]], columns: int) -> tuple[Figure, 
         axes[-1].spines["left"].set_visible(False)
     start = -left / wide
     for y, (text, method) in enumerate(lines):
-        axes[0].text(
-            start + (0.02 + (0.06 if method else 0.0)) / wide,
-            y,
-            text,
-            transform=axes[0].get_yaxis_transform(),
-            ha="left",
-            va="center",
-            fontsize=style.LABEL_SIZE if method else style.LABEL_SIZE + 0.3,
-            fontstyle="normal" if method else "italic",
-            color=style.INK,
-            # a title may run on over the panel, where its row is empty
-            clip_on=False,
-        )
+        title = {} if method else {"fontstyle": "italic", "fontsize": style.LABEL_SIZE + 0.3}
+        x, at = start + (0.02 + (0.06 if method else 0.0)) / wide, axes[0].get_yaxis_transform()
+        # a title may run on over the panel, where its row is empty
+        style.note(axes[0], x, y, text, transform=at, va="center", **title)
     return figure, axes
 
 
@@ -117,13 +105,9 @@ def _dots(
 ) -> None:
     """Draw the rows of one data set, ``against`` being the differences to the mean of ``reference``."""
     near = means[style.near(means)]
-    ends = [
-        reference + end
-        for method, it in against.items()
-        if method in near
-        for end in (it.low, it.high)
-    ]
-    low, high = min(reference, *near, *ends), max(reference, *near, *ends)
+    found = [it for method, it in against.items() if method in near]
+    low = min(reference, *near, *(reference + it.low for it in found))
+    high = max(reference, *near, *(reference + it.high for it in found))
     pad = 0.06 * max(high - low, 1.0)
     ax.set_xlim(low - pad, high + pad)
     for y, (_, method) in enumerate(lines):

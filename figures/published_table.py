@@ -1,12 +1,9 @@
 """Measured numbers of a suite beside published ones, which are greyed and in columns of their own."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import pandas as pd
 
 from figures import grid, main_table
-from figures.frames import PUBLISHED, fill, label, origin
+from figures.frames import PUBLISHED, Frames, Options, fill, label, origin
 from figures.grid import Cell, Origin
 from sparcl.base.errors import InputError
 from study.places import where
@@ -15,7 +12,7 @@ MEASURE = "A_bar"
 SAID = {True: "published, comparable", False: "published, not comparable"}
 
 
-def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Frames, options: Options) -> dict[str, str]:
     """Return the files of the table of average accuracies, in percent, by suffix.
 
     Parameters
@@ -52,37 +49,23 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     lines += [(title, name, "", name) for name, title in only.items()]
     cells = []
     for title, row, method, name in lines:
+        place = {"group": title, "label": row}
         for dataset in options["datasets"]:
-            run = own.get((method, dataset))
-            cells.append(
-                Cell(
-                    run["printed"] if run else grid.NOTHING,
-                    group=title,
-                    label=row,
-                    over="measured",
-                    head=label(options, "datasets", dataset),
-                    origin=Origin(run["file"], run["row"], run["column"]) if run else None,
-                )
-            )
+            run, head = own.get((method, dataset)), label(options, "datasets", dataset)
+            source = Origin(run["file"], run["row"], run["column"]) if run else None
+            shown = run["printed"] if run else grid.NOTHING
+            cells.append(Cell(shown, over="measured", head=head, origin=source, **place))
         of_name = printed[printed["method"] == name]
         numbers = zip(comparable(of_name, options), of_name.to_dict("records"), strict=True)
-        cells += [
-            Cell(
-                number["printed"],
-                group=title,
-                label=row,
-                over=SAID[same],
-                head=number["dataset"],
-                quoted=True,
-                origin=origin(options, PUBLISHED, "value", id=number["id"]),
-            )
-            for same, number in numbers
-        ]
+        for same, number in numbers:
+            place |= {"over": SAID[same], "head": number["dataset"]}
+            source = origin(options, PUBLISHED, "value", id=number["id"])
+            cells.append(Cell(number["printed"], quoted=True, origin=source, **place))
     caption = fill(options, found, orders=found["n"].max(), sessions=options["sessions"])
     return grid.texts(cells, caption, options["id"], needs="booktabs and xcolor")
 
 
-def comparable(published: pd.DataFrame, options: Mapping[str, Any]) -> pd.Series:
+def comparable(published: pd.DataFrame, options: Options) -> pd.Series:
     """Return which published numbers may be compared with those of the suite.
 
     Data set, backbone, number of sessions and averaging must agree; the id of a data set stands

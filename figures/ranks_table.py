@@ -1,12 +1,7 @@
 """Methods over all data sets: mean ranks, and wins, ties and losses of one against each."""
 
-from collections.abc import Mapping
-from typing import Any
-
-import pandas as pd
-
 from figures import grid
-from figures.frames import differences, label, select, shown
+from figures.frames import Frames, Options, differences, label, select, shown
 from figures.sheet import Sheet
 from study.report import across
 
@@ -17,7 +12,7 @@ SHOWN = {
 }
 
 
-def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Frames, options: Options) -> dict[str, str]:
     """Return the files of the table by suffix: a row per method, best rank of last accuracy first.
 
     A cell has the mean rank over data sets and, in brackets, on how many of them the method ``of`` wins,

@@ -1,23 +1,17 @@
 """Accuracies by kind and rate of what goes wrong in a stream."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
 import pandas as pd
 
-from figures.frames import differences, measured, require, select
-from figures.sheet import Sheet, groups
-from study.report.differences import against_best
+from figures.frames import Frames, Options, differences, measured, select
+from figures.sheet import Sheet, groups, judged
 
 LAST, OLD = "A_last", "A_old"
 
 
 def complete(
-    frames: Mapping[str, pd.DataFrame],
-    options: Mapping[str, Any],
-    methods: Sequence[str],
-    measures: Sequence[str] = (LAST, OLD),
+    frames: Frames, options: Options, methods: Sequence[str], measures: Sequence[str] = (LAST, OLD)
 ) -> pd.DataFrame:
     """Return the rows of all streams, each stream with every data set, method and pair.
 
@@ -28,12 +22,10 @@ def complete(
     """
     streams = [rows for _, rows in frames["rates"].groupby(["stress", "rate"])]
     parts = [select({"rates": s}, "rates", options, measures, methods) for s in streams]
-    rows = pd.concat(parts, ignore_index=True)
-    require(rows, "rates", measures)
-    return rows
+    return pd.concat(parts, ignore_index=True)
 
 
-def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dict[str, str]:
+def texts(frames: Frames, options: Options) -> dict[str, str]:
     """Return the files of the table by suffix: a part per data set, means over class orders.
 
     A cell has accuracy after the last session on all classes and on those of the first half of the
@@ -63,16 +55,12 @@ def texts(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> dic
     )
     pairs = differences(frames, options)
     for keys, of_stream in groups(rows, options, "stress", "rate"):
-        between = partial(pairs.between, measure=decides, **keys)
-        values = of_stream.pivot(index="order", columns="method", values=decides)
-        judged = against_best(values, True, between)
-        means = of_stream.groupby("method")[list(measures)].mean()
-        for method in methods:
+        means = of_stream.groupby("method")[measures].mean()
+        for method, row in judged(of_stream, options, decides, pairs, keys).items():
             of = {"dataset": keys["dataset"], "method": method}
             of |= {"stress": keys["stress"], "rate": f"{keys['rate']:g}"}
             printed = " / ".join(f"{value:.1f}" for value in means.loc[method])
-            marks = (bool(judged.loc[method, mark]) for mark in ("best", "tied"))
-            sheet.add(printed, " / ".join(measures), of, *marks)
+            sheet.add(printed, " / ".join(measures), of, row["best"], row["tied"])
     rank = [cell.label for cell in sheet.cells[: len(methods)]]
     parts = [cell.part for cell in sheet.cells]
     sheet.cells.sort(key=lambda cell: (parts.index(cell.part), rank.index(cell.label)))

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from figures import style
-from figures.frames import label, require, select
+from figures.frames import Frames, Options, label, require, select
 from sparcl.base.errors import InputError
 from study.places import where
 
@@ -25,7 +25,7 @@ TALL, ABOVE, BELOW = 1.1, 0.26, 0.42
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw four panels per data set: ridge by tau, width, refresh period, condition numbers.
 
     Parameters
@@ -49,14 +49,14 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     """
     groups = options["groups"]
     methods = list(dict.fromkeys(method for ids in groups.values() for method in ids))
-    runs = select(frames, "runs", options, [VALUE, *SETTINGS, "width"], methods)
+    runs = select(frames, "runs", options, [VALUE], methods, gaps=[*SETTINGS, "width"])
     runs["m"] = runs["m"].fillna(runs["width"])  # SPARCL+'s name of the same setting
-    require(runs, "runs", [VALUE, *SETTINGS])
+    require(runs, "runs", SETTINGS)
     by_method = runs.groupby(["dataset", "method"])
     means = by_method[[VALUE, *SETTINGS]].mean()
     means["spread"] = by_method[VALUE].std().fillna(0.0)
-    traced = select(frames, "diagnostics", options, ["session", *CONDITIONS])
-    traced = traced.dropna(subset=list(CONDITIONS))
+    traced = select(frames, "diagnostics", options, ["session"], gaps=[*CONDITIONS])
+    traced = traced.dropna(subset=[*CONDITIONS])
     datasets = list(options["datasets"])
     row = ABOVE + TALL + BELOW
     figure = Figure(figsize=(style.PAGE, row * len(datasets)))
@@ -69,7 +69,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         of_set = means.loc[dataset]
         _grid(grid, bar, of_set.loc[groups["grid"]])
         _widths(width, {name: of_set.loc[groups[name]] for name in ("linear", "ReLU")})
-        _refresh(refresh, of_set.loc[groups["refresh"]], int(runs["sessions"].max()))
+        _refresh(refresh, of_set.loc[groups["refresh"]])
         _conditions(condition, traced[traced["dataset"] == dataset])
         name = label(options, "datasets", dataset)
         grid.set_title(f"{name}, average accuracy (%)", loc="left")
@@ -118,9 +118,8 @@ def _grid(ax: Axes, bar: Axes, rows: pd.DataFrame) -> None:
 
 def _whiskers(ax: Axes, x: Any, rows: pd.DataFrame, color: Any) -> None:
     """Draw one standard deviation to each side of the points of a curve."""
-    ax.errorbar(
-        x, rows[VALUE], yerr=rows["spread"], fmt="none", ecolor=color, elinewidth=0.7, capsize=1.5
-    )
+    look: dict[str, Any] = {"fmt": "none", "elinewidth": 0.7, "capsize": 1.5}
+    ax.errorbar(x, rows[VALUE], yerr=rows["spread"], ecolor=color, **look)
 
 
 def _widths(ax: Axes, curves: Mapping[str, pd.DataFrame]) -> None:
@@ -141,10 +140,9 @@ def _widths(ax: Axes, curves: Mapping[str, pd.DataFrame]) -> None:
     style.label_ends(ax, ends)
 
 
-def _refresh(ax: Axes, rows: pd.DataFrame, sessions: int) -> None:
+def _refresh(ax: Axes, rows: pd.DataFrame) -> None:
     """Accuracy by number of sessions between two partitions; 0 in the settings means never."""
-    rows = rows.assign(place=rows["refresh"].where(rows["refresh"] > 0, sessions))
-    rows = rows.sort_values("place")
+    rows = rows.sort_values("refresh", key=lambda period: period.replace(0, np.inf))
     places, look = range(len(rows)), style.line(LOOK["refresh"])
     ax.plot(places, rows[VALUE], label="refresh", clip_on=False, **look)
     _whiskers(ax, places, rows, look["color"])
@@ -163,9 +161,8 @@ def _conditions(ax: Axes, rows: pd.DataFrame) -> None:
         by_session = rows.groupby("session")[column]
         mean = by_session.mean()
         ax.semilogy(mean.index, mean, color=style.INK, ls=dashes, label=column, clip_on=False)
-        ax.fill_between(
-            mean.index, by_session.min(), by_session.max(), color=style.INK, alpha=0.12, lw=0
-        )
+        low, high = by_session.min(), by_session.max()
+        ax.fill_between(mean.index, low, high, color=style.INK, alpha=0.12, lw=0)
         ends.append((name, mean.index[-1], mean.iloc[-1], style.INK))
     style.log_ticks(ax.yaxis, "{x:g}", subs=[1, 2, 5], numticks=8)
     style.session_axis(ax, rows["session"], ticks=4)

@@ -1,7 +1,7 @@
 """Accuracy while classes arrive, and what each method gains and forgets against one of them."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -9,7 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import PAIR, differences, first, label, require, select, shown, valued
+from figures.frames import PAIR, Frames, Options, differences, first, label, select, shown, valued
+from figures.panels import undefined
 from study.report.differences import Difference
 
 ACCURACY, FORGETTING = "A_t", "forgetting"
@@ -20,7 +21,7 @@ TALL, TOP, BOTTOM, LEFT, DOWN, ACROSS = 1.1, 0.24, 0.36, 0.5, 0.28, 0.3
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw accuracy, and beside it both differences to one method, in one row per data set.
 
     Parameters
@@ -45,11 +46,9 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         A method, session, pair or difference is missing, or a cell that is drawn is empty.
     """
     methods = shown(options)
-    reference = first(options, "against") or methods[0]
+    reference = first(options, options.get("against", "")) or methods[0]
     methods = [*methods, *({reference} - {*methods})]
     rows = select(frames, "sessions", options, ["session", ACCURACY, FORGETTING], methods)
-    require(rows, "sessions", [ACCURACY])
-    require(rows[rows["session"] > 1], "sessions", [FORGETTING])
     pairs = differences(frames, options)
     datasets, name = list(options["datasets"]), label(options, "methods", reference, short=True)
     titles = ("accuracy on seen (%)", f"accuracy − {name}", f"forgetting − {name}")
@@ -77,27 +76,20 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
         of_set = rows[rows["dataset"] == dataset]
         for ax, (measure, differs) in zip(row, COLUMNS, strict=True):
             kept = of_set if measure == ACCURACY else of_set[of_set["session"] > 1]
-            bands: dict[str, list[Difference]] = {}
-            tables = {
-                method: kept[kept["method"] == method].pivot(
-                    index="session", columns=PAIR, values=measure
-                )
-                for method in methods
-            }
-            if differs:
-                base = tables.pop(reference)
-                tables = {method: table - base for method, table in tables.items()}
-                bands = {
-                    method: [
-                        pairs.between(method, reference, dataset, measure, session=t)
-                        for t in table.index
-                    ]
-                    for method, table in tables.items()
-                }
             if kept.empty:
-                style.undefined(ax, style.ALONE)
+                undefined(ax)
                 continue
-            _curves(ax, tables, bands, options)
+            table = kept.pivot(index="session", columns=["method", *PAIR], values=measure)
+            if differs:
+                between = partial(pairs.between, dataset=dataset, measure=measure)
+                means = _differences(ax, table, methods, reference, between)
+            else:
+                means = {method: table[method].mean(axis=1) for method in methods}
+            ends = style.curves(ax, means, lambda method, y: valued(options, method, y))
+            ax.set_xlim(0.6, table.index[-1] + 0.3)
+            ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+            ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+            style.label_ends(ax, ends)
         row[0].set_ylabel(label(options, "datasets", dataset))
     for ax, title in zip(panels[0], titles, strict=True):
         ax.set_title(title, loc="left")
@@ -106,26 +98,23 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     return figure
 
 
-def _curves(
+def _differences(
     ax: Axes,
-    tables: Mapping[str, pd.DataFrame],
-    bands: Mapping[str, list[Difference]],
-    options: Mapping[str, Any],
-) -> None:
-    """Draw one panel: the mean over pairs of each method, named at its end, with the band of a difference."""
-    means = {method: table.mean(axis=1) for method, table in tables.items()}
-    if bands:
-        ax.axhline(0, color=style.QUIET, lw=0.6, label="equal")
-    for method, mean in means.items():
-        if bands and len(mean) > 1:
-            low, high = (
-                pd.Series([getattr(it, end) for it in bands[method]], index=mean.index)
-                for end in ("low", "high")
-            )
-            style.band(ax, method, low, high, alpha=0.13)
-    ends = style.curves(ax, means, lambda method, y: valued(options, method, y))
-    last = max((mean.index[-1] for mean in means.values()), default=1)
-    ax.set_xlim(0.6, last + 0.3)
-    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-    style.label_ends(ax, ends)
+    table: pd.DataFrame,
+    methods: list[str],
+    reference: str,
+    between: Callable[..., Difference],
+) -> dict[str, pd.Series]:
+    """Draw where methods equal the ``reference`` and the band of each difference to it; return their means."""
+    ax.axhline(0, color=style.QUIET, lw=0.6, label="equal")
+    means = {}
+    for method in methods:
+        if method == reference:
+            continue
+        means[method] = (table[method] - table[reference]).mean(axis=1)
+        found = [between(method, reference, session=session) for session in table.index]
+        low, high = (
+            pd.Series([getattr(it, end) for it in found], table.index) for end in ("low", "high")
+        )
+        style.band(ax, method, low, high, alpha=0.13)
+    return means

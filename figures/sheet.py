@@ -1,12 +1,14 @@
 """The cells of a table in the making: each with its place, its marks, and where it comes from."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
 from figures import grid
-from figures.frames import fill, label, origin
+from figures.frames import PAIR, Options, fill, label, measured, origin
+from study.report.differences import Differences, against_best
 
 
 class Sheet:
@@ -29,7 +31,7 @@ class Sheet:
 
     def __init__(
         self,
-        options: Mapping[str, Any],
+        options: Options,
         name: str,
         rows: pd.DataFrame,
         short: bool = False,
@@ -73,10 +75,22 @@ class Sheet:
 
 
 def groups(
-    rows: pd.DataFrame, options: Mapping[str, Any], *keys: str
+    rows: pd.DataFrame, options: Options, *keys: str
 ) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
     """Yield keys and rows of each data set, in the order of the suite, and value of ``keys`` in it, sorted."""
     for dataset in options["datasets"]:
         of_set = rows[rows["dataset"] == dataset]
         for values, group in of_set.groupby(list(keys)) if keys else [((), of_set)]:
             yield {"dataset": dataset} | dict(zip(keys, values, strict=True)), group
+
+
+def judged(
+    rows: pd.DataFrame, options: Options, measure: str, pairs: Differences, keys: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """Return what `study.report.differences.against_best` says of each method, in the order of the suite.
+
+    ``keys`` tell which differences are those of these rows.
+    """
+    values = rows.pivot(index=PAIR, columns="method", values=measure)[measured(options)]
+    found = against_best(values, True, partial(pairs.between, measure=measure, **keys))
+    return {str(method): dict(row) for method, row in found.to_dict("index").items()}

@@ -20,6 +20,9 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from scipy.optimize import isotonic_regression
+
+from figures.frames import Frames, Options
 
 PAGE = 6.875  # inches: both columns of the paper
 COLUMN = 3.0  # a journal's column has 3.3 inches and enlarges this, so that the smallest labels have 7 points
@@ -28,7 +31,6 @@ LINE = LABEL_SIZE + 0.9  # points from one label at the ends of curves to the ne
 FAR = 3.0  # quartile distances: a value farther below the others would squeeze their panel
 READABLE = 5.0  # contrast of text with white; 4.5 is the least, also on a pale ground
 REACH = 7.5  # points from the end of a curve to its name
-ALONE = "one session:\nno class is old"  # where nothing can move or be forgotten
 INK, QUIET = "#222222", "#767676"
 
 SETTINGS: dict[str, Any] = {
@@ -129,21 +131,13 @@ ALSO = {
 PLAIN = Look(QUIET, "-.", "")
 
 
-def literal(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a figure is told, with dollars of labels and titles as letters: no label is a formula."""
-
-    def plain(text: str) -> str:
-        return text.replace("$", r"\$")
-
-    told = dict(options)
-    for kind in ("methods", "datasets", "backbones"):
-        told[kind] = {
-            name: {key: plain(text) for key, text in block.items()}
-            for name, block in options.get(kind, {}).items()
-        }
-    if "groups" in options:
-        told["groups"] = {plain(title): ids for title, ids in options["groups"].items()}
-    return told
+def literal(told: Any) -> Any:
+    """Return what a figure is told, with dollars in all texts as letters: no label is a formula."""
+    if isinstance(told, str):
+        return told.replace("$", r"\$")
+    if isinstance(told, Mapping):
+        return {literal(key): literal(value) for key, value in told.items()}
+    return [literal(item) for item in told] if isinstance(told, list) else told
 
 
 def look(method: str) -> Look:
@@ -157,13 +151,13 @@ def look(method: str) -> Look:
     return LOOKS[name] if name == whole else LOOKS[name]._replace(linestyle="--", hollow=True)
 
 
-def line(method: str | Look, points: int = 2) -> dict[str, Any]:
-    """Return the keyword arguments of ``Axes.plot`` for a method; a curve of one point has a marker."""
+def line(method: str | Look) -> dict[str, Any]:
+    """Return the keyword arguments of ``Axes.plot`` for a method."""
     own = look(method) if isinstance(method, str) else method
     return {
         "color": own.color,
         "linestyle": own.linestyle,
-        "marker": own.marker or ("o" if points == 1 else ""),
+        "marker": own.marker,
         "markerfacecolor": "white" if own.hollow else own.color,
         "markeredgecolor": own.color,
         "markeredgewidth": 0.7,
@@ -218,7 +212,7 @@ def styled(draw: Callable[..., Figure]) -> Callable[..., Figure]:
     """Run a ``draw`` function under the style, as wide as its options say."""
 
     @wraps(draw)
-    def wrapper(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+    def wrapper(frames: Frames, options: Options) -> Figure:
         with settings(COLUMN if options.get("column") else PAGE):
             return draw(frames, options)
 
@@ -238,7 +232,7 @@ def curves(
     name: Callable[[str, float], str],
     looks: Mapping[str, dict[str, Any]] | None = None,
 ) -> list[tuple[str, float, float, Any]]:
-    """Draw one curve per method and return their ends, as `label_ends` takes them.
+    """Draw one curve per method, or a marker where it has one point, and return their ends for `label_ends`.
 
     Parameters
     ----------
@@ -251,7 +245,8 @@ def curves(
     """
     ends = []
     for method, mean in means.items():
-        look = line(method, len(mean)) if looks is None else looks[method]
+        look = dict(looks[method] if looks else line(method))
+        look["marker"] = look["marker"] or ("o" if len(mean) == 1 else "")
         ax.plot(mean.index, mean, label=method, clip_on=False, **look)
         x, y = mean.index[-1], mean.iloc[-1]
         ends.append((name(method, y), x, y, look["color"]))
@@ -261,77 +256,6 @@ def curves(
 def band(ax: Axes, method: str, low: pd.Series, high: pd.Series, alpha: float = 0.12) -> None:
     """Fill what lies between two curves of a method."""
     ax.fill_between(low.index, low, high, color=line(method)["color"], alpha=alpha, lw=0)
-
-
-def per_dataset(
-    titles: Mapping[str, str],
-    rows: int,
-    height: float,
-    margins: tuple[float, float, float, float],
-    gaps: tuple[float, float],
-    abreast: int = 4,
-    question: str = "",
-) -> tuple[Figure, dict[str, list[Axes]]]:
-    """Lay out ``rows`` panels, one below the other, for each data set, some data sets abreast.
-
-    Sizes are in inches and final, so that labels can be placed before drawing.
-
-    Parameters
-    ----------
-    titles : mapping
-        Data set -> its name, which stands over its panels.
-    rows : int
-    height : float
-        Height of a panel. Its width is what margins and gaps leave of the page.
-    margins : (float, float, float, float)
-        Left, right, bottom (tick labels and axis name), top (title).
-    gaps : (float, float)
-        Between columns, and between the panels of one data set.
-    abreast : int
-        How many data sets stand side by side.
-    question : str
-        What the figure asks: the title of one as wide as a page.
-
-    Returns
-    -------
-    Figure, and data set -> list of ``rows`` Axes
-    """
-    left, right, bottom, top = margins
-    page, columns = width(), min(len(titles), abreast)
-    lines = -(-len(titles) // columns)
-    wide = (page - left - right - (columns - 1) * gaps[0]) / columns
-    question = question if page == PAGE else ""
-    block = top + rows * height + (rows - 1) * gaps[1] + bottom
-    height_of_all = lines * block + (0.2 if question else 0.0)
-    figure = Figure(figsize=(page, height_of_all))
-    if question:
-        x, y = left / page, 1 - 0.11 / height_of_all
-        figure.text(x, y, question, fontsize=9, fontweight="bold", va="center")
-    stacks: dict[str, list[Axes]] = {}
-    for i, (dataset, title) in enumerate(titles.items()):
-        line, column = divmod(i, columns)
-        x = left + column * (wide + gaps[0])
-        tops = [(lines - line) * block - top - row * (height + gaps[1]) for row in range(rows)]
-        boxes = [
-            (x / page, (y - height) / height_of_all, wide / page, height / height_of_all)
-            for y in tops
-        ]
-        stacks[dataset] = [figure.add_axes(box) for box in boxes]
-        stacks[dataset][0].set_title(title, loc="left")
-    return figure, stacks
-
-
-def is_first_column(ax: Axes) -> bool:
-    """Return whether a panel is at the left edge, where the axis of its row is named."""
-    return all(ax.get_position().x0 <= other.get_position().x0 + 1e-9 for other in ax.figure.axes)
-
-
-def undefined(ax: Axes, why: str) -> None:
-    """Say in a panel why it has nothing to show."""
-    ax.set_xticks([])
-    ax.set_yticks([])
-    ax.spines[:].set_visible(False)
-    ax.text(0.5, 0.5, why, transform=ax.transAxes, ha="center", va="center", color=QUIET)
 
 
 def note(on: Axes | Figure, x: float, y: float, text: str, color: Any = INK, **more: Any) -> None:
@@ -357,8 +281,8 @@ def session_axis(ax: Axes, sessions: pd.Series, ticks: int = 5) -> None:
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> np.ndarray:
     """Move positions as little as possible (least squares) so that neighbours are ``gap`` apart, in order.
 
-    With ``z_i = y_i - i gap`` the constraints say that z does not decrease: isotonic regression by
-    pooling adjacent violators, then clipping to the bounds, which keeps the optimum.
+    With ``z_i = y_i - i gap`` the constraints say that z does not decrease: isotonic regression, then clipping to
+    the bounds, which keeps the optimum.
 
     Parameters
     ----------
@@ -375,14 +299,7 @@ def spread(positions: Sequence[float], gap: float, low: float, high: float) -> n
     values = np.asarray(positions, dtype=float)
     order = np.argsort(values, kind="stable")
     offsets = gap * np.arange(len(values))
-    pools: list[list[float]] = []  # [mean, size]
-    for z in values[order] - offsets:
-        pools.append([z, 1])
-        while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
-            mean, size = pools.pop()
-            previous, before = pools.pop()
-            pools.append([(previous * before + mean * size) / (before + size), before + size])
-    z = np.repeat([mean for mean, _ in pools], [int(size) for _, size in pools])
+    z = isotonic_regression(values[order] - offsets).x
     ceiling = max(low, high - gap * (len(values) - 1))
     result = np.empty(len(values))
     result[order] = np.clip(z, low, ceiling) + offsets
@@ -416,59 +333,32 @@ def label_points(
     at = [ax.transData.transform((x, y)) * scale for _, x, y, _ in points]
     font = FontProperties(family=SETTINGS["font.family"], size=LABEL_SIZE)
     frame = ax.get_window_extent()
-    inside = (frame.x0 * scale, frame.y0 * scale, frame.x1 * scale + 8, frame.y1 * scale)
+    lower, upper = frame.min * scale, frame.max * scale + (8, 0)
     taken = [(x - 2.2, y - 2.2, x + 2.2, y + 2.2) for x, y in at]
     for x0, y0, x1, y1 in avoid:
         ends = np.sort(ax.transData.transform([(x0, y0), (x1, y1)]) * scale, axis=0)
         taken.append((*(ends[0] - 1.0), *(ends[1] + 1.0)))
+    radius, angle = np.array([*product((4.0, 9.0, 15.0, 22.0, 30.0, 40.0), range(0, 360, 15))]).T
+    cosine, sine = np.cos(np.radians(angle)), np.sin(np.radians(angle))
     for (text, x, y, color), (px, py) in zip(points, at, strict=True):
         # Drawn letters with their spaces take up to 5% more than their outlines.
         width = 1.05 * TextPath((0, 0), text, prop=font).get_extents().width + 1.5
         half = 0.55 * LABEL_SIZE
-        best = None
-        for radius, angle in product((4.0, 9.0, 15.0, 22.0, 30.0, 40.0), range(0, 360, 15)):
-            dx, dy = radius * np.cos(np.radians(angle)), radius * np.sin(np.radians(angle))
-            left = px + dx - (width / 2) * (1 - np.cos(np.radians(angle)))
-            box = (left, py + dy - half, left + width, py + dy + half)
-            outside = sum(
-                max(0.0, gap)
-                for gap in (
-                    inside[0] - box[0],
-                    inside[1] - box[1],
-                    box[2] - inside[2],
-                    box[3] - inside[3],
-                )
-            )
-            covered = sum(
-                max(0.0, min(box[2], b[2]) - max(box[0], b[0]))
-                * max(0.0, min(box[3], b[3]) - max(box[1], b[1]))
-                for b in taken
-            )
-            cost = (covered + 50 * outside, radius, abs(angle - 180) < 90)
-            if best is None or cost < best[0]:
-                best = (cost, box, radius)
-        if best is None:
-            raise AssertionError("there is always a place")
-        _, box, radius = best
-        taken.append(box)
-        arrow = {"arrowstyle": "-", "lw": 0.4, "color": color, "shrinkA": 0, "shrinkB": 2.0}
-        ax.annotate(
-            text,
-            (x, y),
-            xytext=((box[0] + box[2]) / 2 - px, (box[1] + box[3]) / 2 - py),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            fontsize=LABEL_SIZE,
-            color=ink(color),
-            annotation_clip=False,
-            arrowprops=arrow if radius > 4 else None,
-        )
+        left, middle = px + radius * cosine - (width / 2) * (1 - cosine), py + radius * sine
+        starts = np.stack([left, middle - half], axis=1)
+        ends = np.stack([left + width, middle + half], axis=1)
+        outside = (lower - starts).clip(min=0) + (ends - upper).clip(min=0)
+        others = np.array(taken)[:, None]
+        shared = np.minimum(ends, others[..., 2:]) - np.maximum(starts, others[..., :2])
+        cost = shared.clip(min=0).prod(axis=2).sum(axis=0) + 50 * outside.sum(axis=1)
+        best = np.lexsort((abs(angle - 180) < 90, radius, cost))[0]
+        taken.append((*starts[best], *ends[best]))
+        centre = (starts[best] + ends[best]) / 2 - (px, py)
+        arrow = {"shrinkB": 2.0} if radius[best] > 4 else None
+        beside(ax, text, (x, y), centre, color, arrow, ha="center")
 
 
-def label_ends(
-    ax: Axes, ends: Sequence[tuple[str, float, float, Any]], reach: float = REACH
-) -> None:
+def label_ends(ax: Axes, ends: Sequence[tuple[str, float, float, Any]]) -> None:
     """Write each curve's name to the right of its end, moved apart where names would overlap.
 
     Limits and scales of ``ax`` must be final. A thin line joins a moved name to its curve.
@@ -477,8 +367,6 @@ def label_ends(
     ----------
     ends : sequence of (text, x, y, colour)
         Last point of each curve, in data coordinates.
-    reach : float
-        Distance of the text from the end, in points.
     """
     if not ends:
         return
@@ -486,24 +374,32 @@ def label_ends(
     at = [ax.transData.transform((x, y))[1] * points for _, x, y, _ in ends]
     box = ax.get_window_extent()
     placed = spread(at, LINE, box.y0 * points, box.y1 * points)
+    arrow = {"alpha": 0.6, "shrinkB": 2.5, "relpos": (0, 0.5)}
     for (text, x, y, color), old, new in zip(ends, at, placed, strict=True):
-        ax.annotate(
-            text,
-            (x, y),
-            xytext=(reach, new - old),
-            textcoords="offset points",
-            va="center",
-            ha="left",
-            fontsize=LABEL_SIZE,
-            color=ink(color),
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "lw": 0.4,
-                "color": color,
-                "alpha": 0.6,
-                "shrinkA": 0,
-                "shrinkB": 2.5,
-                "relpos": (0, 0.5),
-            },
-        )
+        beside(ax, text, (x, y), (REACH, new - old), color, arrow, ha="left")
+
+
+def beside(
+    ax: Axes,
+    text: str,
+    at: tuple[float, float],
+    shift: Sequence[float],
+    color: Any,
+    arrow: Mapping[str, Any] | None = None,
+    va: str = "center",
+    **more: Any,
+) -> None:
+    """Write a text beside a point: ``shift`` points away from it, perhaps joined to it by a thin line."""
+    line = {"arrowstyle": "-", "lw": 0.4, "color": color, "shrinkA": 0}
+    ax.annotate(
+        text,
+        at,
+        xytext=tuple(shift),
+        textcoords="offset points",
+        va=va,
+        fontsize=LABEL_SIZE,
+        color=ink(color),
+        annotation_clip=False,
+        arrowprops=None if arrow is None else line | arrow,
+        **more,
+    )

@@ -1,6 +1,5 @@
 """Gain and cost of training the network: accuracy by seconds of training, beside closed-form heads."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -10,7 +9,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from figures import style
-from figures.frames import PAIR, label, labels, measured, require, select
+from figures.frames import PAIR, Frames, Options, label, labels, measured, select
+from figures.panels import per_dataset
 from figures.training_table import methods
 
 VALUE = "A_last"
@@ -21,7 +21,7 @@ KEEPS = "s"  # marker of a method that keeps all images; others are circles
 
 
 @style.styled
-def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figure:
+def draw(frames: Frames, options: Options) -> Figure:
     """Draw accuracy over seconds of training in one panel per data set; up and left is better.
 
     Parameters
@@ -45,15 +45,13 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     trained, ran = methods(frames, options), measured(options)
     runs = select(frames, "runs", options, [VALUE], ran)
     told = select(frames, "training", options, ["seconds", "underfitted", "exemplars"], trained)
-    require(runs, "runs", [VALUE])
-    require(told, "training", ["seconds", "underfitted", "exemplars"])
     accuracy = runs.groupby(["dataset", "method"])[VALUE].mean()
     closed = [method for method in ran if method not in trained]
     room = style.room(labels(options, "methods", closed or trained, short=True).values())
-    margins, datasets = (0.42, room, 0.58, 0.24), labels(options, "datasets", options["datasets"])
-    figure, stacks = style.per_dataset(datasets, 1, 2.6, margins, (room + 0.3, 0.0))
-    for dataset, (ax,) in stacks.items():
-        of_set = told[told["dataset"] == dataset].groupby(["method", *PAIR])
+    axis = ["accuracy after the last session (%)"]
+    figure, panels = per_dataset(options, told, axis, 2.6, room, bottom=0.58)
+    for dataset, rows, (ax,) in panels:
+        of_set = rows.groupby(["method", *PAIR])
         seconds = of_set["seconds"].sum().groupby("method").mean()
         most = of_set["exemplars"].max().groupby("method").mean()
         points = pd.DataFrame(
@@ -65,8 +63,6 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
             }
         ).loc[trained]
         _panel(ax, points, accuracy[dataset][closed], options)
-        if style.is_first_column(ax):
-            ax.set_ylabel("accuracy after the last session (%)")
     look: dict[str, Any] = {"ls": "", "color": TRAINED, "markersize": 3.8, "markeredgewidth": 0.8}
     handles = [
         Line2D([], [], marker=marker, markerfacecolor=face, label=text, **look)
@@ -85,7 +81,7 @@ def draw(frames: Mapping[str, pd.DataFrame], options: Mapping[str, Any]) -> Figu
     return figure
 
 
-def _panel(ax: Axes, points: pd.DataFrame, closed: pd.Series, options: Mapping[str, Any]) -> None:
+def _panel(ax: Axes, points: pd.DataFrame, closed: pd.Series, options: Options) -> None:
     """Draw trained methods as named points and closed-form heads as named lines."""
     values = pd.concat([points[VALUE], closed])
     pad = PAD * max(float(values.max() - values.min()), 1.0)

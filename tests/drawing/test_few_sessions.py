@@ -16,11 +16,11 @@ from figures import (
     ranks_table,
     sessions,
     sessions_table,
-    style,
 )
 from figures import (
     curves as curves_grid,
 )
+from figures.panels import ALONE
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def told(options: dict) -> dict:
 )
 def test_a_panel_without_old_classes_says_so(module, empty, one, told):
     figure = module.draw(one, told)
-    said = [ax for ax in figure.axes if style.ALONE in [t.get_text() for t in ax.texts]]
+    said = [ax for ax in figure.axes if ALONE in [t.get_text() for t in ax.texts]]
     assert len(said) == empty
     assert all(not ax.get_lines() for ax in said)
     assert overlapping(figure) == []
@@ -67,7 +67,7 @@ def test_the_mechanism_of_one_session(one, told):
         rows[column] = np.nan
     given = {"sessions": one["sessions"], "diagnostics": rows, "spectrum": one["spectrum"]}
     figure = mechanism.draw(given, told | {"show": ["acil", "sparcl"], "expanding": ["sparcl"]})
-    said = [ax for ax in figure.axes if style.ALONE in [t.get_text() for t in ax.texts]]
+    said = [ax for ax in figure.axes if ALONE in [t.get_text() for t in ax.texts]]
     assert len(said) == 2
     assert overlapping(figure) == []
 

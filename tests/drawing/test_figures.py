@@ -175,7 +175,7 @@ def test_dilution_draws_spectra_and_both_shrinks(frames, options):
     np.testing.assert_allclose(curves(above)["session 1"].get_xdata(), [1, 2, 5, 10])
     np.testing.assert_allclose(curves(below)["exact"].get_xdata(), [1, 2, 5, 10])
     np.testing.assert_allclose(curves(below)["exact"].get_ydata(), 0.2)
-    np.testing.assert_allclose(curves(below)["bound"].get_ydata(), 0.4)
+    np.testing.assert_allclose(curves(below)["shared basis (bound)"].get_ydata(), 0.4)
     assert [t.get_text() for t in above.texts] == ["session 1", "session 4"]
     assert above.get_xlim() == below.get_xlim()
     assert below.get_ylim()[0] == 0 and below.get_ylim()[1] >= 1

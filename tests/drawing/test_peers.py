@@ -89,17 +89,18 @@ def test_the_headline_has_the_mean_and_every_set_and_fills_what_is_told_apart(
         "ACIL",
         "NCM",
     ]
-    assert [drawn[m].get_xdata()[0] for m in ("acil", "ncm")] == pytest.approx([1, 2])
+    assert [drawn[f"{m} all"].get_xdata()[0] for m in ("acil", "ncm")] == pytest.approx([1, 2])
     assert drawn["ncm two"].get_xdata()[0] == pytest.approx(2)
     limits = [line.get_xdata() for line in ax.lines if len(line.get_xdata()) == 2]
     assert sum(np.allclose(x, [1.5, 2.5]) for x in limits) == 3  # the mean and two data sets
-    assert drawn["acil"].get_markerfacecolor() == "white" != drawn["ncm"].get_markerfacecolor()
+    faces = [drawn[f"{m} all"].get_markerfacecolor() for m in ("acil", "ncm")]
+    assert faces == ["white", style.line("sparcl")["color"]]
     assert overlapping(figure) == []
     monkeypatch.setattr(style, "FAR", 0)
     mean["difference"] = mean["difference"].where(mean["method"] != "ncm", -90.0)
     far = headline.draw({"differences": pd.concat([table, mean])}, told)
     assert [t.get_text() for t in far.axes[0].texts] == ["90.0 ▸ "]
-    assert "ncm" not in curves(far.axes[0])
+    assert "ncm all" not in curves(far.axes[0])
     caption = {"caption": "{method}: {orders} orders, {suite}"}
     mean.loc[mean["method"] == "ncm", "difference"] = -2.0
     texts = headline_table.texts({"differences": pd.concat([table, mean])}, told | caption)
