@@ -33,12 +33,6 @@ def test_frontier_draws_the_curve_in_order_and_other_methods_as_points(
         assert {"0.3", "0.2", "NCM", "ACIL"} <= written
 
 
-def test_frontier_refuses_a_missing_run(frames: dict, options: dict) -> None:
-    runs = frames["runs"].assign(tau=0.5).drop(index=3)
-    with pytest.raises(InputError, match="acil"):
-        frontier.draw({"runs": runs}, options | {"show": ["acil"], "curve": ["sparcl"]})
-
-
 def test_core_size_draws_means_by_size_beside_level_lines(frames: dict, options: dict) -> None:
     curve = ["sparcl-paper", "sparcl"]
     runs = frames["runs"].assign(k=[8 * rank for rank in range(4) for _ in range(3)] * 2)
@@ -60,15 +54,9 @@ def test_core_size_draws_means_by_size_beside_level_lines(frames: dict, options:
         )
 
 
-def arrivals(frames: dict) -> pd.DataFrame:
-    sessions = frames["sessions"].rename(columns={"session": "arrival", "A_t": "A_last"})
-    return sessions[
-        ["suite", "dataset", "backbone", "method", "order", "seed", "arrival", "A_last"]
-    ]
-
-
 def test_ages_are_means_over_pairs_by_arrival(frames: dict, options: dict) -> None:
-    figure = ages.draw({"arrivals": arrivals(frames)}, options | {"show": ["sparcl", "ncm"]})
+    arrivals = frames["sessions"].rename(columns={"session": "arrival", "A_t": "A_last"})
+    figure = ages.draw({"arrivals": arrivals}, options | {"show": ["sparcl", "ncm"]})
     for panel in (0, 1):
         # 90 - 5 t + rank + repeat, repeats 0, 1, 2
         curve = line(figure, panel, "sparcl")

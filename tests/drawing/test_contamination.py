@@ -41,20 +41,6 @@ def test_curves_are_means_over_orders(rates: dict, options: dict[str, Any]) -> N
     assert {text.get_text() for text in upper.texts} >= {"72.2 SPARCL", "70.2 NCM"}
 
 
-def test_cells_are_both_accuracies_and_mark_the_best(rates: dict, options: dict[str, Any]) -> None:
-    options |= {"caption": "{suite} {backbone} {sessions} {orders}"}
-    frame = rates["differences"]
-    frame.loc[(frame["method"] == "sparcl") & (frame["rate"] == 0.5), "p_holm"] = 0.06
-    texts = rates_table.texts(rates, options)
-    assert set(texts) == {".tex", ".md", ".csv"}
-    line = next(row for row in texts[".md"].splitlines() if row.startswith("| the sparcl-paper |"))
-    assert line == "| the sparcl-paper | **83.2 / 83.2** | **78.2 / 68.2** | **73.2 / 53.2** |"
-    line = next(row for row in texts[".md"].splitlines() if row.startswith("| the sparcl |"))
-    assert line == "| the sparcl | 82.2 / 82.2 | 77.2 / 67.2† | 72.2 / 52.2 |"
-    assert "toy Net & Co 4 5" in texts[".md"]
-    assert "A_last / A_old" in texts[".csv"]
-
-
 def test_a_table_has_the_measures_that_it_is_told_and_the_first_marks(
     rates: dict, options: dict[str, Any]
 ) -> None:

@@ -1,12 +1,10 @@
 """Many methods: a row of panels a group, every other method behind it."""
 
 import numpy as np
-import pytest
 
-from drawing.test_figures import curves, overlapping
+from drawing.test_figures import curves
 from figures import curves as curves_grid
 from figures import style
-from sparcl.base.errors import InputError
 
 GROUPS = {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "elsewhere"], "None": ["elsewhere"]}
 
@@ -27,27 +25,3 @@ def test_groups_stand_before_the_rest(frames: dict, options: dict) -> None:
         assert line.get_color() == style.distinct([method])[method]["color"]
     assert [text.get_text() for text in figure.texts] == ["Set One", "Set Two"]
     assert figure.get_figwidth() == style.PAGE
-
-
-@pytest.mark.parametrize("count", [1, 2, 4])
-def test_no_text_covers_another(count: int, frames: dict, options: dict) -> None:
-    one = frames["sessions"].query("dataset == 'one'")
-    many = one.loc[one.index.repeat(count)].copy()
-    many["dataset"] = [f"s{i}" for _ in range(len(one)) for i in range(count)]
-    options["datasets"] = {f"s{i}": {"label": f"Grocery-{i}"} for i in range(count)}
-    groups = {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "sparcl-paper"]}
-    figure = curves_grid.draw({"sessions": many}, options | {"groups": groups})
-    assert overlapping(figure) == []
-
-
-def test_an_incomplete_suite_is_refused(frames: dict, options: dict) -> None:
-    frames["sessions"] = frames["sessions"].query("method != 'acil'")
-    with pytest.raises(InputError, match="method acil"):
-        curves_grid.draw(frames, options | {"groups": GROUPS})
-
-
-def test_settings_of_a_method_have_its_colour() -> None:
-    for setting in ("acil-newest", "acil-official", "acil-paper", "ridge-newest"):
-        assert style.line(setting)["color"] == style.line("acil")["color"]
-        assert style.line(setting)["markerfacecolor"] == "white"
-    assert style.line("acil-rhl-wide")["color"] == style.line("acil-rhl")["color"]

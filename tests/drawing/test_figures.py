@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from drawing.conftest import compared
+from figures import curves as curves_grid
 from figures import dilution, drift, sessions, style
 from sparcl.base.errors import InputError
 
@@ -118,13 +119,6 @@ def test_drift_draws_mean_and_deviation_in_percent(frames, options):
     assert figure.axes[0].get_ylabel() == "old-logit drift (% of logits' s.d.)"
 
 
-def test_one_order_has_no_band(frames, options):
-    frames["sessions"] = frames["sessions"].query("order == 1993")
-    ax = drift.draw(frames, options).axes[0]
-    band = ax.collections[1].get_paths()[0].vertices
-    assert set(np.round(band[:, 1], 6)) == set(np.round(curves(ax)["sparcl"].get_ydata(), 6))
-
-
 def test_a_method_looks_the_same_in_every_figure(frames, options):
     for figure in (drift.draw(frames, options), sessions.draw(compared(frames), options)):
         for ax in figure.axes:
@@ -140,11 +134,13 @@ def test_a_method_looks_the_same_in_every_figure(frames, options):
                 assert [t.get_color() for t in named] == [style.ink(line.get_color())]
 
 
-def test_the_paper_s_settings_are_dashed_and_hollow_in_the_method_s_colour():
-    own, fixed = style.line("sparcl"), style.line("sparcl-paper")
-    assert own["color"] == fixed["color"]
-    assert (own["linestyle"], fixed["linestyle"]) == ("-", "--")
-    assert (own["markerfacecolor"], fixed["markerfacecolor"]) == (own["color"], "white")
+def test_settings_of_a_method_are_dashed_and_hollow_in_its_colour():
+    for setting in ("acil-newest", "acil-official", "acil-paper", "ridge-newest", "sparcl-paper"):
+        own = style.line("sparcl" if setting == "sparcl-paper" else "acil")
+        assert own["markerfacecolor"] == own["color"] and own["linestyle"] == "-"
+        fixed = {"linestyle": "--", "markerfacecolor": "white"}
+        assert style.line(setting) == own | fixed
+    assert style.line("acil-rhl-wide")["color"] == style.line("acil-rhl")["color"]
 
 
 def test_looks_differ_even_without_colour():
@@ -184,7 +180,7 @@ def test_dilution_draws_spectra_and_both_shrinks(frames, options):
     assert question.endswith("?") and "upper bound" in formula
 
 
-def test_dilution_draws_the_first_class_order_alone(frames, options):
+def test_dilution_draws_the_first_class_order_alone_and_a_session_with_old_modes(frames, options):
     later = frames["spectrum"].assign(order=1994, eigenvalue=7.0, shrink_exact=0.3)
     both = frames | {"spectrum": pd.concat([later, frames["spectrum"]], ignore_index=True)}
     one, two = dilution.draw(frames, options), dilution.draw(both, options)
@@ -192,29 +188,27 @@ def test_dilution_draws_the_first_class_order_alone(frames, options):
         assert list(curves(left)) == list(curves(right))
         for name, curve in curves(left).items():
             np.testing.assert_array_equal(curve.get_xydata(), curves(right)[name].get_xydata())
-
-
-def test_dilution_refuses_a_session_without_old_modes(frames, options):
     with pytest.raises(InputError, match=r"session 1.*2, 3, 4"):
         dilution.draw(frames, options | {"session": 1})
 
 
-@pytest.mark.parametrize(
-    ("module", "count"), [(sessions, 1), (sessions, 4), (sessions, 5), (dilution, 5), (drift, 5)]
-)
-def test_no_text_covers_another_or_leaves_the_page(module, count, frames, options):
+@pytest.mark.parametrize("module", [sessions, dilution, drift, curves_grid])
+def test_no_text_covers_another_or_leaves_the_page(module, frames, options):
     """Four data sets fill a row; a fifth starts another, and no panel is left empty."""
-    for name, frame in frames.items():
-        one = frame[frame["dataset"] == "one"]
-        frames[name] = type(frame)(one.loc[one.index.repeat(count)])
-        frames[name]["dataset"] = [f"s{i}" for _ in range(len(one)) for i in range(count)]
-    options["datasets"] = {f"s{i}": {"label": f"Grocery-{i}"} for i in range(count)}
     options["methods"] = {m: {"label": m, "short": m[:8]} for m in options["methods"]}
-    figure = module.draw(compared(frames), options)
-    assert len(figure.axes) == count * (1 if module is drift else 3)
-    assert all(ax.get_lines() for ax in figure.axes)
-    assert overlapping(figure) == []
-    assert figure.get_figwidth() == 6.875
+    options["groups"] = {"Means": ["ncm"], "Ridge": ["acil", "sparcl", "sparcl-paper"]}
+    for count in {sessions: (1, 4, 5), curves_grid: (1, 4)}.get(module, (5,)):
+        names = [f"s{i}" for i in range(count)]
+        options["datasets"] = {name: {"label": f"Grocery-{name}"} for name in names}
+        many = {
+            key: pd.concat(frame.query("dataset == 'one'").assign(dataset=n) for n in names)
+            for key, frame in frames.items()
+        }
+        figure = module.draw(compared(many), options)
+        panels = {drift: count, curves_grid: 4 * count + 2}.get(module, 3 * count)
+        assert len(figure.axes) == panels and all(ax.get_lines() for ax in figure.axes)
+        assert overlapping(figure) == []
+        assert figure.get_figwidth() == 6.875
 
 
 # What is done to the frame `sessions` of the summaries, and what is then said of it.

@@ -61,10 +61,7 @@ def test_panels(given: tuple) -> None:
     # orders differ by one point each way: a whisker of one deviation
     whisker = drift.lines[1].get_xdata()
     np.testing.assert_allclose(np.ptp(whisker), 2)
-
-
-def test_no_text_covers_another(given: tuple) -> None:
-    assert overlapping(mechanism.draw(*given)) == []
+    assert overlapping(figure) == []
 
 
 def test_a_missing_split_is_refused(given: tuple) -> None:

@@ -3,6 +3,7 @@
 import csv
 import itertools
 import math
+import os
 import re
 import statistics
 from collections import Counter, defaultdict
@@ -17,6 +18,7 @@ import yaml
 from copies import loaded
 from scipy.stats import rankdata
 
+from figures import render
 from figures.frames import read
 from study.pipeline import displays
 
@@ -42,12 +44,15 @@ def sources(cell: dict[str, str]) -> list[dict[str, str]]:
     return rows
 
 
-def over_orders(cell: dict[str, str], digits: int = 1) -> str:
+def values(cell: dict[str, str]) -> list[float]:
+    return [float(row[cell["column"]]) for row in sources(cell)]
+
+
+def over_orders(cell: dict[str, str]) -> str:
     """Mean ± standard deviation (n - 1) of a column."""
-    scale = PERCENT_OF_A_SHARE.get(cell["column"], 1.0)
-    values = [scale * float(row[cell["column"]]) for row in sources(cell)]
-    mean = f"{math.fsum(values) / len(values):.{digits}f}"
-    return mean if len(values) == 1 else f"{mean} ± {statistics.stdev(values):.{digits}f}"
+    found = [PERCENT_OF_A_SHARE.get(cell["column"], 1.0) * value for value in values(cell)]
+    mean = f"{math.fsum(found) / len(found):.1f}"
+    return mean if len(found) == 1 else f"{mean} ± {statistics.stdev(found):.1f}"
 
 
 def interval(row: dict[str, str], method: str, low: str = "low", high: str = "high") -> list[float]:
@@ -65,10 +70,8 @@ def headline(cell: dict[str, str]) -> list[str]:
 def increments(cell: dict[str, str]) -> list[str]:
     """The interval of a difference, and of last accuracy that over classes."""
     (row,) = sources(cell)
-    names = [
-        ("low", "high"),
-        *([("class_low", "class_high")] if cell["measure"] == "A_last" else []),
-    ]
+    names = [("low", "high")]
+    names += [("class_low", "class_high")] if cell["measure"] == "A_last" else []
     limits = [interval(row, cell["method"], *ends) for ends in names]
     shown = ["{:+.2f} [{:+.2f}, {:+.2f}]".format(*ends) for ends in limits]
     assert int(cell["tied"]) == (float(row["p_holm"]) >= 0.05)
@@ -88,35 +91,23 @@ def mean(cell: dict[str, str]) -> list[str]:
 
 
 def condition(cell: dict[str, str]) -> list[str]:
-    values = [float(row[cell["column"]]) for row in sources(cell)]
-    middle = math.fsum(values) / len(values)
+    middle = statistics.fmean(values(cell))
     return [f"{middle:.1f}" if middle < 100 else f"{middle:.0f}"]
 
 
-def seconds(cell: dict[str, str]) -> list[str]:
-    (row,) = sources(cell)
-    return [f"{float(row[cell['column']]):.{3 if cell['column'] == 'tau_post' else 2}f}"]
-
-
-def size(cell: dict[str, str]) -> list[str]:
-    """Megabytes, or the share of 2,000 images of 224 by 224 pixels in three colours."""
-    (row,) = sources(cell)
-    value = float(row[cell["column"]])
+def costs(cell: dict[str, str]) -> list[str]:
+    """Seconds and ratios, megabytes, or the share of 2,000 images of 224 by 224 pixels in three colours."""
+    (value,) = values(cell)
     if cell["printed"].endswith("%"):
         return [f"{100 * value / 301_056_000:.1f}%"]
-    return [f"{value / 1e6:.{0 if cell['column'] == 'peak_bytes' else 1}f}"]
+    digits = {"tau_post": 3, "relative_time": 2, "state_bytes": 1, "peak_bytes": 0}[cell["column"]]
+    return [f"{value / (1e6 if 'bytes' in cell['column'] else 1):.{digits}f}"]
 
 
 def settings(cell: dict[str, str]) -> list[str]:
-    runs: dict[str, list[float]] = {}
-    for row in sources(cell):
-        runs.setdefault(row["order"], []).append(float(row[cell["column"]]))
-    every = {value for run in runs.values() for value in run}
-    if len(every) == 1:
-        return [f"{every.pop():g}"]
-    if all(len({*run}) == 1 for run in runs.values()):
-        return [", ".join(f"{run[0]:g}" for run in runs.values())]
-    return [f"{min(every):g} to {max(every):g}"]
+    """The value of each class order in turn, or one that all share."""
+    found = [f"{value:g}" for value in values(cell)]
+    return [found[0] if len({*found}) == 1 else ", ".join(found)]
 
 
 KEYS = ("measure", "session", "stress", "rate")
@@ -165,19 +156,15 @@ def ranks(cell: dict[str, str]) -> list[str]:
 
 def rates(cell: dict[str, str]) -> list[str]:
     """Mean accuracies, between slashes."""
-    rows = sources(cell)
-    means = [
-        math.fsum(float(row[c]) for row in rows) / len(rows) for c in cell["column"].split(" / ")
-    ]
-    return [" / ".join(f"{value:.1f}" for value in means)]
+    means = [mean(cell | {"column": column}) for column in cell["column"].split(" / ")]
+    return [" / ".join(itertools.chain(*means))]
 
 
 def adjacent(cell: dict[str, str]) -> list[str]:
     """Mean similarity of class orders, or mean accuracies."""
     if not cell["column"].startswith("similarity"):
         return rates(cell)
-    values = [float(row[cell["column"]]) for row in sources(cell)]
-    return [f"{statistics.fmean(values):.3f}"]
+    return [f"{statistics.fmean(values(cell)):.3f}"]
 
 
 def base_new(cell: dict[str, str]) -> list[str]:
@@ -188,12 +175,12 @@ def base_new(cell: dict[str, str]) -> list[str]:
     for row in sources(cell):
         orders[row["order"]][row["arrival"] != "1"].append(float(row["A_last"]))
     pairs = [(statistics.fmean(base), statistics.fmean(new)) for base, new in orders.values()]
-    values = {
+    found = {
         "base classes": [base for base, _ in pairs],
         "new classes": [new for _, new in pairs],
         "harmonic mean": [statistics.harmonic_mean(pair) for pair in pairs],
     }[cell["head"]]
-    return [f"{statistics.fmean(values):.1f}"]
+    return [f"{statistics.fmean(found):.1f}"]
 
 
 def advice(cell: dict[str, str]) -> list[str]:
@@ -222,8 +209,8 @@ def training(cell: dict[str, str]) -> list[str]:
     gather, scale, digits = {
         "training_accuracy": (statistics.fmean, 1, 1),
         "underfitted": (sum, 1, 0),
-        "exemplars": (lambda values: values[-1], 1, 0),
-        "trainable_parameters": (lambda values: values[-1], 1e6, 2),
+        "exemplars": (lambda run: run[-1], 1, 0),
+        "trainable_parameters": (lambda run: run[-1], 1e6, 2),
         "seconds": (math.fsum, 1, 0),
         "peak_bytes": (max, 1e9, 1),
     }[cell["column"]]
@@ -239,8 +226,8 @@ OTHERS: dict[str, Callable[[dict[str, str]], list[str]]] = {
     "published": quoted_or_measured,
     "sessions": mean,
     "condition": condition,
-    "tau-post": seconds,
-    "memory": size,
+    "tau-post": costs,
+    "memory": costs,
     "ranks": ranks,
     "selected": settings,
     "rates": rates,
@@ -340,8 +327,28 @@ def labels(path: Path) -> set[str]:
     return {cell.get("dataset_label", "") for cell in frame(str(path.relative_to(ROOT)))}
 
 
-def test_there_are_tables() -> None:
-    assert {"main", "increments"} <= {path.stem for path in TABLES}
+def test_committed_tables_are_what_is_written_from_the_summaries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)  # a cell names its file from here
+    config, other, lacking = loaded(), [], set()
+    for path in TABLES:
+        name, suite = path.stem, path.parts[-3]
+        files = displays.frames(config, "tables", name, suite)
+        if not all(map(os.path.exists, files)):
+            lacking.add(suite)
+            continue
+        told = displays.display(config, "tables", name, suite)
+        made = [tmp_path / suite / f"{name}{suffix}" for suffix in (".csv", ".md", ".tex")]
+        made[0].parent.mkdir(exist_ok=True)
+        render("table", name, files, told, made)
+        other += [f for f in made if f.read_bytes() != path.with_suffix(f.suffix).read_bytes()]
+    assert other == []
+    assert lacking == {
+        "official-width",
+        "official-width-ranpac",
+    }  # a class order has no differences
+    assert {"main", *OTHERS} <= {path.stem for path in TABLES}
 
 
 def test_a_changed_summary_would_be_noticed() -> None:
@@ -394,23 +401,16 @@ def test_the_readme_counts_what_the_differences_say() -> None:
 
 def test_figures_fill_what_the_differences_tell_apart() -> None:
     """The dots and lines of `headline` and `peers` of suite matched, and of `sessions` of suite bundled."""
-    config = loaded()
-    drawn = {}
+    config, drawn = loaded(), {}
     for suite, name in (("matched", "headline"), ("matched", "peers"), ("bundled", "sessions")):
-        options = displays.display(config, "figures", name, suite)
-        names = config["figures"][name]["frames"]
-        files = [f"paper/{suite}/summary/{frame}.csv" for frame in names]
-        figure = import_module(f"figures.{name}").draw(
-            read([ROOT / file for file in files]), options
-        )
-        drawn[name] = figure, list(options["datasets"]), list(options["methods"])
+        told_of = displays.display(config, "figures", name, suite)
+        files = [ROOT / file for file in displays.frames(config, "figures", name, suite)]
+        figure = import_module(f"figures.{name}").draw(read(files), told_of)
+        drawn[name] = figure, list(told_of["datasets"]), list(told_of["methods"])
     file = "paper/matched/summary/differences.csv"
     figure, datasets, _ = drawn["headline"]
-    dots = {
-        line.get_label(): line
-        for line in figure.axes[0].lines
-        if line.get_marker() not in ("", "None")
-    }
+    lines = [line for line in figure.axes[0].lines if line.get_marker() not in ("", "None")]
+    dots = {line.get_label(): line for line in lines}
     of = OF_RANKS
     for label, dot in dots.items():
         peer, _, dataset = label.partition(" ")
@@ -455,16 +455,11 @@ def test_claims_are_judged_by_the_differences() -> None:
         claim = ledger[name]
         (first, second), than = claim["terms"], claim["judge"]["than"]
         file = f"paper/{first['suite']}/summary/differences.csv"
-        pairs = list(
-            itertools.product(*(t.get("methods", [t.get("method")]) for t in (first, second)))
-        )
+        pairs = itertools.product(*(t.get("methods", [t.get("method")]) for t in (first, second)))
+        pairs = [pair for pair in pairs if len({*pair}) > 1]
         fails = []
         for cell in rows:
-            places = [
-                (*pair, sets[cell["dataset"]], first["column"])
-                for pair in pairs
-                if len({*pair}) > 1
-            ]
+            places = [(*pair, sets[cell["dataset"]], first["column"]) for pair in pairs]
             found = [
                 (interval(told(file)[(*at, "", "", "")], at[0]), outcome(file, *at))
                 for at in places

@@ -7,18 +7,13 @@ from drawing.test_figures import overlapping
 from figures import overview, style
 
 
-def test_overview_needs_no_data_and_fits_the_page() -> None:
+def test_every_text_lies_in_its_box_and_none_covers_another() -> None:
     figure = overview.draw({}, {})
     assert figure.get_figwidth() == style.PAGE
     assert overlapping(figure) == []
-    (ax,) = figure.axes
-    assert [text.get_text() for text in ax.texts[:2]] == ["session $t$", "sums over sessions"]
-
-
-def test_every_text_lies_in_its_box() -> None:
-    figure = overview.draw({}, {})
     renderer = FigureCanvasAgg(figure).get_renderer()
     (ax,) = figure.axes
+    assert [text.get_text() for text in ax.texts[:2]] == ["session $t$", "sums over sessions"]
     boxes = [patch for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
     assert len(boxes) == 8
     written = {text.get_text(): text for text in ax.texts}

@@ -72,10 +72,7 @@ def test_panels(given: tuple) -> None:
     np.testing.assert_allclose(curves(condition)["condition"].get_ydata(), [50, 100, 150, 200])
     np.testing.assert_allclose(curves(condition)["kappa"].get_ydata(), 5)
     assert condition.get_yscale() == width.get_xscale() == "log"
-
-
-def test_no_text_covers_another(given: tuple) -> None:
-    assert overlapping(sensitivity.draw(*given)) == []
+    assert overlapping(figure) == []
 
 
 def test_an_empty_cell_is_refused(given: tuple) -> None:
@@ -83,10 +80,3 @@ def test_an_empty_cell_is_refused(given: tuple) -> None:
     groups = GROUPS | {"grid": ["a", "b", "c"]}
     with pytest.raises(InputError, match=r"no method with ridge 0\.1 and tau 0\.5"):
         sensitivity.draw(frames, options | {"groups": groups})
-
-
-def test_a_setting_that_was_not_run_is_refused(given: tuple) -> None:
-    frames, options = given
-    frames["runs"] = frames["runs"].query("method != 'g'")
-    with pytest.raises(InputError, match="method g"):
-        sensitivity.draw(frames, options)

@@ -8,24 +8,15 @@ from scipy.optimize import minimize
 from figures.style import spread
 
 
-def test_labels_that_fit_stay():
-    np.testing.assert_allclose(spread([30, 10, 20], 5, 0, 100), [30, 10, 20])
-
-
-def test_a_pair_moves_by_equal_amounts():
-    np.testing.assert_allclose(spread([10, 11], 5, 0, 100), [8, 13])
-
-
-def test_three_in_one_place_keep_their_order_and_middle():
-    np.testing.assert_allclose(spread([50, 50, 50], 4, 0, 100), [46, 50, 54])
-
-
-def test_bounds_hold():
-    np.testing.assert_allclose(spread([0, 1, 100, 99], 5, 0, 100), [0, 5, 100, 95])
-
-
-def test_too_many_labels_start_at_the_lower_bound():
-    np.testing.assert_allclose(spread([1, 2, 3], 10, 0, 15), [0, 10, 20])
+def test_labels_move_apart_and_stay_in_bounds():
+    for positions, gap, high, expected in (
+        ([30, 10, 20], 5, 100, [30, 10, 20]),  # they fit
+        ([10, 11], 5, 100, [8, 13]),  # equal amounts
+        ([50, 50, 50], 4, 100, [46, 50, 54]),  # in order, about their middle
+        ([0, 1, 100, 99], 5, 100, [0, 5, 100, 95]),
+        ([1, 2, 3], 10, 15, [0, 10, 20]),  # too many start at the lower bound
+    ):
+        np.testing.assert_allclose(spread(positions, gap, 0, high), expected)
 
 
 @given(st.lists(st.floats(0, 60), min_size=1, max_size=6), st.floats(1, 9))
