@@ -56,7 +56,7 @@ def render(
     Raises
     ------
     ConfigError
-        There is no such module, or it does not make an output of that suffix.
+        There is no such module.
     InputError
         A summary lacks a cell that the figure or table needs.
     """
@@ -71,8 +71,6 @@ def render(
         return
     texts = module.texts(data, options)
     for path in map(Path, outputs):
-        if path.suffix not in texts:
-            raise ConfigError(f"table {name}: cannot write {path}; it makes {', '.join(texts)}")
         write_text(path, texts[path.suffix])
 
 

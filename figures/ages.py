@@ -37,8 +37,8 @@ def draw(frames: Frames, options: Options) -> Figure:
     for _, of_set, (ax,) in panels:
         means = of_set.groupby(["method", "arrival"])["A_last"].mean()
         ends = style.curves(ax, {m: means[m] for m in methods}, lambda m, _: names[m])
-        style.session_axis(ax, of_set["arrival"])
+        axis = "session in which the classes arrived"
+        style.session_axis(ax, of_set["arrival"], name=axis)
         ax.yaxis.set_major_locator(MaxNLocator(5))
-        ax.set_xlabel("session in which the classes arrived")
         style.label_ends(ax, ends)
     return figure

@@ -84,17 +84,14 @@ def _layout(
     width = (style.PAGE - room) / columns - LEFT - RIGHT
     figure = Figure(figsize=(style.PAGE, total))
 
-    def field(x: float, y: float, wide: float, tall: float) -> Axes:
-        return figure.add_axes((x / style.PAGE, y / total, wide / style.PAGE, tall / total))
-
     panels, keys = [], []
     for group, height in enumerate(heights):
         upper = total - TOP - sum(blocks[:group]) - ABOVE - height
         lower = upper - BETWEEN - height
+        lefts = [LEFT + i * (LEFT + width + RIGHT) for i in range(columns)]
         for y in (upper, lower):
-            lefts = [LEFT + i * (LEFT + width + RIGHT) for i in range(columns)]
-            panels.append([field(x, y, width, height) for x in lefts])
-        keys.append(field(style.PAGE - room, lower, room, 2 * height + BETWEEN))
+            panels.append([style.panel(figure, x, y, width, height) for x in lefts])
+        keys.append(style.panel(figure, style.PAGE - room, lower, room, 2 * height + BETWEEN))
     return figure, panels, keys
 
 
@@ -126,7 +123,6 @@ def _curves(ax: Axes, means: pd.Series, looks: Looks, methods: list[str]) -> Non
     low, high = ax.get_ylim()
     if high - low < NARROW:  # more decimals than a tick label has room for
         ax.set_ylim((low + high - NARROW) / 2, (low + high + NARROW) / 2)
-    ax.set_xlim(0.6, means.index.get_level_values("session").max() + 0.3)
-    ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    style.session_axis(ax, pd.Index([1, means.index[-1][-1]]), name="")
     ax.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
     style.label_ends(ax, ends)

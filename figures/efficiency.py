@@ -80,8 +80,7 @@ def draw(frames: Frames, options: Options) -> Figure:
             _points(ax, points, options, EXEMPLARS / 1e6 if name == "memory" else None)
             ax.set_xlabel(axis)
     if untimed:
-        x, y = 0.02 / style.PAGE, 0.08 / figure.get_figheight()
-        style.note(figure, x, y, f"not timed: {'; '.join(untimed)}", style.QUIET, va="center")
+        style.foot(figure, f"not timed: {'; '.join(untimed)}")
     return figure
 
 

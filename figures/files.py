@@ -9,21 +9,12 @@ from PIL import Image
 
 from figures import style
 from figures.vector import svg
-from sparcl.base.errors import ConfigError
 from sparcl.base.files import replacing
 
 
 def save(figure: Figure, *paths: str | Path) -> None:
-    """Write a figure as ``.pdf``, ``.png`` and ``.svg``; equal figures give equal bytes.
-
-    Raises
-    ------
-    ConfigError
-        A path has another suffix.
-    """
+    """Write a figure as ``.pdf``, ``.svg`` and else as PNG; equal figures give equal bytes."""
     for path in map(Path, paths):
-        if path.suffix not in (".pdf", ".png", ".svg"):
-            raise ConfigError(f"cannot draw {path}: figures are written as .pdf, .png and .svg")
         # Without dates and version numbers, files that show the same thing are equal.
         nothing = {"Creator": None, "Producer": None, "CreationDate": None}
         with style.settings(), replacing(path) as temporary:

@@ -43,18 +43,13 @@ def read(
     Raises
     ------
     InputError
-        A file is missing or empty, two have the same name, or files and names differ in number.
+        A file is missing or empty.
     """
-    files = [Path(path) for path in paths]
-    names = [path.stem for path in files] if names is None else names
-    if len(names) != len(files):
-        raise InputError(f"{len(files)} files for the frames {', '.join(names)}; name each once")
+    names = [Path(path).stem for path in paths] if names is None else names
     short = [name.rpartition("/")[2] for name in names]
     names = short if len(set(short)) == len(short) else names
-    frames: dict[str, pd.DataFrame] = {}
-    for name, path in zip(names, files, strict=True):
-        if name in frames:
-            raise InputError(f"{path}: a second summary named '{name}'; rename one of them")
+    frames = {}
+    for name, path in zip(names, paths, strict=True):
         try:
             frames[name] = published.read(path) if name == PUBLISHED else read_csv(path)
         except (FileNotFoundError, pd.errors.EmptyDataError) as error:
@@ -87,6 +82,12 @@ def differences(frames: Frames, options: Options, name: str = "differences") -> 
         The frame was not given.
     """
     return Differences(_given(frames, name), options.get("backbone"))
+
+
+def of_pair(dataset: str, measure: str, method: str, against: str) -> dict[str, str]:
+    """Return the keys of the row of ``differences`` that has two methods, in either order."""
+    first, second = sorted((method, against))
+    return {"dataset": dataset, "measure": measure, "method": first, "against": second}
 
 
 def _given(frames: Frames, name: str) -> pd.DataFrame:
@@ -244,18 +245,19 @@ def label(options: Options, kind: str, identifier: str, short: bool = False) -> 
     ----------
     kind : {"methods", "datasets", "backbones"}
     short : bool
-        Prefer the ``short`` name, for labels inside figures.
+        The ``short`` name, for labels inside figures.
 
     Raises
     ------
     InputError
         The settings give no label for it.
     """
-    block = options.get(kind, {}).get(identifier, {})
-    name = block.get("short") if short else None
-    name = name or block.get("label")
-    if name is None:
-        raise InputError(f"{where(kind, identifier)}: it has no label; add `label` to this block")
+    try:
+        name: str = options[kind][identifier]["short" if short else "label"]
+    except KeyError as error:
+        raise InputError(
+            f"{where(kind, identifier)}: it has no label; add `label` to this block"
+        ) from error
     return name
 
 

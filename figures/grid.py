@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 import pandas as pd
@@ -29,6 +30,11 @@ class Origin(NamedTuple):
     column: str
 
 
+NOWHERE = Origin("", "", "")
+PLACE = ("part", "group", "label", "over", "head")  # what tells the cells of a table apart
+MARKS = ("best", "tied", "underlined", "quoted")
+
+
 @dataclass(frozen=True)
 class Cell:
     """One cell of a table: its place, its text and its marks.
@@ -46,7 +52,7 @@ class Cell:
     best, tied, underlined, quoted : bool
         Set in bold; with a dagger, because a test does not tell it from the best; underlined;
         greyed, because the number is not this project's.
-    origin : Origin, optional
+    origin : Origin
         Required of every cell with a number.
     """
 
@@ -60,16 +66,12 @@ class Cell:
     tied: bool = False
     underlined: bool = False
     quoted: bool = False
-    origin: Origin | None = None
-
-    @property
-    def place(self) -> tuple[str, ...]:
-        """Return what tells the cells of a table apart."""
-        return self.part, self.group, self.label, self.over, self.head
+    origin: Origin = NOWHERE
 
 
+EMPTY = Cell(NOTHING)
 Column = tuple[str, str]  # title over the column, and its name
-Row = tuple[str, str, dict[Column, Cell]]  # title over the row, its name, and its cells
+Row = tuple[str, str, list[Cell]]  # title over the row, its name, and a cell for each column
 
 
 def texts(
@@ -102,15 +104,12 @@ def markdown(cells: Sequence[Cell], caption: str) -> str:
     """Return the caption and one Markdown table per part."""
     tables = []
     for title, part in _parts(cells):
-        columns = _columns(part)
+        columns, cells_of = _laid_out(part)
         names = [f"{head} ({over})" if over else head for over, head in columns]
-        head = [marked(name) for name in (title, *names)]
-        rows: list[list[str]] = []
-        for group, members in groupby(_rows(part), key=lambda row: row[0]):
+        head, rows = [marked(name) for name in (title, *names)], []
+        for group, members in groupby(cells_of, key=lambda row: row[0]):
             rows += [[f"*{marked(group)}*"]] if group else []
-            rows += [
-                [marked(label), *(_plain(row.get(c)) for c in columns)] for _, label, row in members
-            ]
+            rows += [[marked(label), *map(_plain, shown)] for _, label, shown in members]
         tables.append(markdown_table(head, rows))
     return "\n\n".join([marked(caption), *tables]) + "\n"
 
@@ -141,30 +140,27 @@ def latex(
             for title, part in parts
             for block in blocks
         ]
-    columns = max((_columns(part) for _, part in parts), key=len)
+    laid_out = [(title, *_laid_out(part)) for title, part in parts]
+    columns = max((columns for _, columns, _ in laid_out), key=len)
     lines = []
-    for number, (title, part) in enumerate(parts):
+    for number, (title, heads, rows) in enumerate(laid_out):
         lines += [r"\midrule[\heavyrulewidth]"] if number else []
-        lines += _head(title, _columns(part), dense)
-        lines += _body(part, 1 + len(columns))
+        lines += _head(title, heads, dense) + _body(heads, rows, 1 + len(columns))
     if not dense:
         spec = "l" + "r" * len(columns)
         return latex_table(lines, spec, caption, tag, wide=wide, needs=needs)
     widths = [len(list(run)) for _, run in groupby(columns, key=lambda column: column[0])]
     spec = "l" + r"@{\hskip 10pt}".join("r" * width for width in widths)
-    most = max(len(_rows(part)) for _, part in parts)
+    most = max(len(rows) for *_, rows in laid_out)
     size = "scriptsize" if most > MANY else "footnotesize"
     return latex_table(lines, spec, caption, tag, size=size, gap=3, wide=wide, needs=needs)
 
 
 def _csv(cells: Sequence[Cell]) -> str:
     """Return one line per cell."""
-    rows = []
-    for cell in cells:
-        row = asdict(cell) | (cell.origin or Origin("", "", ""))._asdict()
-        rows.append({key: int(v) if isinstance(v, bool) else v for key, v in row.items()})
-    place = ["part", "group", "label", "over", "head"]
-    columns = [*place, "printed", "best", "tied", "underlined", "quoted", *Origin._fields]
+    place, marks = attrgetter(*PLACE), attrgetter(*MARKS)
+    rows = [(*place(cell), cell.printed, *map(int, marks(cell)), *cell.origin) for cell in cells]
+    columns = [*PLACE, "printed", *MARKS, *Origin._fields]
     return pd.DataFrame(rows, columns=columns).to_csv(index=False, lineterminator="\n")
 
 
@@ -173,38 +169,33 @@ def _parts(cells: Sequence[Cell]) -> list[tuple[str, list[Cell]]]:
     parts: dict[str, list[Cell]] = {}
     taken = set()
     for cell in cells:
-        name = ", ".join(filter(None, cell.place))
-        if cell.place in taken:
+        place = attrgetter(*PLACE)(cell)
+        name = ", ".join(filter(None, place))
+        if place in taken:
             raise InputError(
                 f"a table has the cell {name} twice: two rows or columns share a label. Give them "
                 f"different `label`s ({where('methods')}, {where('datasets')}, {where('backbones')})."
             )
-        if cell.origin is None and cell.printed not in (NOTHING, ABSENT):
+        if cell.origin == NOWHERE and cell.printed not in (NOTHING, ABSENT):
             raise InputError(f"table cell without a source: {name}")
-        taken.add(cell.place)
+        taken.add(place)
         parts.setdefault(cell.part, []).append(cell)
     return list(parts.items())
 
 
-def _columns(part: Iterable[Cell]) -> list[Column]:
-    """Return the columns in order of appearance, those under one title together."""
-    found = list(dict.fromkeys((cell.over, cell.head) for cell in part))
-    titles = list(dict.fromkeys(over for over, _ in found))
-    return sorted(found, key=lambda column: titles.index(column[0]))
-
-
-def _rows(part: Iterable[Cell]) -> list[Row]:
-    """Return the rows in order of appearance."""
+def _laid_out(part: Sequence[Cell]) -> tuple[list[Column], list[Row]]:
+    """Return columns and rows in order of appearance, columns under one title together."""
+    columns = list(dict.fromkeys((cell.over, cell.head) for cell in part))
+    titles = list(dict.fromkeys(over for over, _ in columns))
+    columns.sort(key=lambda column: titles.index(column[0]))
     rows: dict[tuple[str, str], dict[Column, Cell]] = {}
     for cell in part:
         rows.setdefault((cell.group, cell.label), {})[cell.over, cell.head] = cell
-    return [(group, label, row) for (group, label), row in rows.items()]
+    return columns, [(*names, [row.get(c, EMPTY) for c in columns]) for names, row in rows.items()]
 
 
-def _plain(cell: Cell | None) -> str:
+def _plain(cell: Cell) -> str:
     """Return a cell of Markdown."""
-    if cell is None:
-        return NOTHING
     value, sign, spread = cell.printed.partition(" ± ")
     value = f"**{value}**" if cell.best else value
     value = f"<ins>{value}</ins>" if cell.underlined else value
@@ -241,40 +232,40 @@ def _broken(head: str) -> str:
     return rf"\shortstack{{{lines}}}" if ", " in head else lines
 
 
-def _body(part: list[Cell], width: int) -> list[str]:
+def _body(columns: list[Column], rows: list[Row], width: int) -> list[str]:
     """Return the lines of a part's rows; titles over rows span ``width`` columns."""
-    rows, columns = _rows(part), _columns(part)
-    padded = {column: _column([row.get(column) for *_, row in rows]) for column in columns}
-    lines = []
-    for group, members in groupby(range(len(rows)), key=lambda index: rows[index][0]):
-        lines.append(r"\midrule")
-        if group:
-            lines.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{escape(group)}}}}} \\")
-        for index in members:
-            shown = _merged([(over, cells[index]) for (over, _), cells in padded.items()])
-            name = (r"\quad " if group else "") + escape(rows[index][1])
-            lines.append(" & ".join([name, *shown]) + r" \\")
+    lines, titles, last = [], [over for over, _ in columns], None
+    padded = zip(*map(_column, zip(*(cells for *_, cells in rows), strict=True)), strict=True)
+    for (group, label, _), shown in zip(rows, padded, strict=True):
+        if group != last:
+            lines.append(r"\midrule")
+            last = group
+            if group:
+                lines.append(rf"\multicolumn{{{width}}}{{l}}{{\emph{{{escape(group)}}}}} \\")
+        name = (r"\quad " if group else "") + escape(label)
+        merged = _merged(zip(titles, shown, strict=True))
+        lines.append(" & ".join([name, *merged]) + r" \\")
     return lines
 
 
-def _column(cells: Sequence[Cell | None]) -> list[str]:
+def _column(cells: Sequence[Cell]) -> list[str]:
     """Return one column of LaTeX; deviations take equal width, so that numbers align."""
-    parts = [(cell.printed if cell else NOTHING).partition(" ± ") for cell in cells]
+    parts = [cell.printed.partition(" ± ") for cell in cells]
     widest = max(len(spread) for *_, spread in parts)
     shown = []
     for cell, (value, sign, spread) in zip(cells, parts, strict=True):
         text = escape(value)
-        if cell and cell.best:
+        if cell.best:
             text = rf"\textbf{{{text}}}"
-        if cell and cell.underlined:
+        if cell.underlined:
             text = rf"\underline{{{text}}}"
         if sign:
             missing = "0" * (widest - len(spread))
             pad = rf"\phantom{{{missing}}}" if missing else ""
             text += rf" {{\scriptsize$\pm$\,{pad}{spread}}}"
-        if cell and cell.tied:
+        if cell.tied:
             text += rf"\rlap{{{escape(DAGGER)}}}"  # no width: numbers stay aligned
-        shown.append(rf"\textcolor{{gray}}{{{text}}}" if cell and cell.quoted else text)
+        shown.append(rf"\textcolor{{gray}}{{{text}}}" if cell.quoted else text)
     return shown
 
 

@@ -53,7 +53,7 @@ def draw(frames: Frames, options: Options) -> Figure:
     bottom = BOTTOM if whole_page else BOTTOM + KEY
     height = TOP + KEY * (-(-keys // columns) - 1) + tall + bottom
     figure = Figure(figsize=(page, height))
-    ax = figure.add_axes((left / page, bottom / height, (page - left - 0.08) / page, tall / height))
+    ax = style.panel(figure, left, bottom, page - left - 0.08, tall)
     color, ends = style.line(of)["color"], [0.0]
     looks: dict[str, dict[str, Any]] = {ALL: {"color": color, "lw": 1.4, "marker": "o", "ms": 5}}
     for dataset, marker in zip(options["datasets"], cycle(MARKS), strict=False):

@@ -1,6 +1,6 @@
 """One method against each other one of a suite: the difference in last accuracy on each data set and over all."""
 
-from figures.frames import Frames, Options, differences, label, select
+from figures.frames import Frames, Options, differences, label, of_pair, select
 from figures.headline import VALUE, peers
 from figures.increments_table import MEAN
 from figures.sheet import Sheet
@@ -30,8 +30,7 @@ def texts(frames: Frames, options: Options) -> dict[str, str]:
     for peer in peers(options, pairs):
         for dataset in (ALL, *options["datasets"]):
             it = pairs.between(of, peer, dataset, VALUE)
-            first, second = sorted((of, peer))
-            keys = {"dataset": dataset, "measure": VALUE, "method": first, "against": second}
+            keys = of_pair(dataset, VALUE, of, peer)
             printed = f"{it.difference:+.1f} [{it.low:.1f}, {it.high:.1f}]".replace("-", "−")
             name = label(options, "methods", peer, short=True)
             head = MEAN if dataset == ALL else label(options, "datasets", dataset)

@@ -4,7 +4,7 @@ from itertools import groupby, product
 
 import pandas as pd
 
-from figures.frames import Frames, Options, differences, fill, label, origin, select
+from figures.frames import Frames, Options, differences, fill, label, of_pair, origin, select
 from figures.grid import DAGGER, NOTHING
 from figures.markup import escape_numbers, latex_table, markdown, markdown_table
 from study.report.differences import ALL
@@ -76,9 +76,7 @@ def rows(frames: Frames, options: Options) -> pd.DataFrame:
         classes = _interval(it.difference, it.class_low, it.class_high)
         row |= {"printed": _interval(it.difference, it.low, it.high)}
         row |= {"tied": int(it.verdict == "tie"), "classes": classes if measure == "A_last" else ""}
-        first, second = sorted((of, against))
-        where = {"backbone": row["backbone"], "dataset": dataset, "measure": measure}
-        where |= {"method": first, "against": second}
+        where = {"backbone": row["backbone"], **of_pair(dataset, measure, of, against)}
         found.append(row | origin(options, name, "difference", **where)._asdict())
     return pd.DataFrame(found)
 

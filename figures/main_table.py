@@ -64,7 +64,6 @@ REST = "Other methods"
 WIDE = 8  # as many columns of numbers fit a page side by side
 MARKS = ["best", "tied", "underlined"]
 COMPARED = ["n", "mean", "std", "gap", "gap_low", "gap_high", "best", "tied"]  # `against_best`
-NO_ORIGIN = Origin("", "", "")
 
 
 def texts(frames: Frames, options: Options) -> dict[str, str]:
@@ -196,7 +195,7 @@ def _rows(frames: Frames, name: str, options: Options) -> list[dict[str, Any]]:
                 "method": method,
             }
             where = {"backbone": common["backbone"], "dataset": dataset, "method": method}
-            source = origin(options, name, measure, **where) if row["n"] else NO_ORIGIN
+            source = origin(options, name, measure, **where) if row["n"] else grid.NOWHERE
             found.append(common | keys | names | row | source._asdict())
     return found
 
@@ -262,7 +261,7 @@ def _cell(row: Mapping[Any, Any], short: bool) -> Cell:
         best=row["best"],
         tied=row["tied"],
         underlined=row["underlined"],
-        origin=Origin(row["file"], row["row"], row["column"]) if row["n"] else None,
+        origin=Origin(row["file"], row["row"], row["column"]),
     )
 
 

@@ -72,8 +72,8 @@ def per_dataset(
         stack = []
         for row, name in enumerate(names):
             y = top - row * (height + down) - height
-            box = (x / page, y / height_of_all, wide / page, height / height_of_all)
-            stack.append(figure.add_axes(box, ylabel=name if column == 0 else ""))
+            stack.append(style.panel(figure, x, y, wide, height))
+            stack[-1].set_ylabel(name if column == 0 else "")
         stack[0].set_title(title, loc="left")
         panels.append((dataset, rows[rows["dataset"] == dataset], stack))
     return figure, panels

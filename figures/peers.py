@@ -66,9 +66,7 @@ def draw(frames: Frames, options: Options) -> Figure:
         _dots(ax, means, against, lines, float(means[reference]))
         ax.set_title(label(options, "datasets", dataset), loc="left")
         ax.set_xlabel("last accuracy (%)")
-    name = label(options, "methods", reference, short=True)
-    x, y = 0.02 / style.PAGE, 0.08 / figure.get_figheight()
-    style.note(figure, x, y, f"dotted: {name}", style.QUIET, va="center")
+    style.foot(figure, f"dotted: {label(options, 'methods', reference, short=True)}")
     return figure
 
 
@@ -81,9 +79,8 @@ def _layout(lines: list[tuple[str, str | None]], columns: int) -> tuple[Figure, 
     figure = Figure(figsize=(style.PAGE, height))
     axes = []
     for column in range(columns):
-        x = left + column * (wide + GAP)
-        box = (x / style.PAGE, BOTTOM / height, wide / style.PAGE, ROW * len(lines) / height)
-        axes.append(figure.add_axes(box))
+        x, tall = left + column * (wide + GAP), ROW * len(lines)
+        axes.append(style.panel(figure, x, BOTTOM, wide, tall))
         axes[-1].set_ylim(len(lines) - 0.5, -0.5)
         axes[-1].set_yticks([])
         axes[-1].spines["left"].set_visible(False)

@@ -52,7 +52,7 @@ def texts(frames: Frames, options: Options) -> dict[str, str]:
         place = {"group": title, "label": row}
         for dataset in options["datasets"]:
             run, head = own.get((method, dataset)), label(options, "datasets", dataset)
-            source = Origin(run["file"], run["row"], run["column"]) if run else None
+            source = Origin(run["file"], run["row"], run["column"]) if run else grid.NOWHERE
             shown = run["printed"] if run else grid.NOTHING
             cells.append(Cell(shown, over="measured", head=head, origin=source, **place))
         of_name = printed[printed["method"] == name]

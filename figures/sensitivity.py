@@ -61,10 +61,9 @@ def draw(frames: Frames, options: Options) -> Figure:
     row = ABOVE + TALL + BELOW
     figure = Figure(figsize=(style.PAGE, row * len(datasets)))
     for line, dataset in enumerate(datasets):
-        bottom = (row * (len(datasets) - line) - ABOVE - TALL) / figure.get_figheight()
+        bottom = row * (len(datasets) - line) - ABOVE - TALL
         grid, bar, width, refresh, condition = (
-            figure.add_axes((x / style.PAGE, bottom, w / style.PAGE, TALL / figure.get_figheight()))
-            for x, w in PANELS
+            style.panel(figure, x, bottom, wide, TALL) for x, wide in PANELS
         )
         of_set = means.loc[dataset]
         _grid(grid, bar, of_set.loc[groups["grid"]])

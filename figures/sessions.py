@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -59,41 +60,33 @@ def draw(frames: Frames, options: Options) -> Figure:
     figure = Figure(figsize=(page, height))
     gap = room + ACROSS
     wide = (page - LEFT - room - (columns - 1) * gap) / columns
-    panels = figure.subplots(
-        lines,
-        columns,
-        squeeze=False,
-        gridspec_kw={
-            "left": LEFT / page,
-            "right": 1 - room / page,
-            "bottom": BOTTOM / height,
-            "top": 1 - TOP / height,
-            "wspace": gap / wide,
-            "hspace": down / TALL,
-        },
-    ).reshape(len(datasets), len(COLUMNS))
-    for row, dataset in zip(panels, datasets, strict=True):
-        of_set = rows[rows["dataset"] == dataset]
-        for ax, (measure, differs) in zip(row, COLUMNS, strict=True):
-            kept = of_set if measure == ACCURACY else of_set[of_set["session"] > 1]
-            if kept.empty:
-                undefined(ax)
-                continue
-            table = kept.pivot(index="session", columns=["method", *PAIR], values=measure)
-            if differs:
-                between = partial(pairs.between, dataset=dataset, measure=measure)
-                means = _differences(ax, table, methods, reference, between)
-            else:
-                means = {method: table[method].mean(axis=1) for method in methods}
-            ends = style.curves(ax, means, lambda method, y: valued(options, method, y))
-            ax.set_xlim(0.6, table.index[-1] + 0.3)
-            ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-            ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-            style.label_ends(ax, ends)
-        row[0].set_ylabel(label(options, "datasets", dataset))
-    for ax, title in zip(panels[0], titles, strict=True):
+    panels = []
+    for i in range(len(datasets) * len(COLUMNS)):
+        line, column = divmod(i, columns)
+        y = height - TOP - TALL - line * (TALL + down)
+        panels.append(style.panel(figure, LEFT + column * (wide + gap), y, wide, TALL))
+    for ax, (dataset, (measure, differs)) in zip(panels, product(datasets, COLUMNS), strict=True):
+        kept = rows[rows["dataset"] == dataset]
+        if measure == ACCURACY and not differs:
+            ax.set_ylabel(label(options, "datasets", dataset))
+        if measure != ACCURACY:
+            kept = kept[kept["session"] > 1]
+        if kept.empty:
+            undefined(ax)
+            continue
+        table = kept.pivot(index="session", columns=["method", *PAIR], values=measure)
+        if differs:
+            between = partial(pairs.between, dataset=dataset, measure=measure)
+            means = _differences(ax, table, methods, reference, between)
+        else:
+            means = {method: table[method].mean(axis=1) for method in methods}
+        ends = style.curves(ax, means, lambda method, y: valued(options, method, y))
+        style.session_axis(ax, pd.Index([1, table.index[-1]]), name="")
+        ax.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        style.label_ends(ax, ends)
+    for ax, title in zip(panels, titles, strict=False):
         ax.set_title(title, loc="left")
-    for ax in panels.ravel()[-columns:]:
+    for ax in panels[-columns:]:
         ax.set_xlabel("session")
     return figure
 

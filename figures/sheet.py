@@ -57,7 +57,7 @@ class Sheet:
         ``name`` is the frame of the rows, if it is another one.
         """
         place: dict[str, Any] = texts | {at: self._text(k, keys[k]) for at, k in self.place.items()}
-        source = None
+        source = grid.NOWHERE
         if printed != grid.NOTHING:
             of = {"backbone": self.rows["backbone"].iloc[0]} if "backbone" in self.rows else {}
             source = origin(self.options, name or self.name, column, **of, **keys)

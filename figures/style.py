@@ -258,6 +258,18 @@ def band(ax: Axes, method: str, low: pd.Series, high: pd.Series, alpha: float = 
     ax.fill_between(low.index, low, high, color=line(method)["color"], alpha=alpha, lw=0)
 
 
+def panel(figure: Figure, x: float, y: float, wide: float, tall: float) -> Axes:
+    """Add a panel at a place in inches, from the lower left corner of a figure."""
+    width, height = figure.get_size_inches()
+    return figure.add_axes((x / width, y / height, wide / width, tall / height))
+
+
+def foot(figure: Figure, text: str) -> None:
+    """Write what a figure leaves out, or needs as a key, at its foot."""
+    x, y = 0.02 / figure.get_figwidth(), 0.08 / figure.get_figheight()
+    note(figure, x, y, text, QUIET, va="center")
+
+
 def note(on: Axes | Figure, x: float, y: float, text: str, color: Any = INK, **more: Any) -> None:
     """Write a text in the size of labels; ``more`` is for `matplotlib.axes.Axes.text`."""
     on.text(x, y, text, color=color, **{"fontsize": LABEL_SIZE} | more)
@@ -271,11 +283,11 @@ def log_ticks(axis: Axis, form: str = "", **locator: Any) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def session_axis(ax: Axes, sessions: pd.Series, ticks: int = 5) -> None:
+def session_axis(ax: Axes, sessions: Any, ticks: int = 5, name: str = "session") -> None:
     """Set limits, ticks and name of an axis of sessions."""
     ax.set_xlim(sessions.min() - 0.4, sessions.max() + 0.3)
     ax.xaxis.set_major_locator(MaxNLocator(ticks, integer=True))
-    ax.set_xlabel("session")
+    ax.set_xlabel(name)
 
 
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> np.ndarray:

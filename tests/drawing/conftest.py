@@ -58,7 +58,9 @@ def compared(frames: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
 def options() -> dict[str, Any]:
     """Labels as the workflow passes them."""
     return {
-        "datasets": {"one": {"label": "Set One"}, "two": {"label": "Set Two"}},
+        "datasets": {
+            n.lower(): dict.fromkeys(("label", "short"), f"Set {n}") for n in ("One", "Two")
+        },
         "methods": {m: {"label": f"the {m}", "short": m.upper()} for m in METHODS},
         "backbones": {"net": {"label": "Net & Co"}},
         "suite": "toy",

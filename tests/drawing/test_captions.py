@@ -32,42 +32,33 @@ def rows_drawn(figure) -> int:
     return len({round(ax.get_position().y0, 4) for ax in shown})
 
 
-@pytest.mark.parametrize(
-    ("name", "module"),
-    [("drift", drift), ("ages", ages), ("dilution", dilution), ("peers", peers)],
-)
-def test_rows(name, module, frames, options):
-    told = options | {"groups": {"All": list(options["methods"])}, "against": "acil"}
-    arrivals = frames["sessions"].rename(columns={"session": "arrival", "A_t": "A_last"})
-    given = compared(frames) | {"arrivals": arrivals}
-    assert rows_drawn(module.draw(given, told)) == rows_said(name)
-
-
-def test_a_row_a_data_set(frames, options):
-    assert "A row a data set, from the left: " in FIGURES["sessions"]["caption"]
-    assert rows_drawn(sessions.draw(compared(frames), options)) == len(options["datasets"]) == 2
-
-
-def test_rows_of_groups_and_costs(frames, options):
+def test_a_caption_says_which_rows_of_panels_there_are(frames, options):
     groups = {"One": ["ncm"], "Two": ["acil", "sparcl"]}
-    figure = curves.draw(frames, options | {"groups": groups})
-    assert rows_drawn(figure) == 2 * len(groups)  # "A group of methods has two rows"
-    costs = pd.DataFrame(
-        [
-            {"dataset": "one", "method": m, "tau_post": 0.1 + i, "state_bytes": 10**6 * (1 + i)}
-            for i, m in enumerate(["ncm", "acil"])
-        ]
-    )
-    given = {"runs": frames["runs"], "methods": costs, "memory": costs}
-    assert rows_drawn(efficiency.draw(given, options)) == rows_said("efficiency") == 2
+    told = options | {"groups": groups, "against": "acil"}
+    arrivals = frames["sessions"].rename(columns={"session": "arrival", "A_t": "A_last"})
+    costs = [
+        {"dataset": "one", "method": m, "tau_post": 0.1 + i, "state_bytes": 10**6 * (1 + i)}
+        for i, m in enumerate(["ncm", "acil"])
+    ]
+    given = compared(frames) | {"arrivals": arrivals}
+    given |= dict.fromkeys(("methods", "memory"), pd.DataFrame(costs))
+    assert rows_said("efficiency") == 2
+    for module in (drift, ages, dilution, peers, efficiency):
+        said = rows_said(module.__name__.rpartition(".")[2])
+        assert rows_drawn(module.draw(given, told)) == said, module
+    assert "A row a data set, from the left: " in FIGURES["sessions"]["caption"]
+    assert rows_drawn(sessions.draw(given, told)) == len(options["datasets"]) == 2
+    assert rows_drawn(curves.draw(given, told)) == 2 * len(
+        groups
+    )  # "A group of methods has two rows"
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_caption_names_no_data_set_and_ends(name):
-    text = FIGURES[name]["caption"]
-    labels = [block["label"] for block in CONFIG["datasets"].values()]
-    assert [label for label in labels if re.search(rf"\b{re.escape(label)}\b", text)] == []
-    assert text.endswith(".") and text[0].isupper()
+def test_a_caption_names_no_data_set_and_ends():
+    labels = "|".join(re.escape(block["label"]) for block in CONFIG["datasets"].values())
+    for name, block in FIGURES.items():
+        text = block["caption"]
+        assert not re.search(rf"\b({labels})\b", text), name
+        assert text.endswith(".") and text[0].isupper(), name
 
 
 def test_suites_of_a_finding_draw_its_figure():

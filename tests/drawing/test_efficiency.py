@@ -66,17 +66,6 @@ def test_the_front_and_what_lies_far_below() -> None:
     assert list(style.near(values)) == [False, True, True, True, True]
 
 
-def test_names_cover_nothing(given: tuple) -> None:
-    frames, options = given
-    crowded = [
-        {"dataset": "one", "method": m, "tau_post": 0.1, "state_bytes": 10**6}
-        for m in options["methods"]
-    ]
-    costs = pd.DataFrame(crowded)
-    figure = efficiency.draw(frames | {"methods": costs, "memory": costs}, options)
-    assert overlapping(figure) == []
-
-
 def test_committed_names_touch_no_mark_and_no_dotted_line() -> None:
     config = loaded()
     told = displays.display(config, "figures", "efficiency", "matched")
@@ -107,15 +96,12 @@ def test_seconds_alone(given: tuple) -> None:
     assert [ax.get_xlabel() for ax in figure.axes] == ["seconds per session, after extraction"]
 
 
-def test_nothing_measured_of_the_suite(given: tuple) -> None:
+def test_costs_of_no_data_set_of_the_suite_and_a_lost_column_are_refused(given: tuple) -> None:
     frames, options = given
-    frames["methods"] = frames["methods"].assign(dataset="three")
-    with pytest.raises(InputError, match="no data set of the suite"):
-        efficiency.draw(frames, options)
-
-
-def test_a_lost_column(given: tuple) -> None:
-    frames, options = given
-    frames["methods"] = frames["methods"].drop(columns="tau_post")
-    with pytest.raises(InputError, match="no column tau_post"):
-        efficiency.draw(frames, options)
+    costs = frames["methods"]
+    for other, words in (
+        (costs.assign(dataset="three"), "no data set of the suite"),
+        (costs.drop(columns="tau_post"), "no column tau_post"),
+    ):
+        with pytest.raises(InputError, match=words):
+            efficiency.draw(frames | {"methods": other}, options)

@@ -42,22 +42,23 @@ def told(options: dict) -> dict:
     return options | caption | groups | {"show": ["ncm", "acil", "sparcl"]}
 
 
-@pytest.mark.parametrize(
-    ("module", "empty"), [(drift, 2), (sessions, 2), (curves_grid, 4), (frontier, 2), (dilution, 4)]
-)
-def test_a_panel_without_old_classes_says_so(module, empty, one, told):
-    figure = module.draw(one, told)
-    said = [ax for ax in figure.axes if ALONE in [t.get_text() for t in ax.texts]]
-    assert len(said) == empty
-    assert all(not ax.get_lines() for ax in said)
-    assert overlapping(figure) == []
-
-
-@pytest.mark.parametrize("module", [sessions, curves_grid, ages])
-def test_a_single_point_is_visible(module, one, told):
-    figure = module.draw(one, told)
-    drawn = curves(figure.axes[0])["ncm"]  # dotted and without a marker elsewhere
-    assert drawn.get_marker() == "o" and len(drawn.get_xdata()) == 1
+def test_a_panel_without_old_classes_says_so_and_a_single_point_is_visible(one, told):
+    for module, empty in (
+        (drift, 2),
+        (sessions, 2),
+        (curves_grid, 4),
+        (frontier, 2),
+        (dilution, 4),
+        (ages, 0),
+    ):
+        figure = module.draw(one, told)
+        said = [ax for ax in figure.axes if ALONE in [t.get_text() for t in ax.texts]]
+        assert len(said) == empty, module
+        assert all(not ax.get_lines() for ax in said)
+        assert overlapping(figure) == []
+        if module in (sessions, curves_grid, ages):
+            drawn = curves(figure.axes[0])["ncm"]  # dotted and without a marker elsewhere
+            assert drawn.get_marker() == "o" and len(drawn.get_xdata()) == 1
 
 
 def test_the_mechanism_of_one_session(one, told):

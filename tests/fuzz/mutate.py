@@ -383,7 +383,10 @@ def read_summaries(folder: Path) -> object:
 
     found = verify.compare(folder, folder)
     data = frames.read(sorted(folder.glob("*.csv")))
-    labels = {"methods": {"sparcl": {"label": "S"}}, "datasets": {"mine": {"label": "M"}}}
+    labels = {
+        "methods": {"sparcl": {"label": "S", "short": "S"}},
+        "datasets": {"mine": {"label": "M"}},
+    }
     options = labels | {"backbones": {"net": {"label": "N"}}, "suite": "toy", "sessions": 2}
     options |= {
         "id": "main",
