@@ -65,33 +65,6 @@ def test_measures_of_few_data_sets_stand_side_by_side(frames, settings):
     assert main_table.texts(frames, settings)[".tex"].count(r"\quad SPARCL &") == 2
 
 
-def test_latex(frames, settings, monkeypatch):
-    monkeypatch.setattr(main_table, "WIDE", 0)
-    frames["runs"].loc[frames["runs"]["method"].eq("acil"), "A_bar"] = [
-        70.0,
-        81,
-        92,
-    ] * 2  # s.d. 11: mean 81
-    tex = main_table.texts(frames, settings)[".tex"]
-    assert r"\caption{Suite toy: Net \& Co, T = 4, 3 orders, $\pm$ 50\%}" in tex
-    assert r"\label{tab:main}" in tex
-    rows = {
-        line.split("&")[0].strip(): line for line in tex.splitlines() if line.startswith(r"\quad")
-    }
-    assert len(rows) == 4 and tex.count(r"\quad SPARCL &") == 2  # one row in each block
-    first = next(line for line in tex.splitlines() if line.startswith(r"\quad SPARCL-PAPER"))
-    cell = r"\textbf{83.0} {\scriptsize$\pm$\,\phantom{0}0.0}"
-    last = r"\textbf{73.0} {\scriptsize$\pm$\,0.0}"
-    assert first == rf"\quad SPARCL-PAPER & {cell} & {cell} & {last} & {last} \\"
-    assert r"\quad ACIL & 81.0 {\scriptsize$\pm$\,11.0} & " in tex
-    drift = [line for line in tex.splitlines() if line.startswith(r"\quad SPARCL &")][1]
-    assert drift.endswith(r"2.0 {\scriptsize$\pm$\,0.0} \\")  # 0.02 printed in percent
-    columns = {line.count("&") for line in tex.splitlines() if line.startswith(r"\quad")}
-    assert columns == {4}
-    assert tex.count("{") == tex.count("}")
-    assert tex.count(r"\begin{") == tex.count(r"\end{") == 2
-
-
 class TestEmphasis:
     """The best mean in bold, that of a class underlined, and daggers where differences are told."""
 
