@@ -68,10 +68,7 @@ def draw(frames: Frames, options: Options) -> Figure:
     columns = [column for column in (lines[:split], lines[split:]) if column]
     height = TOP + max(map(len, columns)) * STRIP + BOTTOM
     figure = Figure(figsize=(style.PAGE, height))
-    ax = figure.add_axes((0, 0, 1, 1))
-    ax.set_xlim(0, style.PAGE)
-    ax.set_ylim(-height, 0)
-    ax.set_axis_off()
+    ax = style.field(figure, 0, 0, style.PAGE, height)
     ax.text(NAME, -0.13, claims_table.tally(cells), va="center", fontweight="bold")
     sets = [name for name in cells["dataset"].dropna().unique() if name not in ("", ALL)]
     said = f"In a strip from above: {', '.join(sets)}, as far as measured"

@@ -1,7 +1,7 @@
 """Curves of many methods: accuracy and forgetting by session, one row per group, the others in grey."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -91,16 +91,12 @@ def _layout(
         lefts = [LEFT + i * (LEFT + width + RIGHT) for i in range(columns)]
         for y in (upper, lower):
             panels.append([style.panel(figure, x, y, width, height) for x in lefts])
-        keys.append(style.panel(figure, style.PAGE - room, lower, room, 2 * height + BETWEEN))
+        keys.append(style.field(figure, style.PAGE - room, lower, room, 2 * height + BETWEEN))
     return figure, panels, keys
 
 
 def _key(ax: Axes, names: Mapping[str, str], looks: Looks) -> None:
     """Write the names of a group beside a piece of their curves."""
-    ax.set_axis_off()
-    box = ax.get_position()
-    ax.set_xlim(0, box.width * style.PAGE)
-    ax.set_ylim(-box.height * cast(Figure, ax.figure).get_figheight(), 0)
     for i, (method, name) in enumerate(names.items()):
         y, look = -0.06 - i * (style.LABEL_SIZE + 3) / 72, looks[method]
         ax.plot([0, SAMPLE / 2, SAMPLE], [y] * 3, label=method, **look, markevery=[1])

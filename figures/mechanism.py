@@ -1,6 +1,6 @@
 """Changes when a session arrives: the spectrum, old logits inside and outside the core, prototypes."""
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -131,17 +131,10 @@ def _bars(ax: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
         drift, share, spread = map(float, rows.loc[method, ["drift", "share", "spread"]])
         color = style.line(method)["color"]
         split = not np.isnan(share)
-        ax.barh(
-            place,
-            drift,
-            height=0.62,
-            facecolor=(color, 0.22) if split else "none",
-            edgecolor=color,
-            lw=0.6,
-            label=method,
-        )
+        pale = {"facecolor": (color, 0.22) if split else "none", "edgecolor": color, "lw": 0.6}
+        ax.barh(place, drift, 0.62, label=method, **pale)
         if split:
-            ax.barh(place, share * drift, height=0.62, color=color, lw=0, label=f"{method} core")
+            ax.barh(place, share * drift, 0.62, color=color, lw=0, label=f"{method} core")
         ax.plot([drift - spread, drift + spread], [place, place], color=style.INK, lw=0.7)
         style.beside(ax, f"{drift:.1f}", (drift + spread, place), (3, 0), color)
     ax.set_yticks([])
@@ -162,15 +155,10 @@ def _prototypes(ax: Axes, rows: pd.DataFrame, methods: list[str]) -> None:
 
 
 def _below(ax: Axes) -> Axes:
-    """Return a field below a panel as wide as the page, in inches; its keys stand in one line."""
-    figure = ax.figure
-    height = figure.bbox.height / figure.dpi
-    y = ax.get_position().y0 - 0.56 / height
-    field = figure.add_axes((0.0, y, 1.0, 0.14 / height))
-    field.set_xlim(0, style.PAGE)
-    field.set_ylim(-0.07, 0.07)
-    field.set_axis_off()
-    return field
+    """Return a field below a panel as wide as the page; its keys stand in one line."""
+    figure = cast(Figure, ax.figure)
+    y = ax.get_position().y0 * figure.get_figheight() - 0.56
+    return style.field(figure, 0, y, style.PAGE, 0.14, 0.07)
 
 
 def _key_of_bars(ax: Axes) -> None:

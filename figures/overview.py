@@ -70,10 +70,7 @@ def draw(frames: Frames, options: Options) -> Figure:
         One panel without axes, in inches.
     """
     figure = Figure(figsize=(style.PAGE, HEIGHT))
-    ax = figure.add_axes((0, 0, 1, 1))
-    ax.set_xlim(0, style.PAGE)
-    ax.set_ylim(0, HEIGHT)
-    ax.set_axis_off()
+    ax = style.field(figure, 0, 0, style.PAGE, HEIGHT, HEIGHT)
     for x, text in (
         (0.58, "session $t$"),
         (1.78, "sums over sessions"),

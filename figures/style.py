@@ -264,6 +264,14 @@ def panel(figure: Figure, x: float, y: float, wide: float, tall: float) -> Axes:
     return figure.add_axes((x / width, y / height, wide / width, tall / height))
 
 
+def field(figure: Figure, x: float, y: float, wide: float, tall: float, top: float = 0.0) -> Axes:
+    """Add a `panel` without axes in which places are inches, from its left edge and below ``top``."""
+    ax = panel(figure, x, y, wide, tall)
+    ax.set(xlim=(0, wide), ylim=(top - tall, top))
+    ax.set_axis_off()
+    return ax
+
+
 def foot(figure: Figure, text: str) -> None:
     """Write what a figure leaves out, or needs as a key, at its foot."""
     x, y = 0.02 / figure.get_figwidth(), 0.08 / figure.get_figheight()
