@@ -88,7 +88,8 @@ def texts(frames: Frames, options: Options) -> dict[str, str]:
         See `rows`.
     """
     blocks = options.get("blocks", [[measure] for measure in MEASURES])
-    if unknown := [m for block in blocks for m in block if m not in MEASURES]:
+    measures = [measure for block in blocks for measure in block]
+    if unknown := [measure for measure in measures if measure not in MEASURES]:
         raise ConfigError(
             f"{where('tables', options['id'], 'blocks')} names {', '.join(unknown)}; "
             f"there are {', '.join(MEASURES)}"
@@ -98,28 +99,17 @@ def texts(frames: Frames, options: Options) -> dict[str, str]:
     sessions = " or ".join(dict.fromkeys(table["sessions"]))
     tested = any(name.endswith("differences") for name in frames)
     caption = fill(options, table, orders=table["n"].max(), sessions=sessions, tested=tested)
-    notes += [NO_DRIFT] if tested and any("drift_scaled" in block for block in blocks) else []
+    notes += [NO_DRIFT] if tested and "drift_scaled" in measures else []
     caption = " ".join([caption, *notes])
     if len(MEASURES) * table["dataset"].nunique() <= WIDE:
-        blocks = [[measure for block in blocks for measure in block]]
+        blocks = [measures]
     titles = [[MEASURES[measure].title for measure in block] for block in blocks]
+    shown = table[table["measure"].isin(measures)].to_dict("records")
+    cells = [_cell(row, short=True) for row in shown]
+    tag = options["id"]
     return {
-        ".tex": grid.latex(
-            [_cell(row, short=True) for row in table.to_dict("records")],
-            caption,
-            options["id"],
-            needs="",
-            dense=True,
-            blocks=titles,
-        ),
-        ".md": grid.markdown(
-            [
-                _cell(row, short=False)
-                for measure in (measure for block in blocks for measure in block)
-                for row in table[table["measure"] == measure].to_dict("records")
-            ],
-            caption,
-        ),
+        ".tex": grid.latex(cells, caption, tag, needs="", dense=True, blocks=titles),
+        ".md": grid.markdown([_cell(row, short=False) for row in shown], caption),
         ".csv": table.astype(dict.fromkeys(MARKS, int)).to_csv(
             index=False, float_format="%.6f", lineterminator="\n"
         ),
