@@ -109,9 +109,7 @@ class Spectrum:
         if tau is None:
             values, vectors = self._leading(k or 0)
         elif self._pairs is None or self._pairs[0].sum() < tau * trace:
-            self._pairs = spectra.leading_eigh(
-                on, R, energy=tau * trace, expected=self.expected
-            )
+            self._pairs = spectra.leading_eigh(on, R, energy=tau * trace, expected=self.expected)
             values, vectors = self._pairs
         else:
             values, vectors = self._pairs
