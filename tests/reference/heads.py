@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import torch
+from scipy.special import softmax
 
 from .ridge import class_list
 
@@ -165,33 +165,35 @@ def icarl_nme(sessions: Sessions, probe: np.ndarray, memory: int) -> np.ndarray:
 # --- softmax heads --------------------------------------------------------------------------------
 
 
+def gradients(
+    W: np.ndarray, b: np.ndarray, X: np.ndarray, targets: np.ndarray, first: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the gradient of the mean cross-entropy over the columns from ``first`` on."""
+    error = np.zeros((len(X), len(b)))
+    error[:, first:] = softmax(X @ W[:, first:] + b[first:], axis=1)
+    error[np.arange(len(X)), targets] -= 1
+    return X.T @ error / len(X), error.mean(axis=0)
+
+
 def chunks(n: int, size: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
     order = rng.permutation(n)
     return (order[start : start + size] for start in range(0, n, size))
 
 
 class Sgd:
-    """A linear head W (d, c), b (c,) in float64 that torch trains, one step a loss."""
+    """p <- p - rate v with v <- momentum v + gradient + decay p, for W and b."""
 
-    def __init__(self, W: np.ndarray, b: np.ndarray, momentum: float, decay: float) -> None:
-        self.pair = [torch.tensor(array, requires_grad=True) for array in (W, b)]
-        self.torch = torch.optim.SGD(self.pair, lr=1.0, momentum=momentum, weight_decay=decay)
+    def __init__(self, momentum: float, decay: float) -> None:
+        self.momentum, self.decay, self.v = momentum, decay, [0.0, 0.0]
 
-    def scores(self, X: np.ndarray) -> torch.Tensor:
-        return torch.tensor(X) @ self.pair[0] + self.pair[1]
-
-    def step(self, rate: float, loss: torch.Tensor) -> None:
-        self.torch.param_groups[0]["lr"] = rate
-        self.torch.zero_grad()
-        loss.backward()
-        self.torch.step()
-
-    def weights(self) -> tuple[np.ndarray, np.ndarray]:
-        return tuple(array.detach().numpy() for array in self.pair)
-
-
-def cross_entropy(scores: torch.Tensor, targets: np.ndarray) -> torch.Tensor:
-    return torch.nn.functional.cross_entropy(scores, torch.tensor(targets))
+    def __call__(
+        self, rate: float, pair: tuple[np.ndarray, np.ndarray], slopes: tuple
+    ) -> tuple[np.ndarray, np.ndarray]:
+        self.v = [
+            self.momentum * v + g + self.decay * p
+            for v, g, p in zip(self.v, slopes, pair, strict=True)
+        ]
+        return tuple(p - rate * v for p, v in zip(pair, self.v, strict=True))
 
 
 def columns_of(sessions: Sessions, t: int) -> tuple[np.ndarray, int, int]:
@@ -211,12 +213,10 @@ def ft_head(
         bound = np.sqrt(3 / d)
         W = np.hstack([W, rng.uniform(-bound, bound, (d, new - old))])
         b = np.append(b, np.zeros(new - old))
-        head = Sgd(W, b, 0.9, 2e-4 if t else 5e-4)
+        step = Sgd(0.9, 2e-4 if t else 5e-4)
         for _ in range(epochs):
             for rows in chunks(len(X), batch, rng):
-                loss = cross_entropy(head.scores(X[rows])[:, old:], columns[rows] - old)
-                head.step(rate, loss)
-        W, b = head.weights()
+                W, b = step(rate, (W, b), gradients(W, b, X[rows], columns[rows], old))
     return W, b
 
 
@@ -232,43 +232,50 @@ def derpp_head(
 ) -> tuple[np.ndarray, np.ndarray]:
     d = sessions[0][0].shape[1]
     W, b = np.zeros((d, 0)), np.zeros(0)
-    kept: list[tuple[np.ndarray, int, torch.Tensor]] = []
+    kept: list[tuple[np.ndarray, int, np.ndarray]] = []
     seen = 0
     for t, ((X, _), rng) in enumerate(zip(sessions, rngs, strict=True)):
         columns, old, new = columns_of(sessions, t)
         drawn = rng.uniform(-1 / np.sqrt(d), 1 / np.sqrt(d), (d + 1, new - old))
         W, b = np.hstack([W, drawn[:d]]), np.append(b, drawn[d])
-        head = Sgd(W, b, 0.0, 0.0)
         for _ in range(epochs):
             for rows in chunks(len(X), batch, rng):
-                logits = head.scores(X[rows])
-                loss = cross_entropy(logits, columns[rows])
+                logits = X[rows] @ W + b
+                dW, db = gradients(W, b, X[rows], columns[rows])
                 if kept:
                     size = min(batch, len(kept))
                     one, two = (rng.choice(len(kept), size, replace=False) for _ in range(2))
                     for x, _, past in (kept[i] for i in one):
-                        # of the classes when it was stored; a mean over size x 100 entries
-                        apart = head.scores(x)[: len(past)] - past
-                        loss = loss + alpha * torch.sum(apart**2) / (size * 100)
-                    again = head.scores(np.stack([kept[i][0] for i in two]))
-                    loss = loss + beta * cross_entropy(again, np.array([kept[i][1] for i in two]))
-                head.step(rate, loss)
+                        known = len(
+                            past
+                        )  # classes when it was stored; mean over size x 100 entries
+                        error = 2 * alpha * (x @ W[:, :known] + b[:known] - past) / (size * 100)
+                        dW[:, :known] += np.outer(x, error)
+                        db[:known] += error
+                    rehearsed = np.stack([kept[i][0] for i in two])
+                    again = gradients(W, b, rehearsed, np.array([kept[i][1] for i in two]))
+                    dW, db = dW + beta * again[0], db + beta * again[1]
+                W, b = W - rate * dW, b - rate * db
                 slots = rng.integers(0, seen + np.arange(len(rows)) + 1)
-                for i, slot, z in zip(rows, slots, logits.detach(), strict=True):
+                for i, slot, z in zip(rows, slots, logits, strict=True):
                     if len(kept) < buffer:
                         kept.append((X[i], int(columns[i]), z))
                     elif slot < buffer:
                         kept[slot] = (X[i], int(columns[i]), z)
                     seen += 1
-        W, b = head.weights()
     return W, b
 
 
-def normalised(scores: torch.Tensor, sizes: list[int]) -> torch.Tensor:
-    """Return z / (0.1 N), N the mean norm of the sessions' logits."""
-    parts = scores.split(sizes, dim=1)
-    N = torch.stack([part.norm(dim=1) + 1e-7 for part in parts]).mean(dim=0)
-    return scores / (0.1 * N[:, None])
+def normalised_gradient(z: np.ndarray, target: int, sizes: list[int]) -> np.ndarray:
+    """Gradient at z of CE(z / (0.1 N)), N the mean norm of the sessions' logits, by its Jacobian."""
+    ends = np.cumsum(sizes)
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    N = np.mean([np.linalg.norm(z[part]) + 1e-7 for part in parts])
+    dN = np.concatenate([z[part] / np.linalg.norm(z[part]) for part in parts]) / len(sizes)
+    jacobian = (np.eye(len(z)) / N - np.outer(z, dN) / N**2) / 0.1
+    error = softmax(z / (0.1 * N))
+    error[target] -= 1
+    return jacobian.T @ error
 
 
 def slca_frozen(
@@ -282,23 +289,28 @@ def slca_frozen(
     """Return the aligned head; ``draws`` are the samples of each class and epoch, in order."""
     d, left = sessions[0][0].shape[1], iter(draws)
     W, b, sizes = np.zeros((d, 0)), np.zeros(0), []
+    aligned = W, b
     for t, ((X, _), rng) in enumerate(zip(sessions, rngs, strict=True)):
         columns, old, new = columns_of(sessions, t)
         sizes.append(new - old)
-        head = Sgd(0.02 * rng.standard_normal((d, new - old)), np.zeros(new - old), 0.9, 5e-4)
+        head = 0.02 * rng.standard_normal((d, new - old)), np.zeros(new - old)
+        step = Sgd(0.9, 5e-4)
         for epoch in range(epochs):
             for rows in chunks(len(X), 64, rng):
-                loss = cross_entropy(head.scores(X[rows]), columns[rows] - old)
-                head.step(rate if epoch < 18 else rate / 10, loss)
-        own = head.weights()
-        W, b = np.hstack([W, own[0]]), np.append(b, own[1])
-        aligned = Sgd(W, b, 0.9, 5e-4)
+                slopes = gradients(*head, X[rows], columns[rows] - old)
+                head = step(rate if epoch < 18 else rate / 10, head, slopes)
+        W, b = np.hstack([W, head[0]]), np.append(b, head[1])
+        aligned, step = (W, b), Sgd(0.9, 5e-4)
         for epoch in range(alignment if t else 0):
             samples = [next(left) for _ in range(new)]
             S = np.concatenate(samples)
             targets = np.repeat(np.arange(new), [len(s) for s in samples])
             for rows in chunks(len(S), 256, rng):
-                loss = cross_entropy(normalised(aligned.scores(S[rows]), sizes), targets[rows])
+                dW, db = np.zeros_like(W), np.zeros_like(b)
+                for i in rows:
+                    z = aligned[0].T @ S[i] + aligned[1]
+                    slope = normalised_gradient(z, targets[i], sizes) / len(rows)
+                    dW, db = dW + np.outer(S[i], slope), db + slope
                 cosine = (1 + np.cos(np.pi * epoch / alignment)) / 2
-                aligned.step(rate * cosine, loss)
-    return aligned.weights()
+                aligned = step(rate * cosine, aligned, (dW, db))
+    return aligned
