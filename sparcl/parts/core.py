@@ -227,7 +227,7 @@ class Core(NoCore):
     def renew(self, sums: Sums, session: int, ridge: float) -> None:
         """Split the space by R of the previous sessions, where the settings say so."""
         partitions, renewed = list(self.partitions), False
-        p, largest = partitions[0].U_core.shape[0], max(part.k for part in partitions)
+        p, largest = partitions[self.falling[0]].U_core.shape
         spectrum = Spectrum(sums, session, p, largest)
         measured: dict[str, Any] = {}
         for j in [] if self.k == 0 else self.falling:  # an empty core is the same in every session
