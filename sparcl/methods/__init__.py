@@ -91,6 +91,7 @@ def every() -> None:
     """Import all methods: the state of a learner names classes, which must be there before it is read."""
     for module in _FILES.modules.values():
         importlib.import_module(module)
+    importlib.import_module("sparcl.parts.catalogue").load()
 
 
 def with_seed(name: str, hyper: dict[str, Any], seed: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Parts by the names under which a configuration asks for them."""
 
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -7,6 +8,7 @@ from typing import Any
 
 from sparcl.base.checks import check_one_size
 from sparcl.base.errors import InputError
+from sparcl.parts import FURTHER
 from sparcl.parts.core import Core, NoCore
 from sparcl.parts.heads import (
     BalancedRidge,
@@ -50,6 +52,14 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
 }
 
 
+def load() -> dict[str, dict[str, Callable[..., Any]]]:
+    """Return all parts by kind and name, those of :data:`sparcl.parts.FURTHER` too."""
+    for module in FURTHER:
+        for kind, parts in importlib.import_module(module).PARTS.items():
+            PARTS[kind].update(parts)
+    return PARTS
+
+
 @cache
 def _settings(make: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of a part's settings; read once, as a plan builds hundreds of learners."""
@@ -70,7 +80,7 @@ def part(kind: str, asked: Asked, **given: Any) -> Any:
     if not isinstance(named, Mapping) or len(named) != 1:
         raise InputError(f"{kind} = {asked!r}: give one name, or one name with its settings.")
     ((name, settings),) = named.items()
-    if name not in PARTS[kind]:
+    if name not in PARTS[kind] and name not in load()[kind]:
         raise InputError(f"{kind} = {name!r}: it must be one of {', '.join(PARTS[kind])}.")
     make = PARTS[kind][name]
     check_one_size(settings or {})

@@ -21,8 +21,8 @@ from sparcl.learners import composed
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
 from sparcl.learners.summed import Summed
+from sparcl.parts import catalogue
 from sparcl.parts.batch import Solutions
-from sparcl.parts.catalogue import PARTS
 from sparcl.parts.heads.ridge import MANY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,7 +154,7 @@ def test_samples_are_forgotten_as_on_the_cpu() -> None:
 
 HEADS: dict[str, tuple[str, dict[str, Any]]] = {
     head: ("compose", {"head": head, "ridge": 0.1, "map": {"random": {"width": 20}}})
-    for head in PARTS["head"]
+    for head in catalogue.load()["head"]
 }
 IN_FLOAT32 = HEADS | {
     case: (name, hyper)

@@ -25,7 +25,7 @@ from sparcl.learners.learner import Learner
 from sparcl.learners.summed import Summed
 from sparcl.methods import build
 from sparcl.methods.ncm import NearestClassMean
-from sparcl.parts.catalogue import PARTS
+from sparcl.parts import catalogue
 from sparcl.parts.core import Core
 from sparcl.parts.maps import Map
 from sparcl.parts.rules import WIDE
@@ -59,7 +59,7 @@ CASES: dict[str, tuple[str, dict]] = {
     "beside": ("compose", {"core": {"beside-scatter": {"tau": 0.6}}}),
     **{
         kind: ("compose", {"row_weights": kind})
-        for kind in PARTS["row_weights"]
+        for kind in catalogue.load()["row_weights"]
         if kind != "noise-matrix"
     },
     "noise-matrix": ("compose", {"row_weights": {"noise-matrix": {"rate": 0.2}}}),

@@ -7,8 +7,8 @@ import study.parts.row_weights
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
 from sparcl.methods import build
+from sparcl.parts import catalogue
 from sparcl.parts.batch import Batch
-from sparcl.parts.catalogue import PARTS
 from sparcl.parts.heads import Ridge, RidgedScatter
 from sparcl.parts.row_weights import ContaminationFilter
 from study.parts.row_weights import (
@@ -30,7 +30,7 @@ from study.parts.row_weights import (
 )
 
 D = 12
-KINDS = [name for name in PARTS["row_weights"] if name != "all"]
+KINDS = [name for name in catalogue.load()["row_weights"] if name != "all"]
 
 
 def identity(Phi: np.ndarray) -> np.ndarray:

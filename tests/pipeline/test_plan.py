@@ -119,6 +119,10 @@ def test_code_of_a_job_is_what_its_method_rests_on_and_no_plan() -> None:
     assert "sparcl/methods/compose.py" in ranpac - ncm
     assert {"workflow/scripts/run_method.py", "sparcl/learners/learner.py"} <= ncm
     assert not {"sparcl/methods/table.py", "workflow/study/pipeline/plan.py"} & (ncm | ranpac)
+    composed = provenance.script_code(
+        "run_method", *provenance.learner_modules({"learner": "compose"})
+    )
+    assert {*composed} - ranpac >= {"workflow/study/parts/row_weights.py"}  # by name
     assert len({provenance.code_hash("run_method", module) for module in modules.values()}) == 2
 
 

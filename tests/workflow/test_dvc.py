@@ -17,7 +17,7 @@ from copies import ROOT, dvc, edit_params, edited, environment, git, snakemake, 
 
 from sparcl.base.files import read_json
 from study.pipeline import configuration
-from study.pipeline.provenance import learner_module, script_code
+from study.pipeline.provenance import learner_modules, script_code
 from study.report.reading import read_csv
 from study.report.summary import headline
 
@@ -198,7 +198,7 @@ def planned_code(folder: Path, target: str) -> dict[bool, set[str]]:
         names = inputs.group(1).split(", ") if inputs else []
         if rule in HASHED:  # these are told the hash of their code
             method = re.search(r"method=([\w-]+)", text)
-            modules = [learner_module(methods[method[1]])] if method else []
+            modules = learner_modules(methods[method[1]]) if method else []
             names = script_code(rule, *modules)
         files[rule in DRAWING] |= {name for name in names if name.endswith(".py")}
     return files

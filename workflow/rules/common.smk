@@ -15,7 +15,13 @@ from study.pipeline import (
     plan,
     specs,
 )
-from study.pipeline.provenance import code_hash, here, learner_module, script_code
+from study.pipeline.provenance import (
+    code_hash,
+    here,
+    learner_module,
+    learner_modules,
+    script_code,
+)
 
 
 def ask(function, *arguments, **names):
@@ -77,7 +83,7 @@ FITTED = [m for m in config["methods"] if m not in (*SUMMED, *TRAINED)]
 
 def method_code(script, method):
     """Return the hash of the code of one method's jobs: another method's file is not among it."""
-    return code_hash(script, learner_module(config["methods"][method]))
+    return code_hash(script, *learner_modules(config["methods"][method]))
 
 
 def frames(kind, name, suite):

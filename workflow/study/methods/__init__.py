@@ -6,11 +6,9 @@ on the way to SPARCL+; its tables compare with them.  Its parts (:mod:`study.par
 """
 
 from sparcl.methods import add, build, host_only, hyperparameters, names, with_seed
-from sparcl.parts import catalogue
-from study.parts import PARTS
+from sparcl.parts import FURTHER
 
 __all__ = ["build", "host_only", "hyperparameters", "names", "with_seed"]
 
 add(__name__)
-for kind, parts in PARTS.items():
-    catalogue.PARTS[kind].update(parts)
+FURTHER.append("study.parts")

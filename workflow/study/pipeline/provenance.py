@@ -155,6 +155,11 @@ def learner_module(block: Mapping[str, Any]) -> str:
     return learners(bool(block.get("trained")))[block["learner"]]
 
 
+def learner_modules(block: Mapping[str, Any]) -> list[str]:
+    """Return the modules of a method, given its block: a composition by settings may have parts of the study."""
+    return [learner_module(block), *(["study.parts"] if block["learner"] == "compose" else [])]
+
+
 def hyperparameters(block: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the settings of a method's learner, given its block: those of its row, or of its file.
 
