@@ -48,7 +48,7 @@ TIMED := $(addprefix paper/matched/,tables/tau-post.md tables/memory.md figures/
 results: $(VENV)/core
 	@$(SNAKEMAKE) all --config suite=$(SUITE)
 	@echo
-	@test ! -e paper/$(SUITE)/tables/main.md || cat paper/$(SUITE)/tables/main.md
+	@test ! -e paper/$(SUITE)/tables/main.csv || $(RUN) figures.main_table paper/$(SUITE)/tables/main.csv
 	@echo
 	@echo "Tables:  paper/$(SUITE)/tables    Figures: paper/$(SUITE)/figures    Numbers: paper/$(SUITE)/summary"
 

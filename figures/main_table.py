@@ -1,5 +1,9 @@
-"""The main table: accuracy, forgetting and drift of every method on every data set."""
+"""The main table: accuracy, forgetting and drift of every method on every data set.
 
+``python -m figures.main_table paper/bundled/tables/main.csv`` prints it.
+"""
+
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import product
@@ -26,6 +30,7 @@ from figures.grid import Cell, Origin
 from sparcl.base.errors import ConfigError
 from study.places import where
 from study.report.differences import OF_ANSWERS, Difference, against_best
+from study.report.reading import read_csv
 
 
 class Measure(NamedTuple):
@@ -259,3 +264,21 @@ def _ordered(methods: list[str], groups: Mapping[str, list[str]]) -> dict[str, s
     """Return method -> group in the order of the rows."""
     placed = {m: group for group, members in groups.items() for m in members if m in methods}
     return placed | {m: REST for m in methods if m not in placed}
+
+
+def terminal(path: str) -> str:
+    """Return the table in a CSV file of :func:`texts` for a terminal: * the best mean, † not told apart from it."""
+    table = read_csv(path)
+    marks = table["best"].map({0: "", 1: "*"}) + table["tied"].map({0: "", 1: grid.DAGGER})
+    table["shown"] = marks + table["printed"]
+    parts = []
+    for measure, rows_of in table.groupby("measure", sort=False):
+        wide = rows_of.pivot(index="label", columns="dataset_label", values="shown")
+        wide = wide.loc[rows_of["label"].unique(), rows_of["dataset_label"].unique()]
+        text = wide.rename_axis(index=None, columns=None).to_string(line_width=100)
+        parts.append(f"{MEASURES[str(measure)].plain}\n{text}")
+    return "\n\n".join([*parts, "* best mean; † not told apart from it, as the .md beside it says"])
+
+
+if __name__ == "__main__":
+    print(terminal(sys.argv[1]))
