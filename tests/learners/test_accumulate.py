@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from reference.streams import PROBE, STREAM, Session, fit
 
+from sparcl import methods
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.learner import Learner
 from sparcl.methods import build
@@ -201,3 +202,9 @@ def test_a_session_that_cannot_be_solved_stays_open() -> None:
     learner.accumulate(1e4 * np.eye(16, dtype=np.float32), np.arange(16))
     learner.solve()
     assert learner.session == 1
+
+
+def test_every_method_is_a_sum_or_says_why_not() -> None:
+    sums = {name for name in methods.names() if not build(name).undivided}
+    assert {"acil", "acil-rhl", "gacl", "foal", "real-ffb", "linear-relu", "ncm"} <= sums
+    assert not sums & {"sparcl", "sparcl-alg1", "sparcl-plus-1", "ranpac", "loranpac"}

@@ -19,6 +19,7 @@ from reference.streams import STREAM, Session, fit, synthetic_stream
 from sparcl import Classifier, methods
 from sparcl.app.model import Model
 from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.npz import write_npz
 from sparcl.base.state import Stateful
 from sparcl.learners.composed import Composed
 from sparcl.learners.learner import Learner
@@ -272,9 +273,12 @@ def test_values_and_shapes_that_cannot_be_are_refused_by_name(state: dict) -> No
         refused(key, state[key][cut], r"has shape \(.*asks for \(")
 
 
-def test_an_unknown_or_another_kind_is_refused(state: dict) -> None:
+def test_an_unknown_or_another_kind_is_refused(state: dict, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"Composed.*NearestClassMean"):
         NearestClassMean.from_state(state)
+    write_npz(tmp_path / "file.npz", {"weights": np.eye(3)})
+    with pytest.raises(InputError, match=r"file\.npz: not a learner that can continue"):
+        Composed.load(tmp_path / "file.npz")
     for key in ("header", "sums/header", "rule/fitted/core/partitions.0/header"):
         header = json.loads(state[key])
         with pytest.raises(InputError, match="Nothing"):

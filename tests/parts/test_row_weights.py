@@ -259,12 +259,14 @@ def test_pseudo_labels_are_those_of_the_ridge_before(threshold: str | float) -> 
 
 
 def test_without_high_scores_and_with_equal_classes_pseudo_labels_change_nothing() -> None:
-    plain = build("compose", ridge=0.1)
-    other = build("compose", ridge=0.1, row_weights={"pseudo-labels": {"threshold": 1e9}})
-    for learner in (plain, other):
+    learners = [build("compose", ridge=0.1)]
+    for balance in ("sqrt", "none"):
+        settings = {"threshold": 1e9, "balance": balance}
+        learners.append(build("compose", ridge=0.1, row_weights={"pseudo-labels": settings}))
+    for learner in learners:
         for t in range(2):
             learner.fit_session(*rows(range(4 * t, 4 * t + 4), 20, seed=t))
-    assert other.weights == pytest.approx(plain.weights, abs=1e-12)
+        assert learner.weights == pytest.approx(learners[0].weights, abs=1e-12)
     everything = Batch(np.full(6, 4), 4, 5, 1, rows(range(1), 6, seed=3)[0], identity)
     old = summed(*rows(range(4), 20, seed=1), 4)
     kind = PseudoLabels(labels="swap", threshold=0.1)
