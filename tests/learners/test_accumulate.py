@@ -13,6 +13,7 @@ from sparcl.methods import build
 
 SUMS: dict[str, tuple[str, dict]] = {
     "ncm": ("ncm", {}),
+    "teen": ("teen", {}),
     "acil": ("acil", {"ridge": 0.1}),
     "linear-relu": ("linear-relu", {"ridge": 0.1, "width": 40}),
     "own covariances": ("sparcl-plus", {}),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import few_shots
 from reference.heads import class_rows
-from reference.streams import PROBE, STREAM, Session, fit, growing, scores_of
+from reference.streams import PROBE, STREAM, Session, fit, growing
 
 from sparcl.base.errors import InputError
 from study.methods import build
@@ -116,8 +116,3 @@ def test_the_first_session_is_what_others_take_from() -> None:
         stay = STREAM[0][1] != gone[0]
         fresh = fit(build(name), [(STREAM[0][0][stay], STREAM[0][1][stay]), *sessions[1:]])
         assert learner.logits(PROBE) == close(fresh.logits(PROBE))
-    merged = fit(build("teen"), sessions[:1])
-    merged.merge(fit(build("teen"), sessions[1:3]))
-    merged.solve()
-    whole = fit(build("teen"), sessions[:3])
-    assert scores_of(merged, whole.classes, PROBE) == close(whole.logits(PROBE))

@@ -97,10 +97,8 @@ def test_every_kind_composes_with_every_head_and_keeps_no_row(name: str) -> None
         learner.fit_session(*rows(range(4), 20, seed=1))
         batch, _, _ = contaminated()
         learner.fit_session(batch.Phi, batch.columns)
-        state = learner.state()
-        assert all(batch.Phi.shape[0] not in np.shape(v) for v in state.values())
+        assert all(len(batch.Phi) not in np.shape(v) for v in learner.state().values())
         H, labels = rows(range(8), 20, seed=11)
-        assert np.array_equal(type(learner).from_state(state).logits(H), learner.logits(H))
         assert np.mean(learner.predict(H) == labels) > 0.8
         with pytest.raises(InputError, match="whole"):
             learner.accumulate(*rows(range(4), 2, seed=1))
