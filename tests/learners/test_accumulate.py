@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from reference.streams import PROBE, STREAM, Session, fit
+from reference.streams import PROBE, STREAM, Session, alike, fit
 
 from sparcl import methods
 from sparcl.base.errors import InputError, NumericalError
@@ -104,7 +104,7 @@ def test_merge_is_one_pass(case: str) -> None:
     before = b.state()
     a.merge(b)
     a.solve()
-    assert all(np.array_equal(value, b.state()[key]) for key, value in before.items())
+    assert alike(before, b.state())
     whole = fit(made(case), [(first[:20], y1[:20]), shared])
     same(a, whole)
     assert np.array_equal(a.predict(PROBE), whole.predict(PROBE))
@@ -174,8 +174,7 @@ def test_what_cannot_be_merged_changes_neither() -> None:
         with pytest.raises(InputError, match=message):
             learner.merge(other)
         for kept, now in ((before, learner.state()), (its, other.state())):
-            assert kept.keys() == now.keys()
-            assert all(np.array_equal(value, now[key]) for key, value in kept.items())
+            assert alike(kept, now)
 
 
 def test_bad_samples_leave_the_open_session_as_it_was() -> None:
@@ -199,7 +198,7 @@ def test_a_session_that_cannot_be_solved_stays_open() -> None:
     kept = learner.state()
     with pytest.raises(NumericalError, match="session 1"):
         learner.solve()
-    assert all(np.array_equal(value, learner.state()[key]) for key, value in kept.items())
+    assert alike(kept, learner.state())
     learner.accumulate(1e4 * np.eye(16, dtype=np.float32), np.arange(16))
     learner.solve()
     assert learner.session == 1

@@ -14,7 +14,7 @@ from typing import ClassVar
 import headers
 import numpy as np
 import pytest
-from reference.streams import STREAM, Session, fit, synthetic_stream
+from reference.streams import STREAM, Session, alike, fit, synthetic_stream
 
 from sparcl import Classifier, methods
 from sparcl.app.model import Model
@@ -154,9 +154,9 @@ def test_goes_on_to_the_bit(case: str, sessions: list[Session], tmp_path: Path) 
             assert again.report() == learner.report()
             assert again.session == learner.session
     for cut, state, before in states:
-        assert all(np.array_equal(before[key], state[key]) for key in state)
+        assert alike(before, state)
         type(learner).from_state(state).fit_session(*sessions[cut])
-        assert all(np.array_equal(before[key], state[key]) for key in state)
+        assert alike(before, state)
 
 
 def test_a_state_that_is_not_writeable_is_copied_before_it_is_updated(
@@ -173,7 +173,7 @@ def test_a_state_that_is_not_writeable_is_copied_before_it_is_updated(
         expected = learner.logits(sessions[5][0])
         for _ in range(2):  # the second finds what the first left
             again = pickle.loads(packed, buffers=fixed)
-            assert all(np.array_equal(before[key], value) for key, value in again.state().items())
+            assert alike(before, again.state())
             again.fit_session(*sessions[4])
             assert np.array_equal(again.logits(sessions[5][0]), expected)
         if isinstance(again, Summed) and not again.undivided:
@@ -182,7 +182,7 @@ def test_a_state_that_is_not_writeable_is_copied_before_it_is_updated(
             summed.merge(other)
             summed.solve()
             again = pickle.loads(packed, buffers=fixed)
-            assert all(np.array_equal(before[key], value) for key, value in again.state().items())
+            assert alike(before, again.state())
 
 
 def test_two_saves_are_the_same_bytes(sessions: list[Session], tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from methods.test_learners import SMALL as METHODS
-from reference.streams import PROBE, STREAM, Session, fit
+from reference.streams import PROBE, STREAM, Session, alike, fit
 
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.methods import build
@@ -58,9 +58,7 @@ def test_a_refused_session_is_named_and_changes_nothing(name: str, case: str) ->
     with pytest.raises(InputError, match=message) as caught:
         learner.fit_session(*spoil(*STREAM[2]))
     assert "session 3" in str(caught.value)
-    after = learner.state()
-    assert before.keys() == after.keys()
-    assert all(np.array_equal(before[key], after[key]) for key in before)
+    assert alike(before, learner.state())
     # The stream goes on as if the bad session had never been offered.
     fit(learner, STREAM[2:])
     untouched = fit(build(name, **METHODS[name]), STREAM)

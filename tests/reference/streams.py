@@ -1,6 +1,6 @@
 """Small synthetic class-incremental streams, numpy only."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -84,6 +84,11 @@ def scores_of(learner: object, classes: np.ndarray, rows: np.ndarray) -> np.ndar
     """Return a learner's scores of rows, its columns in the order of these classes."""
     columns = [list(learner.classes).index(label) for label in classes]
     return learner.logits(rows)[:, columns]
+
+
+def alike(one: Mapping[str, object], other: Mapping[str, object]) -> bool:
+    """Return whether two states are the same, to the bit."""
+    return one.keys() == other.keys() and all(np.array_equal(one[key], other[key]) for key in one)
 
 
 def against_first(scores: np.ndarray) -> np.ndarray:
