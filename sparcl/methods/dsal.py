@@ -119,21 +119,15 @@ class DualStream(Learner):
     def begin(self, Phi: Array) -> None:
         """Fix the map, and the units of relative ridges, by the first session's features Phi (n, d)."""
         self.map.begin(Phi)
-        if self.relative:
-            self.units = self._measured(Phi)
+        if self.relative:  # mean squared norms of a row of either stream
+            streams = (parts for _, *parts in self._streams(Phi))
+            squares = [[float(squared_lengths(part).sum()) for part in parts] for parts in streams]
+            self.units = [sum(stream) / len(Phi) for stream in zip(*squares, strict=True)]
 
     def given(self, stream: int) -> float | None:
         """Return a stream's ridge where it is a number; None where it is chosen."""
         rule = (self.ridge, self.ridge_compensation)[stream]
         return rule * self.units[stream] if isinstance(rule, (int, float)) else None
-
-    def _measured(self, Phi: Array) -> list[float]:
-        """Return the mean squared norm of a row of either stream."""
-        squares = [0.0, 0.0]
-        for _, a, b in self._streams(Phi):
-            squares[0] += float(squared_lengths(a).sum())
-            squares[1] += float(squared_lengths(b).sum())
-        return [square / len(Phi) for square in squares]
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         if "newest" in (self.ridge, self.ridge_compensation):
