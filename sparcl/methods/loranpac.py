@@ -84,9 +84,7 @@ class TruncatedLeastSquares(Learner):
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
         if self.session == 0:
             self.map.begin(Phi)
-        C = np.zeros((self.width, classes), dtype=self.dtype)
-        C[:, : self.C.shape[1]] = self.C
-        self.C = C
+        self.C = np.pad(self.C, ((0, 0), (0, classes - old)))
         if self.sums is not None:
             self.sums.grow(classes)
         for start in range(0, len(Phi), BLOCK):

@@ -61,8 +61,7 @@ class ShrunkGaussians(Learner):
         """Return what is added to the diagonal of B, whose trace was that."""
 
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:
-        known = np.zeros(classes, dtype=np.int64)
-        known[: len(self.gaussians.counts)] = self.gaussians.counts
+        known = np.pad(self.gaussians.counts, (0, classes - old))
         if (known + np.bincount(columns, minlength=classes)).max() < 2:
             raise InputError(
                 "no class has two samples so far, so that there is no covariance: join the session with "

@@ -79,11 +79,9 @@ class NearestClassMean(Summed):
         return None
 
     def _grow(self, d: int, classes: int) -> None:
-        if not self.sums.size:
-            self.sums = np.zeros((d, 0))
         extra = classes - len(self.counts)
-        self.sums = np.hstack([self.sums, np.zeros((d, extra))])
-        self.counts = np.concatenate([self.counts, np.zeros(extra, dtype=np.int64)])
+        self.sums = np.pad(self.sums.reshape(d, len(self.counts)), ((0, 0), (0, extra)))
+        self.counts = np.pad(self.counts, (0, extra))
 
     def _logits(self, Phi: Array) -> Array:
         return unit(Phi) @ self.weights
