@@ -23,8 +23,8 @@ from study.parts.row_weights import (
     PseudoLabels,
     Rechecked,
     Trim,
-    Weighed,
     Weighing,
+    Weighted,
     first_agreeing,
     nearest_rows,
 )
@@ -78,7 +78,7 @@ def test_fractional_weights_are_those_of_the_naive_sums() -> None:
     w, Y = np.random.default_rng(9).uniform(0, 1, len(H)), np.eye(3)[labels]
     for given in (None, Y):
         sums = Sums(D)
-        batch = Weighed(labels, 0, 3, 0, H, identity, row_weights=w, labels=given)
+        batch = Weighted(labels, 0, 3, 0, H, identity, row_weights=w, labels=given)
         batch.take(slice(10)).add_to(sums)
         batch.take(np.arange(10, len(H))).add_to(sums)
         assert sums.R == pytest.approx(sum(w[i] * np.outer(H[i], H[i]) for i in range(len(H))))

@@ -19,7 +19,7 @@ from sparcl.parts.row_weights import AllRows, farther_from_own, with_every_class
 
 
 @dataclass
-class Weighed(Batch):
+class Weighted(Batch):
     """A session's rows where some count in part, or are of several classes.
 
     Attributes
@@ -78,7 +78,7 @@ class Weighing(AllRows):
         kept = np.flatnonzero(weights > 0)
         part = batch if len(kept) == len(batch.columns) else batch.take(kept)
         weights = weights[kept]
-        return part if (weights == 1).all() else Weighed.of(part, row_weights=weights)
+        return part if (weights == 1).all() else Weighted.of(part, row_weights=weights)
 
     def weights(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Array:
         """Return the weight (n,) of each row, 0 or above."""
@@ -393,7 +393,7 @@ class PseudoLabels(AllRows):
             row_weights = Y @ (len(nu) / nu.sum() * nu) / several
         if (several > 1).any():
             labels = Y if isinstance(head, Ridge) else Y / several[:, None]
-        return Weighed.of(batch, columns=columns, row_weights=row_weights, labels=labels)
+        return Weighted.of(batch, columns=columns, row_weights=row_weights, labels=labels)
 
 
 @dataclass(eq=False)
@@ -435,4 +435,4 @@ class NoiseMatrix(AllRows):
             )
         Y = np.zeros((len(batch.columns), batch.classes))
         Y[:, labels] = ((place[:, None] == np.arange(m)) - off) / left
-        return Weighed.of(batch, labels=Y)
+        return Weighted.of(batch, labels=Y)
