@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.algebra.backend import Backend, host
+from sparcl.algebra.backend import host
 from sparcl.algebra.capacity import Session, check_fit
-from sparcl.algebra.host import HOST
 from sparcl.algebra.spectra import descending_eigh
 from sparcl.algebra.sums import Sums, check_lengths
 from sparcl.base.checks import DTYPES, check_choice
@@ -184,7 +183,6 @@ class Composed(Mapped, Summed):
     dtype: str = "float64"
     row_weights: AllRows = field(default_factory=AllRows)
     columns: str = "plain"
-    host_only: ClassVar[str] = ""  # but for parts that `move` refuses
     kept: ClassVar[dict[str, Shape | None]] = {"solutions": Solutions}
 
     def __post_init__(self) -> None:
@@ -194,14 +192,12 @@ class Composed(Mapped, Summed):
         self.solutions = Solutions(self.columns == "unit")
         self.rule.cores = self.core.candidates
 
-    def move(self, on: Backend) -> None:
-        """Compute elsewhere from now on, as every learner; InputError where a part cannot."""
-        if on is not HOST and (self.core.blends or type(self.row_weights) is not AllRows):
-            raise InputError(
-                f"it cannot run on {on.name}: row weights, and cores blended with another head, are written for "
-                "NumPy. Take device cpu."
-            )
-        super().move(on)
+    @property
+    def host_only(self) -> str:  # type: ignore[override]
+        """Why it computes on the host alone; empty where it can elsewhere."""
+        if self.core.blends or type(self.row_weights) is not AllRows:
+            return "row weights, and cores blended with another head, are written for NumPy"
+        return ""
 
     def check_state(self) -> None:
         """Raise ValueError unless the points are those that the rule keeps, and as for every mapped learner."""

@@ -201,21 +201,19 @@ class Learner(Stateful, ABC):
         return {}
 
     def move(self, on: Backend) -> None:
-        """Compute elsewhere from now on, with all that was learned.
-
-        Raises
-        ------
-        InputError
-            When this learner computes on the host alone; the message says why.
-        """
-        if on is not HOST and self.host_only:
-            raise InputError(
-                f"{type(self).__name__} cannot run on {on.name}: {self.host_only}. Take device cpu."
-            )
+        """Compute elsewhere from now on, with all that was learned; InputError as :meth:`check_device`."""
+        self.check_device(on)
         for node in nodes(self):
             if isinstance(node, Learner):
                 node.on = on
         send(self, on.array)
+
+    def check_device(self, on: Backend) -> None:
+        """Raise InputError where this learner computes on the host alone; the message says why."""
+        if on is not HOST and self.host_only:
+            raise InputError(
+                f"{type(self).__name__} cannot run on {on.name}: {self.host_only}. Take device cpu."
+            )
 
     @abstractmethod
     def _fit(self, Phi: Array, columns: NDArray[np.integer], old: int, classes: int) -> None:

@@ -1,7 +1,6 @@
 """Methods by name: a row of :mod:`sparcl.methods.table` composes parts, a file has a ``build`` of its own."""
 
 import importlib
-import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -40,11 +39,7 @@ add, names, hyperparameters = _FILES.add, _FILES.names, _FILES.hyperparameters
 
 def host_only(name: str) -> str:
     """Return why method ``name`` computes on the CPU alone; empty where it can compute on another device."""
-    if name in METHODS:
-        return ""
-    made: Any = importlib.import_module(_FILES.module_name(name)).build
-    kind: Any = made if inspect.isclass(made) else inspect.signature(made).return_annotation
-    why: str = kind.host_only
+    why: str = _FILES.build(name).host_only
     return why
 
 

@@ -214,7 +214,6 @@ class SparclPlus(Summed):
     weight: float = 0.5
     columns: str = "plain"
     filtered: bool = False
-    host_only: ClassVar[str] = ""  # but where rows are filtered
     kept: ClassVar[dict[str, Shape | None]] = {
         "power": float,
         "seen": SeenRows | None,
@@ -255,18 +254,14 @@ class SparclPlus(Summed):
         """Return about how many operations a session of n rows takes."""
         return n * d**2 + d**3 / 3 + 2.0 * d**2 * (2 * c + min(self.k, d))
 
-    def move(self, on: Backend) -> None:
-        """Compute elsewhere from now on: what has D x D numbers.  A class's own part stays on the host.
+    @property
+    def host_only(self) -> str:  # type: ignore[override]
+        """Why it computes on the host alone; empty where it can elsewhere."""
+        return "row weights are written for NumPy" if self.filtered else ""
 
-        Raises
-        ------
-        InputError
-            Where rows are filtered, which is written for NumPy.
-        """
-        if on is not HOST and self.filtered:
-            raise InputError(
-                f"it cannot run on {on.name}: row weights are written for NumPy. Take device cpu."
-            )
+    def move(self, on: Backend) -> None:
+        """Compute elsewhere from now on: what has D x D numbers.  A class's own part stays on the host."""
+        self.check_device(on)
         self.on, self._solved = on, None
         for node in nodes(self):
             if isinstance(node, Sums):

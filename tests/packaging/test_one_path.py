@@ -8,10 +8,7 @@ PACKAGES = ("algebra", "parts", "learners", "methods", "protocol")
 # the shim: one backend for NumPy, one for torch
 SHIM = {f"sparcl/algebra/{name}.py" for name in ("backend", "host", "tiles", "tensors")}
 # the way there: what a learner keeps moves, or its method says that it cannot
-WAY = {
-    (f"sparcl/{file}.py", "move")
-    for file in ("learners/learner", "learners/composed", "methods/sparcl_plus")
-}
+WAY = {("sparcl/learners/learner.py", "check_device")}
 ABOUT_PLACES = {"HOST", "cuda", "device", "torch", "ndarray", "is_cuda"}
 FILES = sorted(
     path.relative_to(ROOT).as_posix()
