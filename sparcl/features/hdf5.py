@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from sparcl.features.required import check_shapes
 
 # An HDF5 attribute holds 64 KB, 16 bytes of them a name: of more names it holds one text, JSON, which lies elsewhere.
 NAMES = 4000
+HEAP = b"GCOL\x01\0\0\0"  # how a global heap begins
 # What h5py raises for a file that is damaged or of another kind.
 UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, TypeError, UnicodeDecodeError)
 
@@ -46,6 +48,34 @@ class _Disk(io.FileIO):
         except OSError as error:
             self.error = self.error or error
             return self.tell()
+
+
+class _Heaps(io.FileIO):
+    """A file whose global heaps, which hold texts, are followed before HDF5 does: it never comes back from some."""
+
+    def readinto(self, buffer: Any) -> int:
+        first = self.tell()
+        count = super().readinto(buffer) or 0
+        # a heap may begin in any part that is read
+        first = max(first - len(HEAP) + 1, 0)
+        seen = os.pread(self.fileno(), self.tell() - first, first)
+        at = seen.find(HEAP)
+        while at >= 0:
+            self._follow(first + at)
+            at = seen.find(HEAP, at + 1)
+        return count
+
+    def _follow(self, at: int) -> None:
+        """Raise OSError unless the objects of a heap fill it, each with its header of 16 bytes."""
+        size = int.from_bytes(os.pread(self.fileno(), 8, at + 8), "little")
+        heap = os.pread(self.fileno(), min(size, os.fstat(self.fileno()).st_size), at)
+        place = 16
+        while place + 16 <= len(heap):
+            free = heap[place : place + 2] == bytes(2)
+            length = int.from_bytes(heap[place + 8 : place + 16], "little")
+            place += length if free else 16 + -(-length // 8) * 8
+            if (free and length < 16) or place > size:
+                raise OSError(f"the heap at byte {at} holds an object of {length} bytes")
 
 
 def write(
@@ -149,9 +179,11 @@ def opened(path: Path, shard: bool = False) -> Iterator[tuple[Any, list[str], di
         )
     try:
         # No process writes a finished file, so readers need no lock; and locks fail on network file systems.
-        with h5py.File(path, "r", locking=False) as file:
+        with _Heaps(path) as disk, h5py.File(disk, "r") as file:
             _check_storage(path, file, shard)
-            yield file, *_attributes(path, dict(file.attrs))
+            class_names, meta = _attributes(path, dict(file.attrs))
+        with h5py.File(path, "r", locking=False) as file:
+            yield file, class_names, meta
     except UNREADABLE as error:
         raise FeatureFileError(
             f"{path}: not a readable HDF5 file ({error}). It is truncated, damaged or another kind of file: "

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sparcl.base.errors import FeatureFileError
-from sparcl.features import layout, store
+from sparcl.features import layout, manifest, store
 from study.images import shards
 from study.jobs import using
 
@@ -30,9 +30,9 @@ def test_what_is_written_is_read_back(feature_file, content):
     assert [i.decode() for i in data.ids] == content["ids"]
     assert data.class_names == content["class_names"]
     assert content["meta"].items() <= data.meta.items()
-    manifest = store.verify(feature_file)
-    assert data.meta["features_sha256"] == manifest["arrays"]["features"]["sha256"]
-    assert (manifest["n"], manifest["d"], manifest["classes"]) == (12, 5, 3)
+    stated = manifest.load(feature_file.with_suffix(".json"))
+    assert data.meta["features_sha256"] == stated["arrays"]["features"]["sha256"]
+    assert (stated["n"], stated["d"], stated["classes"]) == (12, 5, 3)
 
 
 def test_float32_without_blocks(tmp_path, content):
@@ -59,7 +59,6 @@ def test_any_number_of_classes_fits(tmp_path, content, classes):
     assert manifest["classes"] == classes
     assert store.read(tmp_path / "a.h5").class_names == names
     assert store.header(tmp_path / "a.h5").class_names == names
-    store.verify(tmp_path / "a.h5")
 
 
 def test_class_names_that_are_no_list(feature_file):
@@ -75,7 +74,10 @@ def without(content, key):
 
 
 def test_what_a_method_reads(feature_file, content):
-    data, arrays = store.read(feature_file), store.verify(feature_file)["arrays"]
+    data, arrays = (
+        store.read(feature_file),
+        manifest.load(feature_file.with_suffix(".json"))["arrays"],
+    )
     first, second = content["blocks"].transpose(1, 0, 2)
     expected = {
         "last": ("features", content["features"]),
@@ -179,6 +181,31 @@ def test_storage_outside_the_file_or_compressed_is_refused(tmp_path, feature_fil
             file["features"] = h5py.SoftLink("/labels")
     with pytest.raises(FeatureFileError, match=r"contiguously|not a dataset of this file"):
         store.read(feature_file)
+
+
+ENDLESS = """
+import sys
+from sparcl.base.errors import FeatureFileError
+from sparcl.features import store
+for opened in (store.read, store.header, store.sources, lambda path: next(store.blocks(path))):
+    try:
+        opened(sys.argv[1])
+    except FeatureFileError as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize(("length", "free"), [(0, True), (2**64 - 16, False), (5000, False)])
+def test_a_heap_that_hdf5_may_follow_for_ever_is_refused(feature_file, length, free):
+    """The first object claims to be free space of no length, or to end outside the heap, at its own beginning too."""
+    content = bytearray(feature_file.read_bytes())
+    at = content.index(b"GCOL")  # with the texts of the attributes
+    content[at + 16 : at + 32] = bytes([not free, *bytes(7)]) + length.to_bytes(8, "little")
+    feature_file.write_bytes(content)
+    command = [sys.executable, "-c", ENDLESS, feature_file]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    said = f"train.h5: not a readable HDF5 file (the heap at byte {at} holds an object of {length}"
+    assert done.stdout.count(said) == 4, done.stderr
 
 
 # --- views ------------------------------------------------------------------------------------
