@@ -79,15 +79,6 @@ def check_class_names(path: Path, class_names: list[str]) -> None:
             raise FeatureFileError(f"{path}: class name {name!a} {NO_TEXT}; rename the class.")
 
 
-def check_ids(path: Path, ids: np.ndarray, first: int = 0) -> None:
-    """Raise FeatureFileError unless ids, of which the first is that of row `first`, are text."""
-    for row, identifier in enumerate(ids.tolist(), first):
-        if not _is_text(identifier):
-            raise FeatureFileError(
-                f"{path}: the id {identifier!r} of row {row} {NO_TEXT}; give the sample another id."
-            )
-
-
 def check_rows(
     path: Path, arrays: Mapping[str, Any], class_names: list[str], first: int = 0
 ) -> None:
@@ -109,7 +100,11 @@ def check_rows(
                 f"sample {_text(ids[row])!r}. Usual cause: half precision overflows (float16 ends at 65504) "
                 "or damaged weights. Extract again with extraction dtype and precision float32."
             )
-    check_ids(path, ids, first)
+    for row, identifier in enumerate(ids.tolist(), first):
+        if not _is_text(identifier):
+            raise FeatureFileError(
+                f"{path}: the id {identifier!r} of row {row} {NO_TEXT}; give the sample another id."
+            )
     outside = (labels < 0) | (labels >= len(class_names))
     if outside.any():
         row = int(np.argmax(outside))

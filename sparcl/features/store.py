@@ -198,12 +198,6 @@ def sources(path: PathLike) -> list[Path]:
     return [name for one in (path, *sorted(shards)) for name in (one, manifest_path(one))]
 
 
-def verify(path: PathLike, manifest_file: PathLike | None = None) -> dict[str, Any]:
-    """Check a feature file against its manifest (see `read`) and return the manifest."""
-    read(path, manifest_file)
-    return _stated(Path(path), manifest_file)
-
-
 def _stated(path: Path, manifest_file: PathLike | None) -> dict[str, Any]:
     return manifest.load(Path(manifest_file or manifest_path(path)))
 
