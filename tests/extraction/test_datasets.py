@@ -190,6 +190,14 @@ def test_what_does_not_fit_its_block(folders, tmp_path):
         both(FOLDERS, folders)["train"].image(3)
 
 
+def test_a_table_that_is_none(tmp_path):
+    table = unpack(tmp_path, "grocery") / "set/classes.csv"
+    for damaged in (b"a,b,c\n0\r1,2,3\n", b"\xff", b"a,b,c\nx,y,z\n", b"a\nx\n"):
+        table.write_bytes(damaged)
+        with pytest.raises(DatasetError, match="not have the layout of reader 'grocery'"):
+            both(block("grocery", 2, 6, 2), tmp_path)
+
+
 def test_archive_members_outside_their_folder_or_no_files(folders):
     whole = (pack(folders) / "set.tar").read_bytes()
     outside = [(name, tarfile.REGTYPE) for name in ("../evil.png", "/evil.png", "set/../../e.png")]

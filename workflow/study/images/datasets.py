@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import logging
@@ -170,7 +171,7 @@ def _listing(dataset: str, block: dict[str, Any], root: str, cache: str) -> tupl
     storage = ArrayStorage({}) if reader == "digits" else open_storage(dataset, block, root, cache)
     try:
         listing = READERS[reader](storage, block)
-    except (KeyError, ValueError, IndexError, UnicodeDecodeError, pickle.UnpicklingError) as error:
+    except (KeyError, ValueError, IndexError, csv.Error, pickle.UnpicklingError) as error:
         raise DatasetError(
             f"{dataset}: the files do not have the layout of reader {reader!r} ({type(error).__name__}: {error}). "
             "docs/data.md shows the layout of every reader: compare, or choose another reader."
