@@ -314,7 +314,7 @@ def test_a_method_is_tied_with_the_best_if_it_is_not_told_apart() -> None:
         paired.against_best(values, True, lambda *pair: difference(1.0, 0.1))
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, "62.5:00"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, "62.5:00", 10**400, "-" + "1" * 400])
 def test_a_hole_is_refused(bad: object) -> None:
     with pytest.raises(InputError, match="repetition of b"):
         paired.against_best(pd.DataFrame({"a": [1.0, 2.0], "b": [bad, "1"]}), True, None)

@@ -301,6 +301,14 @@ class Differences:
         )
 
 
+def _number(cell: object) -> float:
+    """Return a cell as a number, nan where it is none; pandas.to_numeric fails on hundreds of digits."""
+    try:
+        return float(cell)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return np.nan
+
+
 def against_best(
     values: "pd.DataFrame", higher_is_better: bool, between: Callable[[str, str], Difference] | None
 ) -> "pd.DataFrame":
@@ -329,7 +337,7 @@ def against_best(
     """
     import pandas as pd
 
-    values = values.apply(pd.to_numeric, errors="coerce")
+    values = values.map(_number)
     finite = np.isfinite(values.to_numpy(dtype=float)).all(axis=0)
     if not finite.all():
         raise InputError(
