@@ -26,11 +26,9 @@ NOTHING = np.zeros(0)  # what a new object keeps where it sets nothing
 # What a header says of an object; each claim must have its member, and each member its claim.
 CLAIMS = {
     "kind": str,
-    "settings": dict[str, Any],
     "plain": dict[str, Any],
     "lists": dict[str, int],
     "nodes": list[str],
-    "arrays": list[str],
 }
 
 
@@ -107,7 +105,6 @@ def pack(node: Stateful) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     lists: dict[str, int] = {}
     state: dict[str, Any] = {}
-    fields: dict[str, Any] = {}
     inside: dict[str, Stateful] = {}
     for name, value in _values(node).items():
         if isinstance(value, Stateful):
@@ -122,16 +119,14 @@ def pack(node: Stateful) -> dict[str, Any]:
                 else:
                     state[f"{name}.{i}"] = host(item)
         else:
-            (fields if name in _fields(node) else plain)[name] = value
+            plain[name] = value
     for name, inner in inside.items():
         state |= {f"{name}/{key}": value for key, value in pack(inner).items()}
     header = {
         "kind": type(node).__name__,
-        "settings": fields,
         "plain": plain,
         "lists": lists,
         "nodes": sorted(inside),
-        "arrays": [name for name in _fields(node) if name in state],
     }
     return {HEADER: json.dumps(header, sort_keys=True, default=np.generic.item)} | state
 
@@ -166,7 +161,7 @@ def _unpack(left: dict[str, Any], prefix: str, bound: dict[str, int]) -> Statefu
     """Build one object and take its members out of ``left``; what its header claims must be there, and no more."""
     header = typed.read(left.pop(prefix + HEADER), CLAIMS, prefix + HEADER)
     kind = Stateful._kinds[header["kind"]]
-    plain, lists = header["settings"] | header["plain"], header["lists"]
+    plain, lists = header["plain"], header["lists"]
     sizes = {name: plain[name] for name in SHARED if name in plain}
     typed.check(sizes, dict[str, int], prefix + HEADER)
     if plain.get("failure"):  # after the first session: 0, beside what it left
@@ -174,14 +169,14 @@ def _unpack(left: dict[str, Any], prefix: str, bound: dict[str, int]) -> Statefu
     if any(size and bound.setdefault(name, size) != size for name, size in sizes.items()):
         raise InputError(f"{prefix}{HEADER} claims {sizes}, and the rest {bound}")
     nodes = {name: _unpack(left, f"{prefix}{name}/", bound) for name in header["nodes"]}
-    hints, shapes, own = _hints(kind), _kept(kind), _Scope(bound, sizes)  # type: ignore[arg-type]
+    hints, shapes, scopes = _hints(kind), _kept(kind), (bound, sizes)  # type: ignore[arg-type]
     fields = [f.name for f in dataclasses.fields(kind) if f.init]  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     for name in dict.fromkeys([*fields, *shapes]):
         if name in lists:
             keys = (f"{name}.{i}" for i in range(lists.pop(name)))  # a gap ends it
             values[name] = [
-                nodes.pop(k) if k in nodes else _array(left, prefix + k, shapes[name], own)
+                nodes.pop(k) if k in nodes else _array(left, prefix + k, shapes[name], scopes)
                 for k in keys
             ]
         elif name in nodes:
@@ -189,21 +184,18 @@ def _unpack(left: dict[str, Any], prefix: str, bound: dict[str, int]) -> Statefu
         elif name in plain:
             values[name] = plain.pop(name)
         else:
-            values[name] = _array(left, prefix + name, shapes.get(name), own)
+            values[name] = _array(left, prefix + name, shapes.get(name), scopes)
     if extra := [*nodes, *plain, *lists]:
         raise InputError(
             f"{prefix}{HEADER} claims {extra[0]!r}, which {header['kind']} does not have"
         )
-    if {name for name in fields if is_array(values[name])} != {*header["arrays"]}:
-        raise InputError(f"{prefix}{HEADER} claims the arrays {header['arrays']}")
     for name in fields:
         typed.check(values[name], hints[name], prefix + name)
-    node = kind(**{name: _tupled(values[name]) for name in fields})
-    for name in shapes.keys() - {*fields}:
+    given = {name: values[name] for name in fields}
+    node = kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in given.items()})
+    for name in (name for name in shapes if name not in fields):
         _check_kept(values[name], shapes[name], getattr(node, name, NOTHING), prefix + name)
-    for name in shapes:
-        if name not in fields:
-            setattr(node, name, values[name])
+        setattr(node, name, values[name])
     return node
 
 
@@ -221,29 +213,24 @@ def _check_kept(value: Any, hint: Shape | None, new: Any, where: str) -> None:
             raise ValueError(f"{where} differs from what its owner makes in {', '.join(found)}")
 
 
-class _Scope:
-    """Sizes of named dimensions: those of one object, and those that the whole state shares."""
+def _array(
+    left: dict[str, Any], key: str, shape: Shape | None, scopes: tuple[dict[str, int], ...]
+) -> NDArray[Any]:
+    """Take one array, after a look at its shape, where one is declared, and at its values.
 
-    def __init__(self, shared: dict[str, int], own: dict[str, int]) -> None:
-        self.shared, self.own = shared, own
-
-    def size(self, name: str | int | None, found: int) -> int | None:
-        """Return the size that a dimension must have; a name that is new takes what was found."""
-        if not isinstance(name, str):
-            return name
-        scope = self.shared if name in SHARED and name not in self.own else self.own
-        return scope.setdefault(name, found)
-
-
-def _array(left: dict[str, Any], key: str, shape: Shape | None, scope: _Scope) -> NDArray[Any]:
-    """Take one array, after a look at its shape, where one is declared, and at its values."""
+    A named dimension has one size in all of a state, or in one object; a name that is new takes what is found.
+    """
     array = np.array(left.pop(key), order="K")
     if array.dtype.kind not in "biufS":
         raise InputError(f"{key} holds {array.dtype}, no numbers")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InputError(f"{key} holds values that are not finite")
     if isinstance(shape, tuple):
-        wanted = [scope.size(n, size) for n, size in zip(shape, array.shape, strict=False)]
+        shared, own = scopes
+        wanted: list[int | None] = []
+        for name, found in zip(shape, array.shape, strict=False):
+            scope = shared if name in SHARED and name not in own else own
+            wanted.append(scope.setdefault(name, found) if isinstance(name, str) else name)
         fits = all(n in (None, size) for n, size in zip(wanted, array.shape, strict=False))
         if len(shape) != array.ndim or not fits:
             raise InputError(
@@ -328,7 +315,3 @@ def _kept(kind: type[Stateful]) -> dict[str, Shape | None]:
 @cache
 def _hints(kind: type[Stateful]) -> dict[str, Any]:
     return get_type_hints(kind)
-
-
-def _tupled(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
