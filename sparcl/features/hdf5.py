@@ -24,7 +24,7 @@ from sparcl.features.required import check_shapes
 NAMES = 4000
 HEAP = b"GCOL\x01\0\0\0"  # how a global heap begins
 # What h5py raises for a file that is damaged or of another kind.
-UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, TypeError, UnicodeDecodeError)
+UNREADABLE = (OSError, RuntimeError, ValueError, KeyError, TypeError, OverflowError)
 
 
 class _Disk(io.FileIO):

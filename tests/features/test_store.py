@@ -161,6 +161,11 @@ def test_missing_and_foreign_files(tmp_path, feature_file):
         del file.attrs["format"]
     with pytest.raises(FeatureFileError, match="not a feature file of this project"):
         store.read(feature_file)
+    content = bytearray(feature_file.read_bytes())
+    content[48:56] = (2**63 + 5).to_bytes(8, "little")  # where the superblock says that a driver is
+    feature_file.write_bytes(content)
+    with pytest.raises(FeatureFileError, match="not a readable HDF5 file"):
+        store.read(feature_file)
 
 
 @pytest.mark.parametrize("kind", ["chunked", "external", "linked", "soft"])
