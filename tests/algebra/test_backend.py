@@ -359,6 +359,13 @@ def test_refinement_that_does_not_converge_is_an_error(on, monkeypatch: pytest.M
         factor.solve(on.array(np.ones((8, 2), dtype=np.float32)))
 
 
+def test_a_matrix_that_does_not_fit_is_refused(on, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(on), "free", lambda self: 1000)
+    Gram(11, on=on)
+    with pytest.raises(InputError, match=r"R of shape \(12, 12\) takes .* free on its device"):
+        Gram(12, on=on)
+
+
 def test_devices_are_named() -> None:
     assert backend.named("cpu") is backend.HOST
     assert backend.named("torch-cpu") is tensors.on("cpu")
