@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import closed, heads
-from reference.streams import PROBE, Session, fit, synthetic_stream
+from reference.streams import PROBE, Session, against_first, fit, growing, synthetic_stream
 
 from sparcl.base.errors import InputError
 from sparcl.methods import build
@@ -43,10 +43,6 @@ def rooted(sessions: list[Session]) -> list[Session]:
     return [(closed.unit_rows(np.sqrt(Phi)), y) for Phi, y in sessions]
 
 
-def against_first(scores: np.ndarray) -> np.ndarray:
-    return scores - scores[:, :1]
-
-
 def near(expected: np.ndarray) -> object:
     return pytest.approx(expected, rel=1e-10, abs=1e-10 * np.abs(expected).max())
 
@@ -61,10 +57,9 @@ def test_the_partitioned_score_is_the_dense_one(k: int, rank: int, signs: str) -
         seen = closed.unit_rows(np.sqrt(probe))
     for columns in ("plain", "unit"):
         learner = build("sparcl-plus", k=k, rank=rank, refresh=0, columns=columns)
-        for t, session in enumerate(sessions):
-            learner.fit_session(*session)
+        for past in growing(learner, sessions):
             given = (learner.core.U, rank, 0.4, 0.5, columns == "unit")
-            expected = closed.sparcl_plus(rows[: t + 1], seen, *given)
+            expected = closed.sparcl_plus(rows[: len(past)], seen, *given)
             assert against_first(learner.logits(probe)) == near(against_first(expected))
     assert learner.core.U.T @ learner.core.U == pytest.approx(np.eye(k), abs=1e-12)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from methods.test_learners import KINDS, SMALL, SOFTMAX
-from reference.streams import fit, synthetic_stream
+from reference.streams import fit, scores_of, synthetic_stream
 
 from sparcl.methods import build
 
@@ -67,9 +67,11 @@ def test_names_of_classes_and_the_order_of_rows(case: str, seed: int) -> None:
         renamed.append((Phi[rows], names[y[rows]]))
     probe = rng.standard_normal((6, sessions[0][0].shape[1]))
     one, two = map(fit, learners, (sessions, renamed))
-    columns = [list(two.classes).index(names[label]) for label in one.classes]
-    assert two.logits(probe)[:, columns] == pytest.approx(one.logits(probe), abs=1e-7)
-    assert np.array_equal(names[one.predict(probe)], two.predict(probe))
+    scores = scores_of(two, names[one.classes], probe)
+    assert scores == pytest.approx(one.logits(probe), abs=1e-7)
+    # a projection leaves nothing of late classes: their scores are ties but for rounding
+    clear = np.diff(np.sort(scores, axis=1)[:, -2:], axis=1)[:, 0] > 1e-6
+    assert np.array_equal(names[one.predict(probe)][clear], two.predict(probe)[clear])
 
 
 @settings(max_examples=6)
