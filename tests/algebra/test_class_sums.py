@@ -36,6 +36,15 @@ def summed(Phi: np.ndarray, y: np.ndarray, classes: int, block: int = 50) -> Cla
     return sums
 
 
+# Nine classes of 24 features, for training and as test rows.
+(Phi, y), (probe, labels) = drawn(5, 500, 24, 9), drawn(6, 200, 24, 9)
+SPLITS = experiment.Split(Phi, y), experiment.Split(probe, labels)
+
+
+def sessions_of(number: int) -> list[np.ndarray]:
+    return stream.split_sessions(stream.class_order(number, 9), 4)
+
+
 def solution(learner: Composed, i: int, j: int) -> np.ndarray:
     """Return the weights at ridge number i and core number j."""
     return learner.solutions.weights[
@@ -115,11 +124,9 @@ def test_a_class_is_kept_as_the_smaller_of_rows_and_triangle() -> None:
     ],
 )
 def test_a_sweep_is_the_learner_on_its_own(method: str, hyper: dict) -> None:
-    d, classes = 24, 9
-    (Phi, y), (probe, labels) = drawn(5, 500, d, classes), drawn(6, 200, d, classes)
-    sums = summed(Phi, y, classes)
+    sums = summed(Phi, y, 9)
     for number in (1993, 7):
-        sessions = stream.split_sessions(stream.class_order(number, classes), 4)
+        sessions = sessions_of(number)
         fitted = sweep.learner(method, {"ridge": GRID["ridge"], **hyper})
         found = sweep.correct(sums, probe, labels, sessions, fitted)
         assert set(found) == {(i, j) for i in range(2) for j in range(len(hyper.get("tau", [0])))}
@@ -127,8 +134,7 @@ def test_a_sweep_is_the_learner_on_its_own(method: str, hyper: dict) -> None:
             own = hyper | {"ridge": GRID["ridge"][i]}
             own |= {"tau": hyper["tau"][j]} if "tau" in hyper else {}
             own |= {"tau": None} if "k" in hyper else {}
-            splits = experiment.Split(Phi, y), experiment.Split(probe, labels)
-            record = experiment.run(*splits, sessions, method, own)
+            record = experiment.run(*SPLITS, sessions, method, own)
             assert correct.tolist() == record["correct"]
             alone = methods.build(method, **own)
             for session in sessions:
@@ -144,21 +150,18 @@ def test_a_sweep_is_the_learner_on_its_own(method: str, hyper: dict) -> None:
     [("acil", {"ridge": 0.1}), ("sparcl", {"ridge": 0.1, "tau": 0.5, "refresh": 2})],
 )
 def test_a_run_from_sums_has_the_record_of_one_from_samples(method: str, hyper: dict) -> None:
-    d, classes = 24, 9
-    (Phi, y), (probe, labels) = drawn(5, 500, d, classes), drawn(6, 200, d, classes)
-    sessions = stream.split_sessions(stream.class_order(1993, classes), 4)
-    splits = experiment.Split(Phi, y), experiment.Split(probe, labels)
+    sessions = sessions_of(1993)
     # the recursive update, which runs may take, counts as another way to the same weights
     wanted = experiment.run(
-        *splits, sessions, method, hyper | ({"update": "direct"} if "tau" in hyper else {})
+        *SPLITS, sessions, method, hyper | ({"update": "direct"} if "tau" in hyper else {})
     )
-    groups = np.empty(classes, dtype=np.int64)
+    groups = np.empty(9, dtype=np.int64)
     for t, session in enumerate(sessions):
         groups[session] = t
     for by in (None, groups):
-        sums = ClassSums(d, classes, by)
+        sums = ClassSums(24, 9, by)
         sums.accumulate(Phi, y)
-        found = sweep.run(sums, splits[1], sessions, method, hyper)
+        found = sweep.run(sums, SPLITS[1], sessions, method, hyper)
         assert found.keys() == wanted.keys()
         for name in ("correct", "classes", "answers", "session_of_class", "test_counts"):
             assert found[name] == wanted[name]
@@ -174,7 +177,7 @@ def test_a_run_from_sums_has_the_record_of_one_from_samples(method: str, hyper: 
     with pytest.raises(InputError, match="but the test split has 8 classes"):
         sweep.run(sums, fewer, sessions, method, hyper)
     with pytest.raises(InputError, match="'ncm' does not follow from sums"):
-        sweep.run(sums, splits[1], sessions, "ncm", {})
+        sweep.run(sums, SPLITS[1], sessions, "ncm", {})
 
 
 def test_groups_that_are_none_are_refused() -> None:
@@ -353,9 +356,7 @@ def test_a_packed_triangle_is_unpacked_entry_by_entry(d: int, entry: tuple[int, 
 
 
 def test_a_sweep_sends_its_sums_and_test_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    d, classes = 24, 9
-    (Phi, y), (probe, labels) = drawn(5, 500, d, classes), drawn(6, 200, d, classes)
-    sums, sent = summed(Phi, y, classes), []
+    sums, sent = summed(Phi, y, 9), []
     send = tensors.Tensors.array
 
     def array(self, values, dtype=None):
@@ -369,20 +370,19 @@ def test_a_sweep_sends_its_sums_and_test_rows_once(monkeypatch: pytest.MonkeyPat
     assert sum(sent) * 8 == sums.nbytes - sums.counts.nbytes + probe.nbytes
     sent.clear()
     for number in (1993, 7, 8):
-        sessions = stream.split_sessions(stream.class_order(number, classes), 4)
+        sessions = sessions_of(number)
         there, here = (sweep.learner("sparcl", GRID, device) for device in ("torch-cpu", "cpu"))
         found = sweep.correct(*data, labels, sessions, there)
         expected = sweep.correct(sums, probe, labels, sessions, here)
         assert all(np.array_equal(found[point], expected[point]) for point in expected)
         same(there.weights, here.weights, 1e-8)
     # no matrix of sums and no test row goes there again; how a triangle is packed goes once
-    assert max(sent) == d * d and sent.count(d * d) == 1
+    assert max(sent) == 24 * 24 and sent.count(24 * 24) == 1
 
 
 def test_a_sweep_that_does_not_fit_is_refused_before_anything_is_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    Phi, y = drawn(5, 500, 24, 9)
     sums = summed(Phi, y, 9)
     monkeypatch.setattr(tensors.Tensors, "array", None)  # nothing may be sent
     monkeypatch.setattr(tensors.Tensors, "free", lambda self: sums.nbytes - 1)
