@@ -221,37 +221,20 @@ def params_refusals() -> tuple[type[Exception], ...]:
 # --- lists and images of data sets ----------------------------------------------------------------
 
 
-GROCERY = {
-    "classes.csv": "Class Name,Class ID,Coarse\nApple,0,Fruit\nPear,1,Fruit\n",
-    "train.txt": "train/a.png, 0, 0\ntrain/b.png, 1, 0\n",
-    "val.txt": "val/c.png, 1, 0\n",
-    "test.txt": "test/d.png, 0, 0\ntest/e.png, 1, 0\n",
-}
+def write_layout(folder: Path, reader: str) -> list[str]:
+    """Write a miniature of a data set; its lists and an image are damaged."""
+    from extraction.test_datasets import LAYOUTS, unpack
+
+    images, lists, *_ = LAYOUTS[reader]
+    unpack(folder, reader)
+    return [f"set/{name}" for name in [*lists, images[0]]]
 
 
-def write_cub(folder: Path) -> list[str]:
-    members = miniatures.cub(2, 2, 1)
-    miniatures.unpack(folder / "set", members)
-    lists = ("classes", "images", "image_class_labels", "train_test_split")
-    image = next(name for name in members if name.startswith("images/"))
-    return [*(f"set/{name}.txt" for name in lists), f"set/{image}"]
+def read_layout(folder: Path, reader: str) -> object:
+    from extraction.test_datasets import LAYOUTS, block, both
 
-
-def write_grocery(folder: Path) -> list[str]:
-    names = ("train/a", "train/b", "val/c", "test/d", "test/e")
-    images = {f"{name}.png": miniatures.jpeg(i) for i, name in enumerate(names)}
-    lists = {name: text.encode() for name, text in GROCERY.items()}
-    miniatures.unpack(folder / "set", lists | images)
-    return [f"set/{name}" for name in GROCERY]
-
-
-def read_images(folder: Path, reader: str, train: int, test: int) -> object:
-    from study.images.datasets import open_split
-
-    block = {"reader": reader, "folder": "set", "archive": "set.tar", "classes": 2}
-    block |= {"counts": {"train": train, "test": test}}
-    for split in ("train", "test"):
-        images = open_split("mine", block, split, str(folder))
+    *_, classes, train, test = LAYOUTS[reader]
+    for images in both(block(reader, len(classes), len(train), len(test)), folder).values():
         for i in range(len(images.ids)):
             images.image(i)
         images.stamps()
@@ -262,9 +245,9 @@ def read_images(folder: Path, reader: str, train: int, test: int) -> object:
 
 
 def write_tar(folder: Path) -> list[str]:
-    names = [f"{split}/{c}/{i}.png" for split in ("train", "test") for c in "ab" for i in range(2)]
-    images = {name: miniatures.jpeg(i, (8, 8)) for i, name in enumerate(names)}
-    miniatures.pack(folder / "set.tar", "set", images)
+    from extraction.test_datasets import pack, unpack
+
+    pack(unpack(folder, "folders"))
     return ["set.tar"]
 
 
@@ -714,9 +697,9 @@ TARGETS = {
     "view": Target(write_view, read_features_alone),
     "sums": Target(write_sums, read_sums),
     "params": Target(write_params, read_params),
-    "cub": Target(write_cub, lambda f: read_images(f, "cub", 2, 2)),
-    "grocery": Target(write_grocery, lambda f: read_images(f, "grocery", 3, 2)),
-    "tar": Target(write_tar, lambda f: read_images(f, "folders", 4, 4)),
+    "cub": Target(lambda f: write_layout(f, "cub"), lambda f: read_layout(f, "cub")),
+    "grocery": Target(lambda f: write_layout(f, "grocery"), lambda f: read_layout(f, "grocery")),
+    "tar": Target(write_tar, lambda f: read_layout(f, "folders")),
     "wheel": Target(write_wheel, read_wheel),
     "weights": Target(write_weights, read_weights),
     "records": Target(write_records, read_records),
