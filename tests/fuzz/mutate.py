@@ -664,18 +664,11 @@ def read_given(folder: Path) -> object:
 
 
 def write_logs(folder: Path) -> list[str]:
-    args = {"prefix": "reproduce", "dataset": "cifar224", "shuffle": True, "init_cls": 2}
-    args |= {"increment": 2, "model_name": "ranpac", "backbone_type": "vit", "seed": 1}
-    said = [f"[trainer.py] => {key}: {value}" for key, value in args.items()]
-    said += ["[data_manager.py] => [2, 0, 1, 3]"]
-    said += [f"[trainer.py] => CNN top1 curve: {curve}" for curve in ([90.5], [90.5, 80.25])]
-    lines = "".join(f"2024-05-02 10:11:12,345 {text}\n" for text in said)
-    (folder / "pilot.log").write_text(lines)
-    own = lines.replace("prefix: reproduce", "Starting new run").replace("CNN top1", "Top1")
-    (folder / "ranpac.log").write_text(own.replace("backbone_type", "convnet_type"))
-    run = {"model": "ranpac", "dataset": "seq-cub200", "seed": 7, "lr": 1e-3, "forgetting": 2.5}
-    run |= {"accmean_task1": 90.0, "accmean_task2": 81.5}
-    (folder / "logs.pyd").write_text(f"{run}\n" * 2)
+    from exchange import test_mammoth, test_pilot
+
+    (folder / "pilot.log").write_text(test_pilot.log())
+    (folder / "ranpac.log").write_text(test_pilot.ranpac_log())
+    (folder / "logs.pyd").write_text(f"{test_mammoth.line()}\n" * 2)
     return ["pilot.log", "ranpac.log", "logs.pyd"]
 
 
