@@ -335,25 +335,11 @@ def test_two_processes_write_one_shard_at_once(tmp_path, job, locks):
     assert content(path.parent) == content(expected.parent)
 
 
-@pytest.fixture
-def tokens(tmp_path):
-    """A feature file of 7 samples with CLS tokens of two blocks."""
-    rng = np.random.default_rng(0)
-    arrays = [rng.random(shape, dtype=np.float32) for shape in ((7, 3), (7, 2, 3), (7, 3))]
-    meta = {
-        **{"dataset": "toy", "split": "train", "backbone": "net", "timm_id": "net"},
-        **{"weights_sha256": "0" * 64, "preprocessing": {"size": 1}, "block_indices": [0, 1]},
-    }
-    path, ids = tmp_path / "whole" / "train.h5", [f"bird {i}" for i in range(7)]
-    store.write(path, arrays[0], np.arange(7) % 2, ids, ["a", "b"], meta, *arrays[1:])
-    return path
-
-
 @pytest.mark.parametrize(("of", "in_place"), [(1, True), (3, True), (3, False), (5, False)])
-def test_a_file_that_is_cut_is_read_as_it_was(tokens, tmp_path, of, in_place):
-    before, manifest = store.read(tokens), tokens.with_suffix(".json").read_bytes()
-    path = tokens if in_place else tmp_path / "cut" / "train.h5"
-    shards.cut(tokens, path, of)
+def test_a_file_that_is_cut_is_read_as_it_was(feature_file, tmp_path, of, in_place):
+    before, manifest = store.read(feature_file), feature_file.with_suffix(".json").read_bytes()
+    path = feature_file if in_place else tmp_path / "cut" / "train.h5"
+    shards.cut(feature_file, path, of)
     after = store.read(path)
     assert path.with_suffix(".json").read_bytes() == manifest
     assert after.meta == before.meta == store.header(path).meta
@@ -363,29 +349,29 @@ def test_a_file_that_is_cut_is_read_as_it_was(tokens, tmp_path, of, in_place):
     for name in layout.ARRAYS:
         np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
     sizes = [store.header(place(path, k, of)).n for k in range(1, of + 1)]
-    assert sum(sizes) == 7 and max(sizes) == -(-7 // of)
+    assert sum(sizes) == 12 and max(sizes) == -(-12 // of)
     assert store.ids(path).tolist() == before.ids.tolist()
 
 
-def test_a_cut_into_too_many_shards_or_none_and_a_damaged_file(tokens, tmp_path):
-    for of in (0, 8, 2**32 - 1):  # the last: a list of as many shards takes no memory first
-        with pytest.raises(ConfigError, match=rf"train\.h5: its 7 samples .* into {of} shards"):
-            shards.cut(tokens, tmp_path / "cut.h5", of)
-    shards.cut(tokens, tmp_path / "view.h5", 2)
+def test_a_cut_into_too_many_shards_or_none_and_a_damaged_file(feature_file, tmp_path):
+    for of in (0, 13, 2**32 - 1):  # the last: a list of as many shards takes no memory first
+        with pytest.raises(ConfigError, match=rf"train\.h5: its 12 samples .* into {of} shards"):
+            shards.cut(feature_file, tmp_path / "cut.h5", of)
+    shards.cut(feature_file, tmp_path / "view.h5", 2)
     with pytest.raises(ConfigError, match=r"view\.shards exists.*1-of-2"):
         shards.cut(tmp_path / "view.h5", tmp_path / "view.h5", 3)
     with pytest.raises(FeatureFileError, match=r"1-of-2\.h5: a shard is not cut again"):
         shards.cut(place(tmp_path / "view.h5", 1, 2), tmp_path / "cut.h5", 2)
-    tokens.with_suffix(".json").write_text("{}")
+    feature_file.with_suffix(".json").write_text("{}")
     with pytest.raises(FeatureFileError, match=r"train\.json"):
-        shards.cut(tokens, tmp_path / "cut.h5", 2)
+        shards.cut(feature_file, tmp_path / "cut.h5", 2)
     assert not (tmp_path / "cut.shards").exists()
 
 
 @pytest.mark.parametrize("written", range(5))
-def test_an_interrupted_cut_goes_on(tokens, tmp_path, monkeypatch, written):
+def test_an_interrupted_cut_goes_on(feature_file, tmp_path, monkeypatch, written):
     """Each shard is two files, a view two more; the process ends before one of them."""
-    shards.cut(tokens, tmp_path / "whole.h5", 2)
+    shards.cut(feature_file, tmp_path / "whole.h5", 2)
     left, rename = iter(range(written)), os.replace
 
     def replace(source, target):
@@ -396,8 +382,8 @@ def test_an_interrupted_cut_goes_on(tokens, tmp_path, monkeypatch, written):
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", replace)
         with pytest.raises(KeyboardInterrupt):
-            shards.cut(tokens, tmp_path / "cut.h5", 2)
-    shards.cut(tokens, tmp_path / "cut.h5", 2)
+            shards.cut(feature_file, tmp_path / "cut.h5", 2)
+    shards.cut(feature_file, tmp_path / "cut.h5", 2)
     for k in (1, 2):
         assert place(tmp_path / "cut.h5", k, 2).read_bytes() == (
             place(tmp_path / "whole.h5", k, 2).read_bytes()
@@ -406,8 +392,8 @@ def test_an_interrupted_cut_goes_on(tokens, tmp_path, monkeypatch, written):
     assert len(list((tmp_path / "cut.shards").iterdir())) == 4
 
 
-def test_a_cut_never_takes_the_shards_of_another_file_for_its_own(tokens, tmp_path):
-    whole = store.read(tokens)
+def test_a_cut_never_takes_the_shards_of_another_file_for_its_own(feature_file, tmp_path):
+    whole = store.read(feature_file)
     meta = {
         key: whole.meta[key] for key in (*layout.TEXT_KEYS, *layout.JSON_KEYS) if key in whole.meta
     }
@@ -416,5 +402,5 @@ def test_a_cut_never_takes_the_shards_of_another_file_for_its_own(tokens, tmp_pa
     shards.cut(tmp_path / "other.h5", tmp_path / "cut.h5", 2)
     before = {file: file.read_bytes() for file in (tmp_path / "cut.shards").iterdir()}
     with pytest.raises(ConfigError, match="no shard of this cut"):
-        shards.cut(tokens, tmp_path / "cut.h5", 2)
+        shards.cut(feature_file, tmp_path / "cut.h5", 2)
     assert {file: file.read_bytes() for file in (tmp_path / "cut.shards").iterdir()} == before
