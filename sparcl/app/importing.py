@@ -151,11 +151,6 @@ def _coded(parts: list[np.ndarray]) -> tuple[np.ndarray, list[Any]]:
 def _text_or_numbers(path: Path, name: str, columns: arrays.Columns) -> np.ndarray:
     """Return labels or ids (n,) as whole numbers or as text that a file can hold; InputError for others."""
     values = np.array(arrays.read(path, name, columns))
-    if values.dtype.kind not in "iuUS":
-        raise InputError(
-            f"{path}: {name} are {values.dtype}, and may be whole numbers or text. Convert them "
-            f"({name}.astype(int)); a gap in a table makes floats of whole numbers."
-        )
     try:
         text = np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
         if text.dtype.kind == "U" and b"\0" in b"\n".join(np.char.encode(text, "utf-8").tolist()):

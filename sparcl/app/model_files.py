@@ -233,7 +233,7 @@ def _checked(model: Model, path: Path) -> NDArray[Any] | None:
         model.agree(matching.source(store.header(path)), str(path))
         return None
     features = arrays.read(path, "features")
-    if features.dtype.kind not in "iuf" or features.shape[1] != model.learner.d:
+    if features.shape[1] != model.learner.d:
         raise InputError(
             f"{path}: features are {features.dtype} of shape {features.shape}, and the model takes numbers of shape "
             f"(n, {model.learner.d}): give features of the network that it was fitted on."

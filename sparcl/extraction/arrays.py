@@ -66,7 +66,7 @@ def read(path: Path, name: str, columns: Columns = {}) -> np.ndarray:  # noqa: B
 
     Raises
     ------
-    InputError : missing, of an unknown or damaged kind, holds objects
+    InputError : missing, of an unknown or damaged kind, holds objects or values of another kind
     Absent : holds several arrays and not exactly one of this name
     """
     suffix = path.suffix.lower()
@@ -84,13 +84,14 @@ def read(path: Path, name: str, columns: Columns = {}) -> np.ndarray:  # noqa: B
             f"{path}: cannot be read as {suffix[1:]} ({error}). It is damaged, of another kind, or holds objects: "
             "save plain numbers or text, without pickle."
         ) from error
-    dimensions = 2 if name == "features" else 1
-    if array.ndim != dimensions:
-        expected = "(n, d), one row per sample" if dimensions == 2 else "(n,), one value per sample"
+    features = name == "features"
+    if array.ndim != 1 + features:
+        expected = "(n, d), one row per sample" if features else "(n,), one value per sample"
         raise InputError(f"{path}: {name} have shape {array.shape}, expected {expected}. Reshape.")
-    if array.dtype.kind not in "iufUS":
+    if array.dtype.kind not in ("iuf" if features else "iuUS"):
         raise InputError(
-            f"{path}: {name} are {array.dtype}, and may be numbers or text. Save them as such, without gaps."
+            f"{path}: {name} are {array.dtype}, and may be {'numbers' if features else 'whole numbers or text'}. "
+            "Convert them; a gap in a table makes floats of whole numbers."
         )
     return array
 
@@ -117,7 +118,7 @@ def stream(path: Path, float32: bool = False, columns: Columns = {}) -> Stream: 
             f"{path}: features have shape {shape}, and so no numbers. Name a full file."
         )
     if dtype.name not in FEATURE_DTYPES:
-        if dtype.kind not in "iuf" or not float32:
+        if not float32:
             raise InputError(
                 f"{path}: features are {dtype}, and feature files hold {' or '.join(FEATURE_DTYPES)}. Add --float32 to "
                 "round numbers to float32, or save another type."

@@ -45,14 +45,11 @@ def allocate(sizes: list[int], total: int) -> list[int]:
         )
     test = [min(max(size * total // n, a), b) for size, a, b in zip(sizes, low, high, strict=True)]
     while (missing := total - sum(test)) != 0:
+        step = 1 if missing > 0 else -1
         # n times the distance to the quota, in whole numbers, so that rounding decides no tie
-        short = [size * total - t * n for size, t in zip(sizes, test, strict=True)]
-        if missing > 0:
-            c = max((c for c in range(len(sizes)) if test[c] < high[c]), key=lambda c: short[c])
-            test[c] += 1
-        else:
-            c = min((c for c in range(len(sizes)) if test[c] > low[c]), key=lambda c: short[c])
-            test[c] -= 1
+        short = [step * (size * total - t * n) for size, t in zip(sizes, test, strict=True)]
+        free = [c for c, t in enumerate(test) if low[c] <= t + step <= high[c]]
+        test[max(free, key=short.__getitem__)] += step
     return test
 
 
