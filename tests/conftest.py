@@ -4,7 +4,7 @@ import copy
 import gc
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -109,16 +109,3 @@ def feature_file(tmp_path: Path, content: dict[str, Any]) -> Path:
     path = tmp_path / "toy" / "train.h5"
     store.write(path, **content)
     return path
-
-
-@pytest.fixture
-def save_image() -> Callable[..., None]:
-    """Write a small image of noise, different for every seed."""
-    from PIL import Image
-
-    def save(path: Path, seed: int = 0, size: tuple[int, int] = (8, 8)) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pixels = np.random.default_rng(seed).integers(0, 256, (*size[::-1], 3), dtype=np.uint8)
-        Image.fromarray(pixels).save(path)
-
-    return save

@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 import h5py
+import miniatures
 import numpy as np
 import pytest
 from own_data import write_network
@@ -278,11 +279,11 @@ def test_shards_that_are_missing_or_there_twice(merged, whole):
 # --- images that cannot be read -------------------------------------------------------------------
 
 
-def test_left_out_images(tmp_path, job, save_image):
+def test_left_out_images(tmp_path, job):
     """One job and three shards leave out and list the same; one shard has no image left."""
-    for i in range(12):
-        save_image(tmp_path / f"data/train/{'ab'[i % 2]}/{i:02d}.png", i)
-        save_image(tmp_path / f"data/test/{'ab'[i % 2]}/{i:02d}.png", 50 + i)
+    for first, split in ((0, "train"), (50, "test")):
+        names = {f"{'ab'[i % 2]}/{i:02d}.png": miniatures.jpeg(first + i) for i in range(12)}
+        miniatures.unpack(tmp_path / "data" / split, names)
     (tmp_path / "data/train/a/notes.txt").write_text("no image")
     # shard 2 of 3 has images 4 to 7 of a/00, a/02, ... a/10, b/01, ...
     for name in ("a/08", "a/10", "b/01", "b/03", "b/07"):
