@@ -340,6 +340,10 @@ def test_a_suite_is_one_file_and_a_data_set_one_block(project: Path) -> None:
     assert config["backbones"]["my-net"]["label"] == "my-net"
     own = {"datasets": ["other"], "title": "other", "backbones": ["my-net"]}
     assert config["suites"]["other"] == digits | own
+    edit_yaml(project / "config/suites/mine.yaml", lambda tree: tree.update(sessions=1))
+    (line,) = refused(project)  # of a key that the file leaves out, and so without the line
+    assert line.startswith("config/suites/mine.yaml: figures: ") and line.endswith("Take it out.")
+    (project / "config/suites/mine.yaml").unlink()
     shutil.copy(project / "config/suites/toy.yaml", project / "config/suites/My suite.yaml")
     (line,) = refused(project)
     assert line.startswith("config/suites/My suite.yaml: 'My suite' is not an id")
