@@ -29,27 +29,25 @@ def nodes(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{path}/{key}=", (type(value).__name__, value)
 
 
-def yaml_1_1(text: str) -> Any:
-    return yaml.safe_load(text)
-
-
-def yaml_1_2(text: str) -> Any:
-    return YAML(typ="safe", pure=True).load(text)
+def both(text: str) -> list[list[tuple[str, Any]]]:
+    """Return the nodes of a text as YAML 1.1 and as YAML 1.2."""
+    trees = yaml.safe_load(text), YAML(typ="safe", pure=True).load(text)
+    return [list(nodes(tree)) for tree in trees]
 
 
 def test_both_loaders_see_the_same_and_dvc_can_name_every_key() -> None:
     """`dvc exp run -S file:key.below=value` takes a dot for a level."""
     for file in FILES:
-        text = file.read_text(encoding="utf-8")
-        found = list(nodes(yaml_1_1(text)))
-        assert found == list(nodes(yaml_1_2(text))), file
+        found, other = both(file.read_text(encoding="utf-8"))
+        assert found == other, file
         keys = [key for path, key in found if not path.endswith("=")]
         assert [key for key in keys if isinstance(key, str) and "." in key] == [], file
 
 
 def test_the_comparison_sees_the_traps() -> None:
     for trap in ("a: 1e-3", "a: on", "a: 012", "a: 12:30"):
-        assert list(nodes(yaml_1_1(trap))) != list(nodes(yaml_1_2(trap)))
+        found, other = both(trap)
+        assert found != other
 
 
 # Where the files of the settings are known: what reads them, and the one function that names them.
@@ -109,10 +107,8 @@ def test_messages_name_the_file_that_holds_the_key() -> None:
 def test_one_function_names_file_and_key() -> None:
     assert where("suites", "toy", "pairs", 0) == "config/suites/toy.yaml: pairs.0"
     assert where("methods", "acil", "hyper") == "config/methods.yaml: acil.hyper"
-    assert (where("spectrum", "tau"), where("datasets")) == (
-        "params.yaml: spectrum.tau",
-        "config/datasets.yaml",
-    )
+    assert where("spectrum", "tau") == "params.yaml: spectrum.tau"
+    assert where("datasets") == "config/datasets.yaml"
     said = "Give `datasets.my-set.root` or `extraction.image_root`, not `results.x`."
     files = "`config/datasets.yaml: my-set.root` or `params.yaml: extraction.image_root`"
     assert with_files(said) == f"Give {files}, not `results.x`."

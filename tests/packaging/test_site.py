@@ -65,16 +65,14 @@ def test_every_page_is_there_and_reached(pages: Path) -> None:
     assert {f"api/{package}.md" for package in packages} < reached
 
 
-def test_a_table_page_is_titled_by_its_suite(pages: Path) -> None:
-    title = loaded()["suites"]["matched"]["title"]
-    text = (pages / "paper/matched/tables/peers.md").read_text(encoding="utf-8")
-    assert text.startswith(f"# {title}\n\nTable peers of suite matched.\n\n")
-
-
-def test_every_table_page_is_in_the_navigation(
+def test_every_table_page_is_in_the_navigation_and_titled_by_its_suite(
     made: tuple[ModuleType, ModuleType], pages: Path
 ) -> None:
     import navigation
+
+    title = loaded()["suites"]["matched"]["title"]
+    text = (pages / "paper/matched/tables/peers.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {title}\n\nTable peers of suite matched.\n\n")
 
     assert SITE["hooks"] == ["docs/site/navigation.py", "docs/site/formulas.py"]
     nav = navigation.on_config({"nav": copy.deepcopy(SITE["nav"])})["nav"]
@@ -108,17 +106,12 @@ def test_the_gallery_has_every_figure_with_its_caption_and_its_command(pages: Pa
             assert f"**{block['finding']['says']}** <small>" in text
     for file in figures:
         _, suite, *_, name = Path(file).with_suffix("").parts
-        suite_caption = (
-            config["figures"]["claims"]["caption"]
-            if name == "claims"
-            else caption(config, name, suite)
-        )
+        own = name == "claims"
+        said = config["figures"][name]["caption"] if own else caption(config, name, suite)
         assert f"</small>\n\n[![{name}](../{file})](../{file})" in text
-        assert f"snakemake --cores 2 {file}\n" in text
-        assert suite_caption in text
-        assert (pages / file).is_file() and (
-            ROOT / f"figures/{name.replace('-', '_')}.py"
-        ).is_file()
+        assert f"snakemake --cores 2 {file}\n" in text and said in text
+        drawn_by = ROOT / f"figures/{name.replace('-', '_')}.py"
+        assert (pages / file).is_file() and drawn_by.is_file()
     for axis in "dKMnT":
         assert f"](scaling/{axis}.png)" in text and f"`docs/scaling/{axis}.png`" in text
         assert (pages / f"docs/scaling/{axis}.png").is_file()
