@@ -18,6 +18,7 @@ from study.report import summary
 
 # What may differ between platforms: points of accuracy, and a relative share of other numbers.
 POINTS, RELATIVE = 0.05, 1e-6
+EQUAL = "Equal: every row and every digit of the committed summaries was computed again."
 DIGITS = 6  # significant digits of the other numbers in a summary
 
 Row = Mapping[str, str]
@@ -122,10 +123,7 @@ def _cell(name: str, where: str, column: str, old: str, new: str) -> Difference:
 def report(found: Sequence[Difference], across: bool) -> tuple[str, bool]:
     """Return what to print, and whether two runs agree: exactly, or within tolerance ``across`` platforms."""
     if not found:
-        return (
-            "Equal: every row and every digit of the committed summaries was computed again.",
-            True,
-        )
+        return EQUAL, True
     wrong = [d for d in found if not (across and d.tolerable)]
     tolerable = sum(d.tolerable for d in found)
     lines = [str(d) for d in found]
