@@ -230,24 +230,19 @@ def _cell(value: Any, form: str) -> str:
 
 def _session_rows(record: dict[str, Any]) -> list[dict[str, Any]]:
     counted = counts(record)
-    by_sessions, by_classes = (
-        metrics.session_accuracy(*counted, by=by) for by in ("sessions", "classes")
-    )
-    samples, forgetting = metrics.session_accuracy(*counted), metrics.forgetting(*counted)
-    before = metrics.forgetting(*counted, with_current=False)
+    measured = {
+        "A_t": metrics.session_accuracy(*counted),
+        "A_t_sessions": metrics.session_accuracy(*counted, by="sessions"),
+        "A_t_classes": metrics.session_accuracy(*counted, by="classes"),
+        "forgetting": metrics.forgetting(*counted),
+        "forgetting_before": metrics.forgetting(*counted, with_current=False),
+        "drift": record["drift"],
+        "drift_scaled": record["drift_scaled"],
+    }
     return [
         {key: record[key] for key in KEYS}
-        | {
-            "session": t + 1,
-            "classes_seen": int(np.count_nonzero(counted[2] <= t)),
-            "A_t": samples[t],
-            "A_t_sessions": by_sessions[t],
-            "A_t_classes": by_classes[t],
-            "forgetting": forgetting[t],
-            "forgetting_before": before[t],
-            "drift": record["drift"][t],
-            "drift_scaled": record["drift_scaled"][t],
-        }
+        | {"session": t + 1, "classes_seen": int(np.count_nonzero(counted[2] <= t))}
+        | {name: values[t] for name, values in measured.items()}
         | {key: report.get(key) for key in ("ridge", *REPORTED)}
         | {"ridge_share": report["ridge"] / report["unit"] if report.keys() >= SHARED else None}
         for t, report in enumerate(record["reports"])
