@@ -40,8 +40,8 @@ REFUSED: list[tuple[Settings, tuple[str, ...]]] = [
     ({TOY + "training": {"device": "cpu"}}, ("toy.yaml: training", "the suite has none")),
     ({NOISY + "stress": "saturated"}, ("config/suites/noisy.yaml: stress goes without `streams`",)),
     ({NOISY + "methods": ["acil"]}, ("noisy.yaml", "'acil' has `select`", "settings that are given")),
-    ({NOISY + "tables": ["main"]}, ("noisy.yaml: tables.main reads runs", "with `streams` does not make")),
-    ({TOY + "tables": ["rates"]}, ("toy.yaml: tables.rates reads rates", "without `streams` does not make")),
+    ({NOISY + "tables": ["main"]}, ("noisy.yaml: tables: main reads runs", "with `streams` does not make")),
+    ({TOY + "tables": ["rates"]}, ("toy.yaml: tables: rates reads rates", "without `streams` does not make")),
     ({"suites/increments/compare/of": "ncm"}, ("increments.yaml: compare", "'ncm'", "sparcl-plus")),
     ({"timings/refresh/datasets": ["nonesuch"]}, ("config/timings.yaml: refresh.datasets", "'nonesuch'")),
     ({"methods/ncm/learner": "nonesuch"}, ("config/methods.yaml: ncm.learner", "'nonesuch'", "sparcl-alg1")),
@@ -58,7 +58,7 @@ REFUSED: list[tuple[Settings, tuple[str, ...]]] = [
     ({"figures/drift/show": ["acil | nonesuch"]}, ("config/figures.yaml: drift", "'nonesuch'", "sparcl-paper")),
     ({"tables/main/groups": {"All": ["ncm", "nonesuch"]}}, ("tables.yaml: main", "'nonesuch'", "sparcl-paper")),
     ({"tables/main/frames": ["nonesuch/runs"]}, ("config/tables.yaml: main.frames", "'nonesuch'", "bundled")),
-    ({TOY + "tables": ["streams"]}, ("toy.yaml: tables.streams reads suite 'long'", "`group: ablations`")),
+    ({TOY + "tables": ["streams"]}, ("toy.yaml: tables: streams reads bundled, ", " long, ", "`group: ablations`")),
     ({"methods/project/sums": "classes"}, ("config/suites/sweep.yaml: vary.12.hyper", "Sums", "project")),
     ({"methods/sparcl-paper/hyper/tau": 1.5}, ("config/methods.yaml: sparcl-paper.hyper: tau = 1.5: ",)),
     ({"methods/flycl-official/hyper/ridges": [-1.0]}, ("config/methods.yaml: flycl-official.hyper: ridges = -1.0: ",)),
@@ -75,7 +75,7 @@ REFUSED: list[tuple[Settings, tuple[str, ...]]] = [
      ("toy.yaml", "frontier shows", "none of them")),
     ({TOY + "tables": ["increments"]}, ("toy.yaml", "increments shows what", "`compare`")),
     ({TOY + "traces": 0, TOY + "figures": ["dilution"]},
-     ("toy.yaml: figures.dilution reads the spectrum of R", "`traces: 0`", "set `traces: 1`")),
+     ("toy.yaml: figures: dilution reads the spectrum of R", "`traces: 0`", "set `traces: 1`")),
 ]  # fmt: skip
 
 

@@ -66,18 +66,6 @@ def listed(block: Settings) -> list[str]:
     return [method for names in lists for method in names]
 
 
-def of_one_backbone(config: Settings, file: str, suite: Settings) -> Iterator[str]:
-    """Yield a sentence for each figure or table that would mix the backbones of a suite (its block, in ``file``)."""
-    for kind in ("tables", "figures"):
-        for name in suite[kind] if len(suite["backbones"]) > 1 else ():
-            if "backbone" not in config[kind].get(name, {"backbone": ""}):
-                yield (
-                    f"{file}: {kind}: {name} shows one backbone, and the suite has {len(suite['backbones'])}: "
-                    f"{', '.join(suite['backbones'])}. Write a suite for each, or a block in {where(kind)} for "
-                    f"each (`module: {config[kind][name].get('module', name)}`) that names its `backbone`."
-                )
-
-
 def caption(config: Settings, name: str, suite: str) -> str:
     """Return the caption of a figure: one text for the PDF, the report in HTML and the README.
 

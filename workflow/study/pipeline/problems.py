@@ -8,7 +8,7 @@ from typing import Any
 from sparcl.base.errors import SparclError
 from study import methods
 from study.pipeline import displays, specs, streams, variants
-from study.pipeline.plan import COMPARED, RATED, session_count
+from study.pipeline.plan import COMPARED, RATED, TRACES, session_count
 from study.pipeline.provenance import hyperparameters, learners
 from study.pipeline.settings import FORMS, faults, unusable
 from study.places import where
@@ -47,7 +47,6 @@ def contradictions(config: Settings, root: Path = Path()) -> Iterator[str]:
         yield from _features(config, place, suite["datasets"], suite["backbones"])
         yield from _records(config, place, suite)
         yield from _training(config, place, suite)
-        yield from displays.of_one_backbone(config, place, suite)
         yield from _shown(config, place, suite)
         if compare := suite["compare"]:
             compared = [compare["of"], *compare["against"]]
@@ -79,41 +78,42 @@ def _unknown(place: str, names: Iterable[str], kind: str, known: Iterable[str]) 
 
 def _shown(config: Settings, place: str, suite: Settings) -> Iterator[str]:
     """Refuse figures and tables that this suite has nothing for."""
-    for shown in [] if suite["traces"] else displays.traced(config, suite):
-        yield (
-            f"{place}: {shown} reads the spectrum of R, which `traces: 0` leaves out. Take it from the "
-            "list, or set `traces: 1`."
-        )
     for kind in ("tables", "figures"):
-        for shown in suite[kind]:
-            block = config[kind].get(shown, {"frames": []})
-            folders = {frame.rpartition("/")[0]: frame for frame in block["frames"]}
-            if block.get("module", shown) == "increments" and not suite["compare"]:
-                yield f"{place}: {kind}: {shown} shows what the key `compare` names. Add it."
-            if not displays.drawable(block, suite["methods"]):
-                named = ", ".join(displays.entries(block["show"]))
-                yield (
-                    f"{place}: {kind}: {shown} shows {named}, and the suite has none of them. "
-                    "Take it from the list, or add a method."
-                )
-            if session_count(suite) < block.get("session", 1):
-                yield (
-                    f"{place}: {kind}: {shown} shows session {block['session']} of {session_count(suite)}. "
-                    "Take it out."
-                )
-            for other in folders.keys() & config["suites"].keys():
-                if suite.get("group") != "ablations":  # else `make results` would wait for its runs
-                    yield (
-                        f"{place}: {kind}.{shown} reads suite '{other}'; only suites of the group "
-                        "`ablations` may. Take it from the list, or set `group: ablations`."
-                    )
-            rated = bool(suite["streams"])
-            own = [f for f in block["frames"] if "/" not in f and f != COMPARED]
-            if wrong := [frame for frame in own if (frame in RATED) != rated]:
-                yield (
-                    f"{place}: {kind}.{shown} reads {', '.join(wrong)}, which a suite "
-                    f"{'with' if rated else 'without'} `streams` does not make. Take it from the list."
-                )
+        for name in suite[kind]:
+            if block := config[kind].get(name):
+                module = block.get("module", name)
+                for words in _unfit(config, suite, block, module, where(kind)):
+                    yield f"{place}: {kind}: {name} {words}"
+
+
+def _unfit(
+    config: Settings, suite: Settings, block: Settings, module: str, blocks: str
+) -> Iterator[str]:
+    """Yield what of a suite a figure or table (its block, among ``blocks`` of its kind) cannot show."""
+    out, frames, backbones = "Take it from the list", {*block["frames"]}, suite["backbones"]
+    if len(backbones) > 1 and "backbone" not in block:
+        yield (
+            f"shows one backbone, and the suite has {len(backbones)}: {', '.join(backbones)}. Write a suite for each, "
+            f"or a block in {blocks} for each (`module: {module}`) that names its `backbone`."
+        )
+    if not suite["traces"] and frames & {*TRACES}:
+        yield f"reads the spectrum of R, which `traces: 0` leaves out. {out}, or set `traces: 1`."
+    if module == "increments" and not suite["compare"]:
+        yield "shows what the key `compare` names. Add it."
+    if not displays.drawable(block, suite["methods"]):
+        named = ", ".join(displays.entries(block["show"]))
+        yield f"shows {named}, and the suite has none of them. {out}, or add a method."
+    if (sessions := session_count(suite)) < block.get("session", 1):
+        yield f"shows session {block['session']} of {sessions}. Take it out."
+    others = {frame.rpartition("/")[0] for frame in frames} & config["suites"].keys()
+    if others and suite.get("group") != "ablations":  # else `make results` would wait for its runs
+        named = ", ".join(sorted(others))
+        yield f"reads {named}, other suites, which takes `group: ablations`. {out}, or set the group."
+    rated = bool(suite["streams"])
+    own = sorted(frame for frame in frames if "/" not in frame and frame != COMPARED)
+    if wrong := ", ".join(frame for frame in own if (frame in RATED) != rated):
+        has = "with" if rated else "without"
+        yield f"reads {wrong}, which a suite {has} `streams` does not make. {out}."
 
 
 def _records(config: Settings, place: str, suite: Settings) -> Iterator[str]:
