@@ -16,7 +16,7 @@ def with_file(config: Settings, folder: Path, content: Any, **more: Any) -> list
     (folder / "order.json").write_text(json.dumps(content), encoding="utf-8")
     suite = config["suites"]["toy"]
     suite |= {"order_file": "order.json", "pairs": [[1, 0], [1, 1]]} | more
-    return streams.complete(config, folder)
+    return [*streams.complete(config, folder)]
 
 
 def of_toy(config: Settings) -> list[str]:

@@ -17,24 +17,19 @@ from study.places import where
 Settings = Mapping[str, Any]
 
 
-def complete(config: Settings, root: Path) -> list[str]:
-    """Set ``sessions`` of the suites whose streams a file states; return a sentence for each fault of such a file.
+def complete(config: Settings, root: Path) -> Iterator[str]:
+    """Set ``sessions`` of the suites whose streams a file states; yield a sentence for each fault of such a file.
 
     A missing file counts one session here, so that the rest of the settings can be checked.
     """
-    found = []
     for name, suite in config["suites"].items():
         if "order_file" in suite:
-            sentences, sessions = _read(config, name, root)
-            suite["sessions"] = sessions
-            found += [f"{where('suites', name, 'order_file')}: {text}" for text in sentences]
-    return found
+            for words in dict.fromkeys(_read(config, suite, root)):
+                yield f"{where('suites', name, 'order_file')}: {words}"
 
 
-def _read(config: Settings, name: str, root: Path) -> tuple[list[str], int]:
-    """Return what is wrong with the files of a suite's streams, and the number of sessions."""
-    suite = config["suites"][name]
-    sentences: list[str] = []
+def _read(config: Settings, suite: dict[str, Any], root: Path) -> Iterator[str]:
+    """Take the number of sessions of a suite from the files of its streams; yield what is wrong with them."""
     numbers: dict[int, str] = {}
     for dataset in suite["datasets"]:
         for order in dict.fromkeys(order for order, _ in suite["pairs"]):
@@ -42,21 +37,19 @@ def _read(config: Settings, name: str, root: Path) -> tuple[list[str], int]:
             try:
                 file = order_file.read(root / Path(path).expanduser())
             except InputError as error:
-                sentences.append(str(error))
+                yield str(error)
                 continue
             numbers.setdefault(file.sessions, path)
             classes = known_classes(config, dataset, root)
             listed = sum(map(len, file.classes or []))
             if file.classes and classes and listed != classes:
-                sentences.append(f"{path} names {listed} classes, and '{dataset}' has {classes}.")
+                yield f"{path} names {listed} classes, and '{dataset}' has {classes}."
             if file.ids:
-                sentences += _of_samples(config, suite, path)
+                yield from _of_samples(config, suite, path)
+    suite["sessions"] = next(iter(numbers), 1)
     if len(numbers) > 1:
         stated = ", ".join(f"{number} in {path}" for number, path in numbers.items())
-        sentences.append(
-            f"the streams of a suite have as many sessions each; here they have {stated}."
-        )
-    return list(dict.fromkeys(sentences)), next(iter(numbers), 1)
+        yield f"the streams of a suite have as many sessions each; here they have {stated}."
 
 
 def _of_samples(config: Settings, suite: Settings, given: str) -> Iterator[str]:
