@@ -54,7 +54,7 @@ def test_what_pip_installs_is_a_command_and_one_package(tmp_path: Path) -> None:
     core = {Requirement(line).name for line in needed if "extra ==" not in line}
     assert core == {"h5py", "numpy", "scipy"}
     extras = {extra for line in needed for extra in re.findall(r"extra == [\"'](\w+)", line)}
-    assert extras == {"dev", "docs", "extract", "gpu", "import", "pipeline", "sklearn"}
+    assert extras == {*PROJECT["optional-dependencies"]}
     for program in ([site / "bin/sparcl"], [sys.executable, "-m", "sparcl"]):
         said = subprocess.run(
             [*program, "--version"],
