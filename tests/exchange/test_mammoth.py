@@ -86,7 +86,7 @@ def test_arguments_of_any_kind_are_no_hindrance_and_never_run() -> None:
         ("not a dict", "not the dict of a run"),
         ("[1, 2]", "not the dict of a run"),
         (line(accmean_task1="absent"), "one for each task"),
-        (line(accmean_task2=180.5), "accuracies are percent"),
+        (line(accmean_task2=180.5), "no number from 0 to 100"),
         (line(accmean_task2=None), "no number"),
         (line(stop_after=2), "stopped on purpose"),
         (line(forgetting="nan"), "no number"),

@@ -667,15 +667,14 @@ def write_logs(folder: Path) -> list[str]:
     from exchange import test_mammoth, test_pilot
 
     (folder / "pilot.log").write_text(test_pilot.log())
-    (folder / "ranpac.log").write_text(test_pilot.ranpac_log())
     (folder / "logs.pyd").write_text(f"{test_mammoth.line()}\n" * 2)
-    return ["pilot.log", "ranpac.log", "logs.pyd"]
+    return ["pilot.log", "logs.pyd"]
 
 
 def read_logs(folder: Path) -> object:
     from study.exchange.__main__ import main as run
 
-    for tool, name in (("pilot", "pilot.log"), ("ranpac", "ranpac.log"), ("mammoth", "logs.pyd")):
+    for tool, name in (("pilot", "pilot.log"), ("mammoth", "logs.pyd")):
         (folder / "out.csv").unlink(missing_ok=True)
         command(run, "import-log", name, "--from", tool, "--out", "out.csv")
     return None

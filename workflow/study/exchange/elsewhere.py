@@ -17,7 +17,6 @@ from sparcl.base.files import write_text
 
 COLUMNS = ["tool", "log", "log_sha256", "line", "method", "dataset", "backbone", "seed"]
 COLUMNS += ["sessions", "measure", "session", "averaging", "value"]
-MEASURES = ("A_t", "A_bar", "A_last", "forgetting")
 Row = dict[str, str]
 
 
@@ -70,40 +69,20 @@ def read(path: Path) -> list[Row]:
         The file is no such file; the message names the line.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-        if next(lines, []) != COLUMNS:
-            raise InputError(
-                f"{path}, line 1: the columns are not {','.join(COLUMNS)}. This is another file; it stays as it is. "
-                "Name another with --out."
-            )
-        found = []
-        for cells in lines:
-            if len(cells) != len(COLUMNS):
-                raise InputError(
-                    f"{path}, line {lines.line_num}: {len(cells)} cells instead of {len(COLUMNS)}. Take the line "
-                    "out, and import its log again."
-                )
-            row = dict(zip(COLUMNS, cells, strict=True))
-            _check(f"{path}, line {lines.line_num}", row)
-            found.append(row)
+        with path.open(encoding="utf-8", newline="") as stream:
+            lines = csv.reader(stream, strict=True)
+            found = [(lines.line_num, cells) for cells in lines]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(
             f"{path}: cannot be read as CSV ({error}). Name another with --out."
         ) from error
-    return found
-
-
-def _check(where: str, row: Row) -> None:
-    try:
-        finite = math.isfinite(float(row["value"]))
-    except ValueError:
-        finite = False
-    if not finite or row["measure"] not in MEASURES:
+    wrong = [line for line, cells in found if len(cells) != len(COLUMNS)]
+    if found[:1] != [(1, COLUMNS)] or wrong:
         raise InputError(
-            f"{where}: {row['measure']} = {row['value']!r} is no number measured elsewhere. Take the line out, and "
-            "import its log again."
+            f"{path}, line {wrong[0] if wrong else 1}: these are not the columns {','.join(COLUMNS)}. This is another "
+            "file, and stays as it is, or it was changed: name another with --out, or take the line out."
         )
+    return [dict(zip(COLUMNS, cells, strict=True)) for _, cells in found[1:]]
 
 
 def add(path: Path, new: list[Row]) -> int:

@@ -13,10 +13,12 @@ from sparcl.base.files import unwritable
 from study.exchange import features, mammoth, pilot
 from study.exchange.outcome import Outcome
 
+WRITERS = {"pilot": pilot.write, "mammoth": mammoth.write}
+
 
 @command(
     *("export", "write runs and features in the file forms of other toolboxes"),
-    argument("--to", choices=("pilot", "mammoth"), required=True),
+    argument("--to", choices=tuple(WRITERS), required=True),
     saved("--records", "RUN.json", nargs="+", default=[], help="of results/runs"),
     argument(
         "--features",
@@ -41,40 +43,22 @@ def export(chosen: argparse.Namespace) -> Iterator[str]:
         raise OutputError(f"--out {chosen.folder} exists and stays as it is. Name a new folder.")
     if chosen.dataset is not None and Path(chosen.dataset).name != chosen.dataset:
         raise InputError(f"--dataset {chosen.dataset!r} names a folder. Give a name alone.")
-    outcomes = {path: Outcome.read(path) for path in chosen.records}
-    if chosen.to == "pilot":
-        for path, outcome in outcomes.items():
-            pilot.sizes(outcome.sessions, str(path))
+    named: dict[str, list[Outcome]] = {}
+    for outcome in map(Outcome.read, chosen.records):
+        named.setdefault(chosen.dataset or outcome.names["dataset"], []).append(outcome)
     # The folder gets its name when all is in it, so that a failure leaves nothing in the way of the next try.
     folder = chosen.folder
     unfinished = folder.with_name(f".{folder.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    written: list[Path] = []
     try:
-        written = _written(chosen, outcomes, unfinished)
+        if chosen.features is not None:
+            written.append(unfinished / "features.npz")
+            features.write(*chosen.features, written[-1])
+        for name, of_name in named.items():
+            written += WRITERS[chosen.to](of_name, name, unfinished)
         unfinished.rename(folder)
     except OSError as error:
         raise unwritable(folder, error, "nothing is left of this try") from error
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     yield from (str(folder / path.relative_to(unfinished)) for path in written)
-
-
-def _written(chosen: argparse.Namespace, outcomes: dict[Path, Outcome], folder: Path) -> list[Path]:
-    """Write everything into a new folder and return the files."""
-    written: list[Path] = []
-    if chosen.features is not None:
-        written.append(folder / "features.npz")
-        train, test = chosen.features
-        features.write(train, test, written[-1])
-    names = {chosen.dataset or outcome.names["dataset"] for outcome in outcomes.values()}
-    for name in sorted(names):
-        of_name = {
-            path: outcome
-            for path, outcome in outcomes.items()
-            if name in (chosen.dataset, outcome.names["dataset"])
-        }
-        if chosen.to == "mammoth":
-            written += mammoth.write(list(of_name.values()), name, folder)
-        else:
-            for path, outcome in of_name.items():
-                written += pilot.write(outcome, name, folder, str(path))
-    return written

@@ -2,13 +2,12 @@
 
 import argparse
 from collections.abc import Iterator
-from functools import partial
 
 from sparcl.app.arguments import argument, command, out, saved
 from sparcl.base.errors import InputError
 from study.exchange import elsewhere, mammoth, pilot
 
-READERS = {tool: partial(pilot.read, tool) for tool in pilot.FORMS} | {"mammoth": mammoth.read}
+READERS = {"pilot": pilot.read, "mammoth": mammoth.read}
 
 
 @command(
@@ -18,7 +17,7 @@ READERS = {tool: partial(pilot.read, tool) for tool in pilot.FORMS} | {"mammoth"
     out("FILE.csv", "made, or added to"),
 )
 def import_log(chosen: argparse.Namespace) -> Iterator[str]:
-    """Add the accuracies in logs of LAMDA-PILOT, PyCIL, RanPAC's own code or mammoth to a CSV of such numbers.
+    """Add the accuracies in logs of LAMDA-PILOT or mammoth to a CSV of such numbers.
 
     Nothing here computes with them. A run that is there already is left out.
     """

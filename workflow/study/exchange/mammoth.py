@@ -8,9 +8,9 @@ inverse of this project's orders.
 
 import ast
 import json
-import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,14 +102,14 @@ def read(path: Path, text: str) -> Iterator[Measured]:
         raise InputError(f"{path}: empty. mammoth writes a run when it ends.")
     for number, row in enumerate(text.splitlines(), 1):
         if row.strip():
-            yield _run(
-                f"{path}, line {number}", number, _parsed(f"{path}, line {number}", row), path
-            )
+            yield _run(path, number, row)
 
 
-def _run(where: str, number: int, args: dict[str, Any], path: Path) -> Measured:
+def _run(path: Path, number: int, row: str) -> Measured:
+    where = f"{path}, line {number}"
+    args = _parsed(where, row)
     tasks = sorted(int(found[1]) for key in args if (found := MEAN.fullmatch(key)))
-    if not tasks or tasks != list(range(1, len(tasks) + 1)):
+    if not tasks or tasks != [*range(1, len(tasks) + 1)]:
         raise InputError(
             f"{where}: accmean_task is there for {tasks or 'no task'}. A run has one for each task, from 1."
         )
@@ -117,7 +117,7 @@ def _run(where: str, number: int, args: dict[str, Any], path: Path) -> Measured:
         raise InputError(
             f"{where}: the run was stopped on purpose after some tasks (stop_after). Take it out of the file."
         )
-    accuracies = [_percent(where, f"accmean_task{t}", args) for t in tasks]
+    accuracies = [_number(where, key, args[key], 0) for key in map("accmean_task{}".format, tasks)]
     lost = args.get("forgetting")
     return Measured(
         line=number,
@@ -133,12 +133,9 @@ def _run(where: str, number: int, args: dict[str, Any], path: Path) -> Measured:
 
 def _parsed(where: str, row: str) -> dict[str, Any]:
     """Return numbers and texts of a dict's text; other values as they are written."""
-    try:
+    tree: ast.expr | None = None
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         tree = ast.parse(row.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InputError(
-            f"{where}: not the dict of a run ({type(error).__name__}). Name a file logs.pyd as mammoth wrote it."
-        ) from error
     if not isinstance(tree, ast.Dict):
         raise InputError(
             f"{where}: not the dict of a run. Name a file logs.pyd as mammoth wrote it."
@@ -159,18 +156,10 @@ def _value(node: ast.expr) -> Any:
         return ast.unparse(node)
 
 
-def _percent(where: str, key: str, args: dict[str, Any]) -> float:
-    value = _number(where, key, args[key])
-    if not 0 <= value <= 100:
+def _number(where: str, key: str, value: Any, least: float = -100) -> float:
+    """Return a number of percent, or of points."""
+    if type(value) not in (int, float) or not least <= value <= 100:
         raise InputError(
-            f"{where}: {key} is {value}, and accuracies are percent. The line is damaged."
-        )
-    return value
-
-
-def _number(where: str, key: str, value: Any) -> float:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise InputError(
-            f"{where}: {key} is {value!r}, no number. The run failed, or the line is damaged."
+            f"{where}: {key} is {value!r}, no number from {least:g} to 100. The run failed, or the line is damaged."
         )
     return float(value)

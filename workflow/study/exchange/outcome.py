@@ -21,21 +21,18 @@ class Outcome:
 
     Attributes
     ----------
+    path : of the record, for messages
     names : suite, dataset, backbone, method, order, seed and hyper of the record
     sessions : classes of each of T sessions, as positions in the class list
     total : (T,) accuracy in percent after each session on all samples of the classes seen
     matrix : (T, T) accuracy in percent after session t on the classes of session s; nan for s > t
     """
 
+    path: Path
     names: Mapping[str, Any]
     sessions: list[list[int]]
     total: Array
     matrix: Array
-
-    @property
-    def classes(self) -> int:
-        """Number of classes K."""
-        return sum(map(len, self.sessions))
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -56,7 +53,7 @@ class Outcome:
                 parts[session].append(label)
             total = metrics.session_accuracy(correct, counts, session_of_class)
             matrix = metrics.by_session(correct, counts, session_of_class)
-            return cls({key: record[key] for key in NAMES}, parts, total, matrix)
+            return cls(path, {key: record[key] for key in NAMES}, parts, total, matrix)
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise InputError(
                 f"{path}: not the record of a run ({type(error).__name__}: {error}). Name a file under results/runs."
