@@ -103,7 +103,7 @@ def test_a_class_is_kept_as_the_smaller_of_rows_and_triangle() -> None:
     shapes = {name: array.shape for name, array in sums.state().items()}
     assert shapes == {
         **{"counts": (2,), "sums": (2, d), "groups": (2,)},
-        **{"rows/0": (5, 9), "triangle/1": (45,)},
+        **{"moments/0": (5, 9), "moments/1": (45,)},
     }
     assert sums.nbytes == 8 * (2 + 2 * 9 + 45 + 45)
     more = np.random.default_rng(1).standard_normal((500, d))

@@ -174,7 +174,7 @@ def test_every_command_of_the_guide_runs(
         for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
         for line in block.splitlines()
     ]
-    assert len(commands) == 24
+    assert len(commands) == 23
     said = ""
     for command in commands:
         python, *arguments = shlex.split(command)

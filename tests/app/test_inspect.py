@@ -18,9 +18,7 @@ from sparcl.app import chart, inspecting
 from sparcl.base.rows import unit
 from sparcl.features import store
 from sparcl.methods import build
-from sparcl.protocol import diagnostics, stream
-from study.sums import __main__ as of_sums
-from study.sums import inspection
+from sparcl.protocol import diagnostics
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = ["<script>alert(1)</script>", "b & c", "\x1b[31mred", "dög", "e" * 60, "f"]
@@ -77,33 +75,10 @@ def test_saves_of_a_model_have_the_numbers_of_its_rows(saved: Callable[..., None
     found = inspecting.inspect(LAST, EARLIER[::-1])
     wanted = diagnostics.trace(by_session(SESSIONS), inspecting.RIDGE, inspecting.TAU, 64)
     same_rows(found.sessions, wanted["sessions"])
+    assert found.k == 1 + np.argmax(found.energy >= inspecting.TAU)
     advice = diagnostics.recommend(wanted["sessions"], inspecting.LARGE)
     assert found.advice["advice"] == advice.pop("advice")
     assert {name: found.advice[name] for name in advice} == pytest.approx(advice)
-
-
-def test_sums_of_a_class_order_have_the_numbers_of_their_rows(
-    saved: Callable[..., None], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["sums", "--features", "train.h5", "--out", "sums.npz"]) == 0
-    sessions = stream.split_sessions(stream.class_order(7, len(NAMES)), 3)
-    found = inspection.inspect(Path("sums.npz"), (7, 3), ridge=0.5, tau=0.8)
-    wanted = diagnostics.trace(by_session(sessions), 0.5, 0.8, 64)
-    same_rows(found.sessions, wanted["sessions"])
-    assert found.k == 1 + np.argmax(found.energy >= 0.8)
-    capsys.readouterr()
-    assert of_sums.main(["inspect", "sums.npz"]) == 0
-    assert "in which no session comes after another" in " ".join(capsys.readouterr().out.split())
-
-    Path("order.json").write_text(json.dumps({"sessions": SESSIONS}))
-    grouped = ["sums", "--features", "train.h5", "--order-file", "order.json", "--out"]
-    assert main([*grouped, "by-session.npz"]) == 0
-    wanted = diagnostics.trace(by_session(SESSIONS), inspecting.RIDGE, inspecting.TAU, 64)
-    protocol = inspecting.RIDGE, inspecting.TAU
-    found = inspection.inspect(Path("by-session.npz"), None, *protocol)
-    same_rows(found.sessions, wanted["sessions"])
-    assert of_sums.main(["inspect", "by-session.npz", "--order", "7", "--sessions", "3"]) == 2
-    assert "no other follows" in capsys.readouterr().err
 
 
 def test_the_protocol_is_that_of_the_settings() -> None:
@@ -171,9 +146,6 @@ def test_what_does_not_belong_together_is_refused(
         (["train.h5"], "but HDF5, as feature files are. `sparcl fit` makes a model of features"),
     ]:
         assert why in refused("inspect", *arguments)
-    for order, why in (([], "not sums of"), (["--order", "1"], "go together")):
-        assert of_sums.main(["inspect", "after-2.npz", *order]) == 2
-        assert why in capsys.readouterr().err
     before = Path("after-1.npz").read_bytes()
     saved("acil", "--set", "ridge=0.5")
     Path("other.npz").write_bytes(before)

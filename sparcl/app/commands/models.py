@@ -120,12 +120,6 @@ def predict(chosen: argparse.Namespace) -> Iterator[str]:
     yield f"{chosen.out}: labels and scores of {samples} samples"
 
 
-PROTOCOL = (
-    argument("--ridge", type=float, default=inspecting.RIDGE, help="ridge of the protocol"),
-    argument("--tau", type=float, default=inspecting.TAU, help="energy threshold of the protocol"),
-)
-
-
 @command(
     *("inspect", "show the spectrum and diagnostics of a model"),
     MODEL,
@@ -135,7 +129,8 @@ PROTOCOL = (
         default=[],
         help="the same model after earlier sessions",
     ),
-    *PROTOCOL,
+    argument("--ridge", type=float, default=inspecting.RIDGE, help="ridge of the protocol"),
+    argument("--tau", type=float, default=inspecting.TAU, help="energy threshold of the protocol"),
 )
 def inspect(chosen: argparse.Namespace) -> Iterator[str]:
     """Print classes, sums, spectrum and core of a model, and the paper's diagnostic protocol.

@@ -1,16 +1,14 @@
-"""``python -m study.sums sums|merge-sums|sweep|inspect|cut``: sums of feature files, and what follows from them."""
+"""``python -m study.sums sums|merge-sums|sweep|cut``: sums of feature files, and what follows from them."""
 
 import argparse
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from sparcl.app import arguments, chart, cli
+from sparcl.app import arguments, cli
 from sparcl.app.arguments import argument, command, out, saved
-from sparcl.app.commands import models
 from sparcl.app.counted import check_once
 from sparcl.app.outputs import check_out
 from sparcl.base.errors import InputError, OutputError
@@ -19,7 +17,8 @@ from sparcl.features import layout, store
 from sparcl.parts.core import Core
 from sparcl.protocol import stream
 from study.images import shards
-from study.sums import inspection, merging, sweep
+from study.loop import metrics
+from study.sums import merging, sweep
 from study.sums.sums_file import SumsFile
 
 SAYS = "Sum feature files by class, and sweep class orders and settings. docs/command-line.md has examples."
@@ -96,10 +95,9 @@ def run_sweep(chosen: argparse.Namespace) -> Iterator[str]:
         fitted = sweep.learner(chosen.method, grid, chosen.device)
         core = fitted.core
         counts = np.bincount(y, minlength=len(order))[order]
-        sizes = [len(classes) for classes in sessions]
-        seen = np.repeat(np.tri(len(sizes), dtype=bool), sizes, axis=1)  # (T, K) so far
+        born = np.repeat(np.arange(len(sessions)), [len(classes) for classes in sessions])
         for (i, j), correct in sweep.correct(*placed, y, sessions, fitted).items():
-            A_t = 100 * (correct * seen).sum(axis=1) / (counts * seen).sum(axis=1)
+            A_t = metrics.session_accuracy(correct, counts, born)
             ridge = fitted.rule.ridges[i]
             tau = core.taus[j] if isinstance(core, Core) else None
             shown = "-" if tau is None else f"{tau:g}"
@@ -110,19 +108,6 @@ def run_sweep(chosen: argparse.Namespace) -> Iterator[str]:
             )
     if chosen.out is not None:
         write_json(chosen.out, records)
-
-
-@command(
-    *("inspect", "show the spectrum and diagnostics of sums"),
-    saved("sums", "SUMS.npz"),
-    *(arguments.ORDER, arguments.SESSIONS, *models.PROTOCOL),
-)
-def inspect(chosen: argparse.Namespace) -> Iterator[str]:
-    """Print classes, spectrum and core of sums, and the paper's diagnostic protocol in a class order."""
-    arguments.check_order(chosen)
-    order = None if chosen.order is None else (chosen.order, chosen.sessions)
-    found = inspection.inspect(chosen.sums, order, chosen.ridge, chosen.tau)
-    yield from chart.lines(found, shutil.get_terminal_size().columns)
 
 
 @command(
@@ -161,7 +146,7 @@ def check_view(view: Path, source: Path) -> None:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Run one command; 0, or 2 with a message on the standard error."""
-    return cli.main(given, (sums, merge_sums, run_sweep, inspect, cut), "study.sums", SAYS)
+    return cli.main(given, (sums, merge_sums, run_sweep, cut), "study.sums", SAYS)
 
 
 if __name__ == "__main__":

@@ -15,121 +15,12 @@ from sparcl.base.state import InPlace
 from sparcl.base.types import Array
 
 
-def most_rows(d: int) -> int:
-    """Return how many rows of d features take no more memory than their triangle: (d + 1) / 2."""
-    return (d + 1) // 2
-
-
-def form(n: int, d: int) -> str:
-    """Return ``rows`` or ``triangle``: how n rows of d features are kept."""
-    return "rows" if n <= most_rows(d) else "triangle"
-
-
-class Moments(InPlace):
-    """``Phi^T Phi`` (d, d) of the n rows of one group, in float64.
-
-    Attributes
-    ----------
-    n : rows so far
-    rows : the rows themselves, in parts (n_i, d), while there are at most (d + 1) / 2
-    triangle : above that, d (d + 1) / 2 numbers in LAPACK's rectangular full packed form; None before
-    """
-
-    def __init__(self, d: int) -> None:
-        self.d, self.n = d, 0
-        self.rows: list[Array] = []
-        self.triangle: Array | None = None
-
-    @classmethod
-    def of(cls, d: int, n: int, content: Array) -> "Moments":
-        """Return moments of n rows on the array that :attr:`content` gave; ValueError where it cannot be that."""
-        result = cls(d)
-        result.n = n
-        content = np.ascontiguousarray(content, dtype=np.float64)
-        if content.shape != ((n, d) if result.form == "rows" else (d * (d + 1) // 2,)):
-            raise ValueError(f"{result.form} of {n} samples with shape {content.shape}")
-        if result.form == "rows":
-            result.rows = [content]
-        else:
-            result.triangle = content
-        return result
-
-    @property
-    def form(self) -> str:
-        """``rows`` or ``triangle``: what is kept."""
-        return form(self.n, self.d)
-
-    @property
-    def content(self) -> Array:
-        """The kept statistics as one array: rows (n, d), or a triangle (d (d + 1) / 2,)."""
-        if self.triangle is not None:
-            return self.triangle
-        return self.rows[0] if len(self.rows) == 1 else np.concatenate(self.rows)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays kept."""
-        triangle = 0 if self.triangle is None else self.triangle.nbytes
-        return triangle + sum(part.nbytes for part in self.rows)
-
-    def add(self, rows: Array) -> None:
-        """Add rows (n, d) in C order, which are kept and not copied: n d^2 flops where they are summed."""
-        self._add(len(rows), [rows], None)
-
-    def merge(self, other: "Moments") -> None:
-        """Add other moments of d features: O(d^2) for a triangle, n d^2 flops where rows turn into one."""
-        self._add(other.n, other.rows, other.triangle)
-
-    def _add(self, n: int, rows: list[Array], triangle: Array | None) -> None:
-        self.n += n
-        rows = self.rows + rows
-        if self.form == "rows":
-            self.rows = rows
-            return
-        total = self.triangle
-        if total is None:
-            total = np.zeros(self.d * (self.d + 1) // 2)
-        if triangle is not None:
-            total += triangle
-        if rows:
-            Phi = np.concatenate(rows)
-            (sfrk,) = get_lapack_funcs(("sfrk",), (total,))
-            # Phi in C order is Phi^T in Fortran order: no copy is made.
-            total = sfrk(self.d, len(Phi), 1.0, Phi.T, 1.0, total, uplo="L", overwrite_c=1)
-        self.rows, self.triangle = [], total
-
-    def placed(self, on: Backend) -> "Moments":
-        """Return the same moments for reading where a learner computes; on the host nothing is copied."""
-        result = Moments(self.d)
-        result.n = self.n
-        result.rows = [on.array(part) for part in self.rows]
-        result.triangle = None if self.triangle is None else on.array(self.triangle)
-        return result
-
-
-def add_moments(sums: Sums, groups: Sequence[Moments]) -> None:
-    """Add ``Phi^T Phi`` (d, d) of all groups together, which lie where ``sums`` of nothing do.
-
-    Cost: d^2 / 2 additions for a group that is a triangle, n d^2 flops for one that is rows.
-    """
-    on = sums.on
-    triangles = [group.triangle for group in groups if group.triangle is not None]
-    if triangles:
-        total = on.xp.asarray(triangles[0], copy=True)
-        for triangle in triangles[1:]:
-            total += triangle
-        sums.R = on.unpacked(total, sums.D)
-    rows = [part for group in groups for part in group.rows]
-    if rows:
-        sums.add(on.xp.concat(rows))
-
-
 class ClassSums(InPlace):
     """Count and sum of each of ``classes`` classes, second moments of each group, d features, in float64.
 
     By default each class is a group of its own, and any class order follows; grouped by the sessions
     of one order, sums take the memory of T groups instead of K.  The second moments of a group are kept
-    as whichever is smaller, its rows or a triangle (:class:`study.sums.class_sums.Moments`).  Memory
+    as whichever is smaller, its rows or a triangle in LAPACK's rectangular full packed form.  Memory
     is bounded by 4 d (d + 1) bytes a group, whatever the number of samples: 236 MB for 100 groups of
     d = 768, half of what whole matrices would take.
 
@@ -137,6 +28,7 @@ class ClassSums(InPlace):
     ----------
     counts : (classes,) samples; sums : (classes, d) sum of each class's rows
     groups : (classes,) number of each class's group
+    moments : of each group its rows (n, d), or a triangle (d (d + 1) / 2,); None before the first row
     on : where sums and second moments lie
     """
 
@@ -154,7 +46,7 @@ class ClassSums(InPlace):
                 f"group, 0..{classes - 1}. Usual cause: a class order that leaves classes out."
             )
         number = int(self.groups.max(initial=-1)) + 1
-        self._moments = [Moments(d) for _ in range(number)]
+        self.moments: list[Array | None] = [None] * number
 
     @property
     def d(self) -> int:
@@ -169,13 +61,13 @@ class ClassSums(InPlace):
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays kept."""
-        moments = sum(group.nbytes for group in self._moments)
+        moments = sum(array.nbytes for array in self.moments if array is not None)
         return self.counts.nbytes + self.sums.nbytes + moments
 
     @property
     def most(self) -> int:
-        """Rows of a group that are kept as they are."""
-        return most_rows(self.d)
+        """Rows of a group that take no more memory than a triangle: (d + 1) / 2."""
+        return (self.d + 1) // 2
 
     def accumulate(self, Phi: NDArray[np.floating], y: NDArray[np.integer]) -> None:
         """Add samples Phi (n, d) with labels y (n,) in 0..classes-1: n d^2 flops at most.
@@ -195,7 +87,26 @@ class ClassSums(InPlace):
             labels = y[of_group == group]
             for label in np.unique(labels):
                 self.sums[label] += rows[labels == label].sum(axis=0)
-            self._moments[group].add(rows)
+            self._add(group, rows)
+
+    def _add(self, group: int, content: Array) -> None:
+        """Add rows (n, d) in C order, or a triangle, to the second moments of a group."""
+        own = self.moments[group]
+        parts = [content] if own is None else [own, content]
+        rows = [part for part in parts if part.ndim == 2]
+        if len(rows) == len(parts) and sum(map(len, rows)) <= self.most:
+            self.moments[group] = np.concatenate(rows)
+            return
+        size = self.d * (self.d + 1) // 2
+        total = own if own is not None and own.ndim == 1 else np.zeros(size)
+        if content.ndim == 1:
+            total += content
+        if rows:
+            Phi = np.concatenate(rows)
+            (sfrk,) = get_lapack_funcs(("sfrk",), (total,))
+            # Phi in C order is Phi^T in Fortran order: no copy is made.
+            total = sfrk(self.d, len(Phi), 1.0, Phi.T, 1.0, total, uplo="L", overwrite_c=1)
+        self.moments[group] = total
 
     def merge(self, other: "ClassSums") -> None:
         """Add other sums of the same features, classes and groups.
@@ -213,9 +124,9 @@ class ClassSums(InPlace):
         self.make_writeable()
         self.counts += other.counts
         self.sums += other.sums
-        for own, others in zip(self._moments, other._moments, strict=True):
-            if others.n:
-                own.merge(others)
+        for group, content in enumerate(other.moments):
+            if content is not None:
+                self._add(group, content)
 
     def of(self, labels: Sequence[int] | NDArray[np.integer]) -> Sums:
         """Return R, C and counts of all samples of ``labels``, column j those of ``labels[j]``, where these lie.
@@ -232,8 +143,17 @@ class ClassSums(InPlace):
         _check_summed(labels, self)
         groups = self.groups[labels]
         groups = groups[np.sort(np.unique(groups, return_index=True)[1])]  # as they come
+        moments = [array for group in groups if (array := self.moments[group]) is not None]
+        triangles = [array for array in moments if array.ndim == 1]
+        rows = [array for array in moments if array.ndim == 2]
         result = Sums(self.d, on=on)
-        add_moments(result, [self._moments[group] for group in groups])
+        if triangles:
+            total = on.xp.asarray(triangles[0], copy=True)
+            for triangle in triangles[1:]:
+                total += triangle
+            result.R = on.unpacked(total, self.d)
+        if rows:
+            result.add(on.xp.concat(rows))
         result.C = on.laid_out(on.take_rows(self.sums, labels).T)
         result.counts = self.counts[labels]
         return result
@@ -249,14 +169,15 @@ class ClassSums(InPlace):
         check_free(on, f"Sums of {self.classes} classes", self.nbytes)
         placed = ClassSums(0, 0)
         placed.on, placed.counts, placed.groups = on, self.counts, self.groups
-        placed.sums, placed._moments = on.array(self.sums), [m.placed(on) for m in self._moments]
+        placed.sums = on.array(self.sums)
+        placed.moments = [None if array is None else on.array(array) for array in self.moments]
         return placed
 
     def state(self) -> dict[str, Any]:
-        """Return all arrays by name: ``triangle/<group>`` or ``rows/<group>`` of each group."""
+        """Return all arrays by name, ``moments/<group>`` those of each group."""
         state: dict[str, Any] = {"counts": self.counts, "sums": self.sums, "groups": self.groups}
-        moments = enumerate(self._moments)
-        return state | {f"{m.form}/{group}": m.content for group, m in moments if m.n}
+        kept = {f"moments/{group}": array for group, array in enumerate(self.moments)}
+        return state | {name: array for name, array in kept.items() if array is not None}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -264,12 +185,14 @@ class ClassSums(InPlace):
         counts, sums = state["counts"], state["sums"]
         result = cls(sums.shape[1], len(sums), state["groups"])
         result.counts, result.sums = np.array(counts, dtype=np.int64), np.array(sums)
-        samples = np.zeros(len(result._moments), dtype=np.int64)
+        samples = np.zeros(len(result.moments), dtype=np.int64)
         np.add.at(samples, result.groups, result.counts)
         for group in np.flatnonzero(samples).tolist():
-            n = int(samples[group])
-            content = state[f"{form(n, result.d)}/{group}"]
-            result._moments[group] = Moments.of(result.d, n, content)
+            n, d = int(samples[group]), result.d
+            content = np.ascontiguousarray(state[f"moments/{group}"], dtype=np.float64)
+            if content.shape != ((n, d) if n <= result.most else (d * (d + 1) // 2,)):
+                raise ValueError(f"moments of {n} samples with shape {content.shape}")
+            result.moments[group] = content
         return result
 
 

@@ -27,30 +27,25 @@ def merge(shards: Iterable[tuple[str, SumsFile]]) -> SumsFile:
         When there is none, one differs in a term, the class list or the groups, or two hold the same
         sample; the message names the shard and the difference.
     """
-    total, names = None, []
+    total = None
     for name, shard in shards:
-        names.append(name)
         if total is None:
             sums = ClassSums(shard.sums.d, shard.sums.classes, shard.sums.groups)
             total = SumsFile(sums, shard.terms, shard.class_names, shard.ids[:0], [])
-            owner = np.zeros(0, dtype=np.int64)
         total.agree(name, shard.terms, shard.class_names)
-        ids = np.concatenate([total.ids, shard.ids])
-        owner = np.append(owner, np.full(len(shard.ids), len(names) - 1))
-        ascending = np.argsort(ids, kind="stable")
-        ids, owner = ids[ascending], owner[ascending]
-        twice = np.flatnonzero(ids[1:] == ids[:-1])
+        twice = np.intersect1d(total.ids, shard.ids)
         if len(twice):
             raise InputError(
-                f"{name}: {len(twice)} samples are in two shards (first: "
-                f"{ids[twice[0]].decode(errors='replace')!r}, in {names[owner[twice[0]]]} too), and would count twice. "
-                "Usual cause: a shard that was given or extracted twice."
+                f"{name}: {len(twice)} of its samples are in shards before it too (first: "
+                f"{twice[0].decode(errors='replace')!r}), and would count twice. Usual cause: a shard that was given "
+                "or extracted twice."
             )
         try:
             total.sums.merge(shard.sums)
         except InputError as error:
             raise InputError(f"{name}: {error}") from error
-        total.ids, total.parts = ids, sorted(total.parts + shard.parts)
+        total.ids = np.sort(np.concatenate([total.ids, shard.ids]))
+        total.parts = sorted(total.parts + shard.parts)
         del shard  # before the next one is loaded
     if total is None:
         raise InputError("No sums: give at least one file.")
