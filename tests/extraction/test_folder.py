@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageCms, ImageOps, TiffImagePlugin
 
-from sparcl.base.errors import ConfigError, DatasetError
+from sparcl.base.errors import DatasetError
 from study.images import datasets
 
 SPLITS = ("train", "test")
@@ -398,11 +398,7 @@ def test_files_that_cannot_be_read(root):
     assert {name for name, why in faults.items() if why} == {f"ant/{name}" for name in ODD}
 
 
-def test_unknown_settings_and_missing_folders(root):
-    with pytest.raises(
-        ConfigError, match="on_bad_image 'drop' of mine is unknown; allowed: fail, skip"
-    ):
-        both(birds(root, on_bad_image="drop"))
+def test_missing_folders(root):
     with pytest.raises(DatasetError, match=r"no .*none exists\. Correct `datasets\.mine\.root`"):
         both(birds(root / "none"))
     (root.parent / "empty").mkdir()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sparcl.base.errors import ConfigError, DatasetError, listed
+from sparcl.base.errors import DatasetError, listed
 from sparcl.extraction import splits
 from sparcl.extraction.images import FOREIGN, ImageSplit, hidden, images
 from sparcl.extraction.storage.folder import FolderStorage
@@ -27,7 +27,6 @@ from study.images.readers.listing import Listing
 logger = logging.getLogger(__name__)
 
 TEST_SHARE = 0.2  # of a folder without train/ and test/, unless its block says otherwise
-BAD_IMAGE = ("fail", "skip")
 
 
 def open_split(
@@ -52,10 +51,7 @@ def open_split(
     Raises
     ------
     DatasetError : images missing, of another layout, or of other counts than the settings state
-    ConfigError : unknown reader, split or setting
     """
-    if split not in split_lists.SPLITS:
-        raise ConfigError(f"Split {split!r} of {dataset} is unknown; allowed: train, test.")
     listing, storage = _listing(dataset, block, root, cache)
     assigned = split_of(dataset, block, listing, split_list)
     samples = [sample for sample in listing.samples if assigned.get(sample.id) == split]
@@ -160,14 +156,6 @@ def split_of(
 
 def _listing(dataset: str, block: dict[str, Any], root: str, cache: str) -> tuple[Listing, Storage]:
     reader = block["reader"]
-    if reader not in READERS:
-        raise ConfigError(
-            f"Reader {reader!r} of {dataset} is unknown; allowed: {', '.join(READERS)}."
-        )
-    if block.get("on_bad_image", "fail") not in BAD_IMAGE:
-        raise ConfigError(
-            f"on_bad_image {block['on_bad_image']!r} of {dataset} is unknown; allowed: {', '.join(BAD_IMAGE)}."
-        )
     storage = ArrayStorage({}) if reader == "digits" else open_storage(dataset, block, root, cache)
     try:
         listing = READERS[reader](storage, block)

@@ -16,19 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from sparcl.base.errors import ConfigError, DatasetError
+from sparcl.base.errors import DatasetError
 from sparcl.base.files import write_text
 from sparcl.base.terminal import printable
 from sparcl.extraction import backbones, passes
 from sparcl.extraction.images import ImageSplit
-from sparcl.features import layout, store
+from sparcl.features import store
 from study.images import datasets, shards
 from study.images.preprocessing import preprocessing_of
 from study.images.work_file import WorkFile
 
 logger = logging.getLogger(__name__)
 
-ALLOWED = {"device": ("auto", "cpu", "cuda"), "dtype": layout.FEATURE_DTYPES}
 SHOWN = 8  # images that cannot be read, in an error; the log names all
 
 
@@ -79,11 +78,6 @@ def extract_split(
     import timm
     import torch
 
-    for key, allowed in ALLOWED.items():
-        if extraction[key] not in allowed:
-            raise ConfigError(
-                f"extraction.{key} {extraction[key]!r} is unknown; allowed: {', '.join(allowed)}."
-            )
     path = Path(path)
     cache = extraction["cache"]
     images = datasets.open_split(

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,6 @@ from sparcl.base.errors import ConfigError, FeatureFileError
 from sparcl.base.files import write_text
 from sparcl.features import hdf5, manifest, store
 from sparcl.features.layout import (
-    ARRAYS,
     JSON_KEYS,
     KINDS,
     REQUIRED_ARRAYS,
@@ -44,7 +44,9 @@ from sparcl.features.layout import (
     View,
     manifest_path,
 )
+from sparcl.features.matching import difference
 from sparcl.features.required import check_content, check_shapes
+from study import pairs
 
 # What all shards of a split state alike.
 COMMON = ("of", "total", "ids_sha256")
@@ -115,14 +117,12 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
 def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -> dict[str, Any]:
     """Cut a feature file into shards and write the view of them at `path`, which may be the file itself.
 
-    After an interruption the same call resumes: shards that it finds are kept if they are those of this cut.
-
     A shard has at most ceil(n / of) samples, and may have none. All features are in memory at once.
 
     Parameters
     ----------
     source : path of the feature file
-    path : of the view; the shards get the folder ``<name>.shards`` beside it, which must hold nothing else
+    path : of the view; the shards get the folder ``<name>.shards`` beside it, which must not exist
     of : number of shards
 
     Returns
@@ -131,8 +131,8 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
 
     Raises
     ------
-    ConfigError : `of` is not from 1 to the number of samples, the folder of the shards holds something else, or its
-        name cannot stand in a view
+    ConfigError : `of` is not from 1 to the number of samples, the folder of the shards exists, or its name cannot stand
+        in a view
     FeatureFileError : `source` is damaged, or is itself a shard
     """
     path = Path(path)
@@ -141,6 +141,10 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
         raise ConfigError(
             f"{path}: the name of a view is letters without accents, digits, '_', '-' and '.', which the links to its "
             "shards take. Choose another name; the file that is cut keeps its own."
+        )
+    if folder.exists():
+        raise ConfigError(
+            f"{folder} exists. Delete it if nothing reads it, or cut into another file."
         )
     whole = store.read(source)
     stated = manifest.load(manifest_path(source))
@@ -152,48 +156,22 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
             f"{source}: its {len(ids)} samples cannot be cut into {of} shards. Choose from 1 to {len(ids)} shards."
         )
     meta = {key: whole.meta[key] for key in TEXT_KEYS + JSON_KEYS if key in whole.meta}
-    size = -(-len(ids) // of)
-    parts = [describe(ids, size, k, of) for k in range(1, of + 1)]
-    files = [folder / f"{part['index']}-of-{of}.h5" for part in parts]
-    _clear_to_cut(folder, dict(zip(files, parts, strict=True)), whole, meta)
-    for file, part in zip(files, parts, strict=True):
-        if file.exists() and manifest_path(file).exists():
-            continue  # an interrupted cut has written it, and `merge` verifies it
-        rows = slice(part["first"], part["stop"])
-        tokens = [
-            None if array is None else array[rows] for array in (whole.blocks, whole.blocks_mean)
-        ]
-        arrays = whole.features[rows], whole.labels[rows], whole.ids[rows], whole.class_names
-        store.write(file, *arrays, meta | {"shard": part}, *tokens)
-    merge(path, files)
+    names = [f"{k}-of-{of}.h5" for k in range(1, of + 1)]
+    # The folder gets its name when all shards are in it, so that a failure leaves nothing in the way of the next try.
+    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}")
+    try:
+        for k, name in enumerate(names, 1):
+            part = describe(ids, -(-len(ids) // of), k, of)
+            rows = slice(part["first"], part["stop"])
+            arrays = whole.features[rows], whole.labels[rows], whole.ids[rows], whole.class_names
+            tokens = [None if a is None else a[rows] for a in (whole.blocks, whole.blocks_mean)]
+            store.write(unfinished / name, *arrays, meta | {"shard": part}, *tokens)
+        unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    merge(path, [folder / name for name in names])
     manifest.write(path, stated)  # an older one counts no duplicates
     return stated
-
-
-def _clear_to_cut(
-    folder: Path, parts: dict[Path, dict[str, Any]], whole: FeatureSet, meta: dict[str, Any]
-) -> None:
-    """Raise ConfigError if the folder of the shards holds anything but what an interrupted cut of the file left."""
-    for file in sorted(folder.glob("[!.]*")):
-        shard = file.with_suffix(".h5")
-        if shard in parts and (file != shard or _is_part(shard, parts[shard], whole, meta)):
-            continue
-        raise ConfigError(
-            f"{folder} exists and holds {file.name}, which is no shard of this cut. Delete the folder if nothing reads "
-            "it, or cut into another one."
-        )
-
-
-def _is_part(file: Path, shard: dict[str, Any], whole: FeatureSet, meta: dict[str, Any]) -> bool:
-    """Return whether a file, perhaps without manifest, is the shard that the cut would write."""
-    found = store.read(file, verify=False)
-    rows = slice(shard["first"], shard["stop"])
-    pairs = [(getattr(found, name), getattr(whole, name)) for name in ARRAYS]
-    same = all(
-        one is None if other is None else np.array_equal(one, other[rows]) for one, other in pairs
-    )
-    stated = {key: found.meta[key] for key in TEXT_KEYS + JSON_KEYS if key in found.meta}
-    return same and stated == meta | {"shard": shard} and found.class_names == whole.class_names
 
 
 def _list_skipped(path: Path, files: list[Path]) -> None:
@@ -216,64 +194,44 @@ def _sha256(ids: Iterable[str]) -> str:
 
 
 def _terms(header: Header) -> dict[str, Any]:
-    """Return what all shards of a split have in common, setting by setting so that the message names the one."""
-    terms = {key: value for key, value in header.meta.items() if key in TEXT_KEYS}
-    for key in ("preprocessing", "extraction"):
-        terms |= {f"{key}.{name}": value for name, value in header.meta.get(key, {}).items()}
-    terms["block_indices"] = header.meta.get("block_indices")
-    terms |= {"dtype": header.dtype, "features of a sample": header.d}
-    terms |= {f"shard.{key}": header.meta["shard"].get(key) for key in COMMON}
-    names = dict(enumerate(header.class_names))
-    return terms | {"classes": len(names)} | {f"class {label}": names[label] for label in names}
+    """Return what all shards of a split have in common."""
+    terms = {key: header.meta.get(key) for key in (*TEXT_KEYS, *JSON_KEYS)}
+    terms["shard"] = {key: header.meta["shard"][key] for key in COMMON}
+    terms |= {"dtype": header.dtype, "features": header.d}
+    return terms | pairs.named(header.class_names)
 
 
 def _agree(headers: dict[Path, Header]) -> None:
-    """Raise FeatureFileError, naming the differences, unless all shards have the same `_terms`."""
+    """Raise FeatureFileError, naming the difference, unless all shards have the same `_terms`."""
     first, *others = headers
-    wanted = _terms(headers[first])
     for file in others:
-        found = _terms(headers[file])
-        differ = [key for key in wanted | found if wanted.get(key) != found.get(key)]
-        if differ:
-            said = "; ".join(
-                f"{key} is {found.get(key)!r} here, {wanted.get(key)!r} there" for key in differ[:5]
-            )
+        if found := difference(_terms(headers[file]), _terms(headers[first])):
+            name, own, its = found
             raise FeatureFileError(
-                f"{file} and {first} are not shards of the same features: {said}. Delete those of other settings or "
-                "images and run snakemake: it makes the missing ones again."
+                f"{file} and {first} are not shards of the same features: {name} is {own!r} here, {its!r} there. "
+                "Delete those of other settings or images and run snakemake: it makes the missing ones again."
             )
 
 
 def _in_order(path: Path, shards: dict[Path, dict[str, Any]]) -> list[Path]:
     """Return the files in the order of their images, which they hold without gap or overlap."""
-    of, total = next(iter(shards.values()))["of"], next(iter(shards.values()))["total"]
-    by_index: dict[int, Path] = {}
-    for file, shard in shards.items():
-        other = by_index.setdefault(shard["index"], file)
-        if other != file:
-            raise FeatureFileError(
-                f"{file} and {other} are both shard {shard['index']} of {of}: one is a copy under another name. Delete "
-                "it and run snakemake: it makes the shard of that name again."
-            )
-    missing = [index for index in range(1, of + 1) if index not in by_index]
-    if missing or len(by_index) != of:
+    files = sorted(shards, key=lambda file: shards[file]["index"])
+    stated = [shards[file] for file in files]
+    of, total = stated[0]["of"], stated[0]["total"]
+    found = [shard["index"] for shard in stated]
+    if found != [*range(1, of + 1)]:
         raise FeatureFileError(
-            f"{path}: {len(by_index)} of {of} shards, without number {missing}. Make them: snakemake --cores 1 {path}"
+            f"{path}: the shards are number {found}, and there are {of}, each once. Delete one that is a copy under "
+            f"another name, and make those that are missing: snakemake --cores 1 {path}"
         )
-    files = [by_index[index] for index in range(1, of + 1)]
-    reached = 0
-    for file in files:
-        first, stop = shards[file]["first"], shards[file]["stop"]
-        if first != reached:
+    starts = [*(shard["first"] for shard in stated), total]
+    ends = [0, *(shard["stop"] for shard in stated)]
+    for file, start, end in zip([*files, path], starts, ends, strict=True):
+        if start != end:
             raise FeatureFileError(
-                f"{file}: begins with image {first}, the shard before it ends with {reached} (of {total}). They "
-                f"{'overlap' if first < reached else 'leave a gap'}: delete both and run snakemake."
+                f"{file}: the shards before it hold the images up to {end} of {total}, and it goes on from {start}. "
+                "Delete those that overlap or leave a gap, and run snakemake."
             )
-        reached = stop
-    if reached != total:
-        raise FeatureFileError(
-            f"{path}: the shards hold images up to {reached} of {total}. Delete them and run snakemake."
-        )
     return files
 
 
