@@ -1,7 +1,6 @@
 """What must hold for every trained method, on three sessions of a small transformer."""
 
 import json
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -16,7 +15,7 @@ import torch
 from trained import toys
 from trained.toys import SESSIONS, Make, convolutional, rows, transformer
 
-from sparcl.base.errors import InputError, NumericalError, OutputError
+from sparcl.base.errors import InputError, NumericalError
 from sparcl.base.npz import read_npz, write_npz
 from study.trained import methods
 from study.trained.images import Images
@@ -177,13 +176,8 @@ def test_later_sessions_are_never_looked_at_and_refused_ones_leave_the_learner_a
     learners = [fitted(s, name, sessions=2) for s in (made, blind)]
     before = learners[0].scores(test_images)
     np.testing.assert_array_equal(learners[1].scores(test_images), before)
-    for refused, message in (
-        (np.zeros(0, dtype=int), "no images"),
-        (np.array([1]), "class 1 came in an earlier session"),
-        (np.array([2, 48]), "48 training images"),
-    ):
-        with pytest.raises(InputError, match=f"{name}, session 3: .*{message}"):
-            learners[0].fit_session(refused)
+    with pytest.raises(InputError, match=f"{name}, session 3: class 1 came in an earlier session"):
+        learners[0].fit_session(np.array([1]))
     np.testing.assert_array_equal(learners[0].scores(test_images), before)
 
 
@@ -192,12 +186,8 @@ def test_a_loss_that_is_not_finite_names_method_session_and_remedy(name: str, se
     network = transformer()
     network.patch_embed.proj.weight.data[0] = torch.nan
     learner = methods.build(name, setup(network), **FAST[name])
-    first = rows(learner.setup, 0)
     with pytest.raises(NumericalError, match=rf"(?s){name}, session 1, .*loss is .*lower it"):
-        learner.fit_session(first)
-    for use in (lambda: learner.fit_session(first), lambda: learner.scores(learner.setup.train)):
-        with pytest.raises(NumericalError, match="build a new learner"):
-            use()
+        learner.fit_session(rows(learner.setup, 0))
 
 
 @pytest.mark.parametrize("name", sorted(NEEDS_TOKENS & set(FAST)))
@@ -231,20 +221,6 @@ def test_a_run_refuses_the_checkpoint_of_another(
     path.write_bytes(b"half a fi")
     with pytest.raises(InputError, match=re.escape(str(path)) + ".*Delete it"):
         run(setup(), test_images, SESSIONS, "finetune", FAST["finetune"], path)
-
-
-@pytest.mark.parametrize("kind", ["folder", "link", "device"])
-def test_a_checkpoint_that_is_no_file_is_refused_before_any_work(
-    setup: Make, test_images: Images, tmp_path: Path, kind: str
-) -> None:
-    path = Path("/dev/null") if kind == "device" else tmp_path / "checkpoint.npz"
-    if kind == "folder":
-        path.mkdir()
-    if kind == "link":
-        path.symlink_to(tmp_path / "elsewhere.npz")
-    with pytest.raises(OutputError, match=f"^{re.escape(str(path))} is a link, a folder"):
-        run(setup(), test_images, SESSIONS, "finetune", FAST["finetune"], path)
-    assert os.path.lexists(path) and not (tmp_path / "elsewhere.npz").exists()
 
 
 def test_a_checkpoint_that_was_changed_is_refused(
@@ -303,30 +279,6 @@ def test_a_setting_that_is_no_number_or_beyond_all_use_is_refused(
 ) -> None:
     with pytest.raises(InputError, match=f"{name} = {re.escape(repr(value))}"):
         methods.build("finetune", setup(), **{name: value})
-
-
-@pytest.mark.parametrize(
-    "change",
-    [lambda p: p.astype(float), lambda p: p[..., 0], lambda p: p[:0], lambda p: p[..., :1]],
-)
-def test_images_of_another_form_are_refused(
-    setup: Make, change: Callable[[np.ndarray], np.ndarray]
-) -> None:
-    made = setup()
-    pixels = [*made.train.pixels[:3], change(made.train.pixels[3]), *made.train.pixels[4:]]
-    with pytest.raises(InputError, match=r"training images, image 3: .* expected uint8 of shape"):
-        replace(made, train=replace(made.train, pixels=pixels))
-
-
-def test_a_precision_or_device_that_is_not_there_is_refused(setup: Make) -> None:
-    made = setup()
-    with pytest.raises(InputError, match="device = 'tpu'"):
-        replace(made, device="tpu")
-    with pytest.raises(InputError, match="precision = 'float16'"):
-        replace(made, precision="float16")
-    if not torch.cuda.is_available():
-        with pytest.raises(InputError, match="device = 'cuda'"):
-            replace(made, device="cuda")
 
 
 def test_mixed_precision_trains_too(setup: Make, test_images: Images) -> None:

@@ -8,11 +8,10 @@ import torch
 from PIL import Image
 from trained.toys import PREPROCESSING
 
-from sparcl.base.errors import InputError
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.preprocessing import preprocess
 from sparcl.extraction.storage.folder import FolderStorage
-from study.trained.images import Images, View, check_images, decode
+from study.trained.images import View, decode
 
 RNG = np.random.default_rng(3)
 PHOTOS = [RNG.integers(0, 256, (h, w, 3), dtype=np.uint8) for h, w in ((40, 30), (12, 20))]
@@ -42,14 +41,3 @@ def test_an_augmented_view_depends_on_pixels_and_seed_alone(augmentation: str) -
     assert pair.shape == (2, 3, 16, 16) and torch.equal(pair[1], alone[0])
     views = view.augmented([PHOTOS[0]] * 20, np.arange(20), "cpu")
     assert len({v.numpy().tobytes() for v in views}) > 15
-
-
-def test_wrong_views_and_labels_are_refused() -> None:
-    with pytest.raises(InputError, match="augmentation = 'mixup'"):
-        View(PREPROCESSING, "mixup")
-    with pytest.raises(InputError, match="side = 8"):
-        View(PREPROCESSING, "random-crop", side=8)
-    with pytest.raises(InputError, match="2 images and 1 labels"):
-        check_images(Images(PHOTOS, np.zeros(1, dtype=int), 1), "training images")
-    with pytest.raises(InputError, match=r"image 1: label 3 lies outside 0\.\.1"):
-        check_images(Images(PHOTOS, np.array([0, 3]), 2), "training images")

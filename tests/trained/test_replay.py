@@ -7,17 +7,18 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from reference.heads import herding
 from torch.nn import functional
 from trained import toys
 from trained.toys import SESSIONS, Make, rows
 
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
+from study.methods.derpp_head import reservoir_slots
 from study.methods.icarl_nme import herded
 from study.trained import losses, methods
 from study.trained.images import Images
 from study.trained.learner import Batch, Trained
-from study.trained.methods.derpp import reservoir_slots
 from study.trained.methods.foster import Pair
 from study.trained.phase import Phase
 from study.trained.rehearsal import flat, renewed
@@ -30,17 +31,6 @@ icarl, derpp = partial(toys.fitted, "icarl", ICARL), partial(toys.fitted, "derpp
 foster = partial(toys.fitted, "foster", FOSTER)
 
 
-def brute_force(features: np.ndarray, m: int) -> list[int]:
-    """Return the exemplars that iCaRL's algorithm 4 chooses, by trying every image at each step."""
-    u = features / np.linalg.norm(features, axis=1, keepdims=True)
-    mean, chosen = u.mean(0), []
-    for k in range(1, m + 1):
-        left = [i for i in range(len(u)) if i not in chosen]
-        distance = [np.linalg.norm(mean - u[[*chosen, i]].sum(0) / k) for i in left]
-        chosen.append(left[int(np.argmin(distance))])
-    return chosen
-
-
 def test_exemplars_are_herded_and_old_lists_are_cut() -> None:
     rng = np.random.default_rng(0)
     features, labels = rng.normal(size=(30, 5)), np.repeat([7, 2, 9], 10)
@@ -48,7 +38,7 @@ def test_exemplars_are_herded_and_old_lists_are_cut() -> None:
     lists = renewed(torch.zeros((0, 0), dtype=torch.int64), features, labels, chosen, 6)
     for position, label in enumerate((2, 7, 9)):
         own = np.flatnonzero(labels == label)
-        expected = own[brute_force(features[own], 6)] + 100
+        expected = own[herding(unit(features[own]), 6)] + 100
         np.testing.assert_array_equal(lists[position], expected)
     more = renewed(lists, features[:10], labels[:10], chosen[:10], 4)
     assert torch.equal(more[:3], lists[:, :4]) and more.shape == (4, 4)

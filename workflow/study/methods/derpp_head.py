@@ -126,12 +126,25 @@ class DerppHead(softmax.SoftmaxHead):
         self, X: Array, labels: NDArray[np.integer], logits: Array, rng: np.random.Generator
     ) -> None:
         """Offer a batch to the reservoir: sample number i stays with probability buffer / i."""
-        place = self.seen + np.arange(len(X))
-        slot = np.where(place < self.buffer, place, rng.integers(0, place + 1))
-        for row in np.flatnonzero(slot < self.buffer):
+        slot = reservoir_slots(self.seen, len(X), self.buffer, rng)
+        for row in np.flatnonzero(slot >= 0):
             self.features[slot[row]], self.columns[slot[row]] = X[row], labels[row]
             self.stored[slot[row]], self.known[slot[row]] = logits[row], logits.shape[1]
         self.seen += len(X)
+
+
+def reservoir_slots(
+    seen: int, arrivals: int, capacity: int, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Return the slot (arrivals,) of a buffer that each arrival takes, -1 for none (Vitter, 1985).
+
+    Arrival number i (from 0, ``seen`` before these) takes slot i while there is room, then a
+    uniform number in 0..i if it is below ``capacity``.
+    """
+    numbers = np.arange(seen, seen + arrivals)
+    drawn = rng.integers(0, numbers + 1)
+    slots = np.where(numbers < capacity, numbers, drawn)
+    return np.where(slots < capacity, slots, -1)
 
 
 build = DerppHead

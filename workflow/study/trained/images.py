@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from torchvision.transforms import InterpolationMode, v2
 
-from sparcl.base.checks import check_choice, check_fraction, check_int
-from sparcl.base.errors import InputError
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.preprocessing import preprocess
 
-AUGMENTATIONS = ("resized-crop", "random-crop", "none")
 FILTERS = {"bicubic": Image.Resampling.BICUBIC, "bilinear": Image.Resampling.BILINEAR}
 
 
@@ -92,12 +89,6 @@ class View:
     least_area: float = 0.05
     side: int = 0
 
-    def __post_init__(self) -> None:
-        check_choice("augmentation", self.augmentation, AUGMENTATIONS)
-        check_fraction("least_area", self.least_area)
-        if self.augmentation == "random-crop":
-            check_int("side", self.side, least=self.size)
-
     @property
     def size(self) -> int:
         """Height and width of the network's input in pixels."""
@@ -138,24 +129,3 @@ class View:
             for key in ("mean", "std")
         )
         return (batch.float() - mean) / std
-
-
-def check_images(images: Images, where: str) -> None:
-    """Raise InputError unless images are (h, w, 3) bytes, fit the labels, and every label lies in 0..classes-1."""
-    if len(images.pixels) != len(images.labels):
-        raise InputError(
-            f"{where}: {len(images.pixels)} images and {len(images.labels)} labels. Give one label an image."
-        )
-    for row, pixels in enumerate(images.pixels):
-        if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
-            raise InputError(
-                f"{where}, image {row}: {pixels.dtype} of shape {pixels.shape}, expected uint8 of shape (h, w, 3). "
-                "Convert the image to RGB."
-            )
-    outside = (images.labels < 0) | (images.labels >= images.classes)
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise InputError(
-            f"{where}, image {row}: label {images.labels[row]} lies outside 0..{images.classes - 1}. "
-            "Correct the labels or the number of classes."
-        )

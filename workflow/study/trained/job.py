@@ -56,9 +56,7 @@ def train(
         Images or weights are missing, or the method refuses network, settings or session.
     """
     torch.set_num_threads(threads)
-    device = spec.get("device", "auto")
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    device = backbones.device_of(spec.get("device", "auto"))
     preprocessing = preprocessing_of(spec["backbone"], spec["dataset"])
     side = int(preprocessing["size"] / preprocessing["crop"])  # the short side of a plain view
     opened = {

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from sparcl.base import randomness
 from sparcl.base.checks import check_int, check_positive
-from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.errors import InputError
 from study.trained import phase as training
 from study.trained.images import Images
 from study.trained.phase import Phase
@@ -92,7 +92,6 @@ class Trained(nn.Module, ABC):
         self.kept: dict[str, Tensor] = {}
         self.trained: set[str] = set()
         self.measured: dict[str, Any] = {}
-        self._failure = ""
         self.to(self.setup.device)
 
     # What a method says.
@@ -123,31 +122,27 @@ class Trained(nn.Module, ABC):
     # What all do.
 
     def fit_session(self, rows: NDArray[np.integer]) -> None:
-        """Learn the next session from ``rows`` (n,) of the training images.
+        """Learn the next session from ``rows`` (n,) of the training images, all those of some new classes.
 
         Raises
         ------
         InputError
-            No images, a row that does not exist, a class of an earlier session, too small a memory:
-            the learner stays as it was.
+            A class of an earlier session, too small a memory: the learner stays as it was.
         NumericalError
             The loss is not finite; the learner cannot be used further.
         """
         where = f"{self.name}, session {self.number + 1}"
-        self._check_usable()
-        chosen = np.asarray(rows)
-        self.setup.check_rows(chosen, self.classes, where)
-        chosen = chosen.astype(np.int64)
+        chosen = np.asarray(rows, dtype=np.int64)
         new = np.unique(self.setup.train.labels[chosen])
+        if len(again := np.intersect1d(new, self.classes)):
+            raise InputError(
+                f"{where}: class {again[0]} came in an earlier session: give all its images in one session."
+            )
         self.check(len(new))
         self.begin(new)
         for phase in self.session(chosen):
             self._count(phase)
-            try:
-                self.measured["loss"] = self._train(phase, where)
-            except NumericalError as error:
-                self._failure = str(error)
-                raise
+            self.measured["loss"] = self._train(phase, where)
         self.measured |= self._outcome(chosen, where)
 
     def begin(self, new: NDArray[np.integer]) -> None:
@@ -159,11 +154,6 @@ class Trained(nn.Module, ABC):
 
     def scores(self, images: Images) -> NDArray[np.float32]:
         """Return scores (n, c) of images; columns in the order of :attr:`classes`."""
-        self._check_usable()
-        if not self.sizes:
-            raise InputError(
-                f"{self.name}: no session was fitted yet, call fit_session before scores."
-            )
         return self.scan(self.predict, images).numpy()
 
     def scan(self, function: Callable[[Tensor], Tensor], images: Images) -> Tensor:
@@ -310,10 +300,6 @@ class Trained(nn.Module, ABC):
         setup = self.setup
         x = setup.view.augmented(setup.train.subset(rows).pixels, seeds, setup.device)
         return Batch(x, torch.from_numpy(self.columns(rows)).to(x.device), rows)
-
-    def _check_usable(self) -> None:
-        if self._failure:
-            raise NumericalError(f"An earlier session failed, build a new learner: {self._failure}")
 
     def _count(self, phase: Phase) -> None:
         """Count the parameters trained: those of this phase's groups, or all so far if more."""

@@ -28,7 +28,6 @@ OPTIMISERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "sgd": partial(torch.optim.SGD, momentum=0.9),
     "adam": torch.optim.Adam,
 }
-PRECISIONS = ("float32", "bfloat16")  # float16 would need its loss scaled
 
 
 def cosine(epoch: int, epochs: int) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -16,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from sparcl.base.errors import InputError, OutputError
+from sparcl.base.errors import InputError
 from sparcl.base.npz import read_npz, write_npz
 from sparcl.learners.learner import Learner
 from sparcl.protocol import stream
@@ -24,7 +23,7 @@ from study.loop import experiment
 from study.loop.experiment import Split
 from study.report import memory
 from study.trained import methods
-from study.trained.images import Images, check_images
+from study.trained.images import Images
 from study.trained.learner import Trained
 from study.trained.setup import Setup
 
@@ -65,15 +64,8 @@ def run(
         From the learner; the message names method and session.
     InputError
         The checkpoint is of another run, damaged, or was changed after it was written.
-    OutputError
-        The checkpoint cannot be a file; before any work.
     """
     path = Path(checkpoint) if checkpoint else None
-    if path and os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-        raise OutputError(
-            f"{path} is a link, a folder or a device, and a checkpoint is a file. Name another."
-        )
-    check_images(test, "test images")
     # Learners on images are given row numbers where others are given features.
     rows_train, rows_test = (
         Split(np.arange(len(images), dtype=np.float64)[:, None], images.labels)

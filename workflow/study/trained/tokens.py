@@ -63,14 +63,10 @@ class PrefixAttention(nn.Module):
         self.attention = attention
         self.prefix: tuple[Tensor, Tensor] | None = None
 
-    def forward(self, x: Tensor, attn_mask: Tensor | None = None, **options: Any) -> Tensor:
-        """Return the attention's output (b, n, D) for tokens x (b, n, D)."""
+    def forward(self, x: Tensor, **options: Any) -> Tensor:
+        """Return the attention's output (b, n, D) for tokens x (b, n, D); with prefixes there is no mask."""
         if self.prefix is None:
-            return self.attention(x, attn_mask=attn_mask, **options)
-        if attn_mask is not None or any(options.values()):
-            raise InputError(
-                "Attention with prefixes takes no mask: every token sees every prefix."
-            )
+            return self.attention(x, **options)
         inner: Any = self.attention
         b, n, _ = x.shape
         heads = (b, -1, inner.num_heads, inner.head_dim)

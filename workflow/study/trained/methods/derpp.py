@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from study.methods.derpp_head import reservoir_slots
 from study.trained import losses
 from study.trained.growing import linear
 from study.trained.learner import Batch, Phases, Rows, Trained
@@ -112,20 +112,6 @@ class Derpp(Trained):
     def exemplars(self) -> int:
         """Return the number of images in the buffer."""
         return len(self.kept["rows"])
-
-
-def reservoir_slots(
-    seen: int, arrivals: int, capacity: int, rng: np.random.Generator
-) -> NDArray[np.int64]:
-    """Return the slot (arrivals,) of a buffer that each arrival takes, -1 for none (Vitter, 1985).
-
-    Arrival number i (from 0, ``seen`` before these) takes slot i while there is room, then a
-    uniform number in 0..i if it is below ``capacity``.
-    """
-    numbers = np.arange(seen, seen + arrivals)
-    drawn = rng.integers(0, numbers + 1)
-    slots = np.where(numbers < capacity, numbers, drawn)
-    return np.where(slots < capacity, slots, -1)
 
 
 build = Derpp
