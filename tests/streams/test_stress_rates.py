@@ -16,7 +16,6 @@ SETTINGS = {
     "imbalanced": {"least": 2},
     "si-blurry": {"disjoint": 50, "points": 12},
     "repetition": {"experiences": 10, "rows": 30, "first": 0.2},
-    "slots": {"experiences": 10},
 }
 RESERVING = ("unannotated", "bad-session", "mislabelled", "returning")
 
@@ -219,56 +218,6 @@ def test_repetition_brings_classes_and_rows_again() -> None:
     settings = {"repetition": SETTINGS["repetition"] | {"rows": 11}}
     with pytest.raises(InputError, match="Raise `rows`"):
         stressed(train(), SESSIONS, {"repetition": 0.5}, settings, 0)
-
-
-def test_slots_are_given_from_the_last_experience_to_the_first() -> None:
-    def reference(counts: dict[int, int], N: int, K: int, rng: np.random.Generator) -> np.ndarray:
-        """CIR's loop, with a set of the classes that have slots left."""
-        known, table = set(counts), np.zeros((N, K), dtype=int)
-        for e in reversed(range(N)):
-            many = len(known) >= K
-            for j in range(1 if many else K):
-                chosen = rng.choice(sorted(known), size=K if many else 1, replace=False)
-                table[e, j : j + len(chosen)] = chosen
-                for c in chosen.tolist():
-                    counts[c] -= 1
-                    known -= {c} if counts[c] == 0 else set()
-        return table
-
-    def last(there: np.ndarray, size: int) -> np.ndarray:
-        return there[len(there) - size :]
-
-    # by hand: of the third class two slots are left for the first experience
-    assert blurry.slotted(np.array([1, 1, 4]), 3, 2, last) == [[2, 2], [0, 2], [1, 2]]
-    for seed, (N, K, C) in enumerate([(6, 4, 8), (5, 3, 7), (10, 2, 3), (4, 2, 8), (3, 5, 5)]):
-        counts = np.full(C, N * K // C) + (np.arange(C) < N * K % C)
-        of, own = np.random.default_rng(seed), np.random.default_rng(seed)
-        expected = reference(dict(enumerate(counts.tolist())), N, K, of)
-        choose = own.choice
-        found = blurry.slotted(counts, N, K, lambda there, n: choose(there, n, replace=False))  # noqa: B023
-        assert found == expected.tolist() and np.bincount(np.ravel(found)).tolist() == list(counts)
-
-
-def test_slots_bring_a_class_again_with_other_rows() -> None:
-    for rate, each in ((0.1, 1), (0.25, 3), (0.5, 6), (1.0, 12)):
-        experiences = 12 if each == 1 else 10
-        settings = {"slots": {"experiences": experiences}}
-        samples = stressed(train(), SESSIONS, {"slots": rate}, settings, 7)
-        rows = truth(samples)
-        assert len(set(rows)) == len(rows)
-        assert np.array_equal(samples.labels, train().labels[rows])
-        assert samples.points == samples.ends == tuple(range(experiences))
-        assert sorted(np.concatenate(samples.classes)) == list(range(12))
-        # slots of a class are alike in size: of its 20 rows fewer are left out than it has slots
-        left, most = 20 - np.bincount(samples.labels), -(-experiences * each // 12)
-        assert (left >= 0).all() and (left < most).all()
-        visits = [len(np.unique(samples.session[samples.labels == c])) for c in range(12)]
-        assert np.ptp(visits) <= 2 and sum(visits) <= experiences * each
-        if each in (1, 12):
-            assert visits == [experiences * each // 12] * 12
-    for experiences, rate in ((10, 0.05), (30, 1.0)):
-        with pytest.raises(InputError, match="change the rate or `experiences`"):
-            stressed(train(), SESSIONS, {"slots": rate}, {"slots": {"experiences": experiences}}, 0)
 
 
 def test_kinds_lie_on_each_other() -> None:

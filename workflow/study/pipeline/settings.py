@@ -251,7 +251,6 @@ class Stress(Block):
     imbalanced: Annotated[dict[Literal["least"], Width], SOME]
     si_blurry: SiBlurry = Field(alias="si-blurry")
     repetition: Repetition
-    slots: Annotated[dict[Literal["experiences"], Width], SOME]
 
 
 class Extraction(Block):
@@ -483,7 +482,6 @@ class Stream(Block):
     imbalanced: Several[Annotated[float, Field(ge=1)]] = ABSENT
     si_blurry: Several[Percent] = Field(default=ABSENT, alias="si-blurry")
     repetition: Parts = ABSENT
-    slots: Parts = ABSENT
 
     @model_validator(mode="after")
     def _any(self) -> Self:

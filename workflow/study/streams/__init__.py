@@ -22,7 +22,6 @@ few : a class has so many training samples
 imbalanced : the largest class has so many times as many training samples as the smallest
 si-blurry : some classes arrive in one task each, and a share of the others' samples in any task
 repetition : a class arrives again, with some of its samples, in some of the later sessions
-slots : a class arrives in some of the sessions, each time with other samples
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +35,7 @@ from sparcl.base.randomness import generator
 from sparcl.base.rows import prepared
 from sparcl.base.types import Ints
 from study.loop.experiment import Split
-from study.streams.blurry import repetition, si_blurry, slots
+from study.streams.blurry import repetition, si_blurry
 from study.streams.contamination import bad_session, mislabelled, returning, unannotated
 from study.streams.failures import long_tail, near_duplicate, saturated
 from study.streams.noise import similar, symmetric
@@ -62,7 +61,6 @@ RATED: dict[str, Callable[..., Samples]] = {
     "imbalanced": imbalanced,
     "si-blurry": si_blurry,
     "repetition": repetition,
-    "slots": slots,
 }
 
 

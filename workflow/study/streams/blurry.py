@@ -116,65 +116,10 @@ def repetition(
     when = np.arange(experiences)[None]
     present = (when == starts[:, None]) | (again & (when > starts[:, None]))
     shuffle = draw("repetition", "rows").permutation
-    drawn = repeated(samples.labels, labels, present, rows, shuffle)
-    return _experiences(samples, [part for part in drawn if len(part)])
-
-
-def slots(samples: Samples, rate: float, draw: Draw, *, experiences: int) -> Samples:
-    """Let each class come in equally many slots, of which each experience has equally many.
-
-    Source: the slot-based generator of CIR, same commit.  No row comes twice.  A class has equally many rows in each
-    slot; those that remain, fewer than its slots, are left out.  Slots are given from the last experience to the
-    first, and only where fewer classes than an experience has slots are left is a class in two slots of one.
-
-    Parameters
-    ----------
-    rate : slots of an experience / classes; at 1 every class comes every time, at 1 / experiences once
-    experiences : of the stream
-    """
-    check_rate("slots", rate, 1)
-    labels, sizes = np.unique(samples.labels, return_counts=True)
-    each = round(rate * len(labels))
-    least, more = divmod(experiences * each, len(labels))
-    if least < 1 or least + (more > 0) > sizes.min():
-        raise InputError(
-            f"stress 'slots': {experiences} experiences of {each} slots give {experiences * each / len(labels):g} to a "
-            f"class, and the smallest class has {sizes.min()} rows. Every class needs a slot, and a slot a row: change "
-            "the rate or `experiences`."
-        )
-    shuffle = draw("slots", "rows").permutation
-    counts = np.full(len(labels), least)
-    counts[shuffle(len(labels))[:more]] += 1
-    choice = draw("slots", "classes").choice
-    table = slotted(counts, experiences, each, lambda left, size: choice(left, size, replace=False))
-    waiting = []
-    for label, n, count in zip(labels, sizes, counts, strict=True):
-        rows = shuffle(np.flatnonzero(samples.labels == label))
-        waiting.append(iter(np.split(rows[: n // count * count], count)))
-    drawn = [np.concatenate([next(waiting[c]) for c in chosen]) for chosen in table]
-    return _experiences(samples, drawn)
-
-
-def slotted(
-    counts: Ints, experiences: int, each: int, choose: Callable[[Ints, int], Ints]
-) -> list[list[int]]:
-    """Return the classes, by position, in the slots of each experience.
-
-    Parameters
-    ----------
-    counts : (K,) slots of each class, ``experiences * each`` in all
-    choose : returns so many of the classes with slots left, without replacement; the last experience calls it first
-    """
-    left, table = counts.copy(), []
-    for _ in range(experiences):
-        chosen: list[int] = []
-        while len(chosen) < each:
-            there = np.flatnonzero(left)
-            found = choose(there, each if len(there) >= each else 1)
-            left[found] -= 1
-            chosen += found.tolist()
-        table.append(chosen)
-    return table[::-1]
+    drawn = [p for p in repeated(samples.labels, labels, present, rows, shuffle) if len(p)]
+    every = np.arange(len(drawn))  # accuracy is measured after each
+    block = np.repeat(every, [len(part) for part in drawn])
+    return arriving_in(samples, np.concatenate(drawn), block, every, every)
 
 
 def repeated(
@@ -200,13 +145,6 @@ def repeated(
         parts = [shuffle(of_class[c])[: share + (j < more)] for j, c in enumerate(there)]
         found.append(np.concatenate([*parts, np.zeros(0, dtype=np.intp)]))
     return found
-
-
-def _experiences(samples: Samples, drawn: Sequence[Rows]) -> Samples:
-    """Return rows by experience, with a measurement after each."""
-    block = np.repeat(np.arange(len(drawn)), [len(part) for part in drawn])
-    every = np.arange(len(drawn))
-    return arriving_in(samples, np.concatenate(drawn), block, every, every)
 
 
 def arriving_in(samples: Samples, rows: Rows, block: Rows, points: Rows, ends: Rows) -> Samples:
