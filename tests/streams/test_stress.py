@@ -9,14 +9,6 @@ from sparcl.base.rows import unit
 from study import streams as stress
 from study.loop.experiment import Split
 
-
-class Data:
-    """What a feature file gives."""
-
-    def __init__(self, Phi: np.ndarray, y: np.ndarray) -> None:
-        self.features, self.labels = Phi, y
-
-
 SETTINGS = {
     "near-duplicate": {"move": 0.9},
     "saturated": {"scale": 10.0},
@@ -29,7 +21,7 @@ def stressed(kind: str) -> tuple[list[Split], list[Split], list[np.ndarray]]:
     Phi, y = (np.concatenate([b[i] for b in blocks]) for i in (0, 1))
     sessions = [np.array(sorted(set(labels.tolist()))) for _, labels in blocks]
     half = np.arange(len(y)) % 2 == 0
-    parts = [Data(Phi[half], y[half]), Data(Phi[~half], y[~half])]
+    parts = [Split(Phi[half], y[half]), Split(Phi[~half], y[~half])]
     plain = stress.splits({"normalize": True, "stress": {}}, sessions, *parts)
     return (
         plain,

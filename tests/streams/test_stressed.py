@@ -32,6 +32,14 @@ def record(hyper=CORE, streams=STREAMS) -> dict:
     return stressed.run(TRAIN, TEST, SESSIONS, streams, SETTINGS, 1993, "compose", hyper)
 
 
+def written(folder: Path, made: dict) -> Path:
+    names = {"suite": "s", "dataset": "d", "backbone": "b", "method": "m", "order": 1993, "seed": 0}
+    path = folder / "s/d/b/m/1993-0.json"
+    path.parent.mkdir(parents=True)
+    write_sealed(path, made | names | {key: "0" * 64 for key in report.SHA})
+    return path
+
+
 def test_streams_are_all_combinations_of_each_items_rates() -> None:
     streams = [{"few": [5, 10], "symmetric": [0, 0.2]}, {"similar": [0.4]}]
     assert list(stressed.expanded(streams)) == [
@@ -78,8 +86,6 @@ def test_an_error_names_the_stream() -> None:
 
 
 def test_blocks_are_sessions_and_any_time_accuracy_is_over_their_points(tmp_path: Path) -> None:
-    names = {"suite": "s", "dataset": "d", "backbone": "b", "method": "m", "order": 1993, "seed": 0}
-    hashes = {key: "0" * 64 for key in report.SHA}
     whole = experiment.run(TRAIN, TEST, [np.arange(12)], "compose", {"ridge": 0.1})
     made = record({"ridge": 0.1}, [{"si-blurry": [0, 50]}])
     for run in made["runs"]:
@@ -89,10 +95,7 @@ def test_blocks_are_sessions_and_any_time_accuracy_is_over_their_points(tmp_path
         by_class = np.argsort(run["classes"])
         assert np.array(run["correct"])[-1][by_class].tolist() == whole["correct"][0]
         assert run["test_counts"] == [10] * 12
-    path = tmp_path / "s/d/b/m/1993-0.json"
-    path.parent.mkdir(parents=True)
-    write_sealed(path, made | names | hashes)
-    frames = report.summarise([path])
+    frames = report.summarise([written(tmp_path, made)])
     assert frames["ages"].empty
     for row, run in zip(frames["rates"].itertuples(), made["runs"], strict=True):
         seen = np.array(run["session_of_class"]) <= np.arange(len(run["rows"]))[:, None]
@@ -105,12 +108,8 @@ def test_blocks_are_sessions_and_any_time_accuracy_is_over_their_points(tmp_path
 
 
 def test_summaries_say_what_records_do(tmp_path: Path) -> None:
-    names = {"suite": "s", "dataset": "d", "backbone": "b", "method": "m", "order": 1993, "seed": 0}
     made = record()
-    path = tmp_path / "s/d/b/m/1993-0.json"
-    path.parent.mkdir(parents=True)
-    hashes = {key: "0" * 64 for key in report.SHA}
-    write_sealed(path, made | names | hashes)
+    path = written(tmp_path, made)
     frames = report.summarise([path])
     rates, ages = frames["rates"], frames["ages"]
     assert list(zip(rates["stress"], rates["rate"], strict=True)) == [

@@ -9,8 +9,8 @@ from sparcl.features import store
 from study import pairs
 
 
-def write(train: Path, test: Path, out: Path) -> dict[str, int]:
-    """Write both splits of a data set into one npz file; return samples of each, classes and features.
+def write(train: Path, test: Path, out: Path) -> None:
+    """Write both splits of a data set into one npz file.
 
     ``train_data`` (n, 1, d) and ``test_data`` are float32: images of one row, which
     ``PIL.Image.fromarray`` takes as mode F, so that loaders made for images take them as they are.
@@ -29,5 +29,3 @@ def write(train: Path, test: Path, out: Path) -> dict[str, int]:
         arrays[f"{split}_targets"] = content.labels.astype(np.int64)
     with replacing(out) as temporary, open(temporary, "wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
-    sizes = {split: len(content.labels) for split, content in data.items()}
-    return sizes | {"classes": len(arrays["class_names"]), "d": data["train"].d}

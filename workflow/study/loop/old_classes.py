@@ -4,7 +4,7 @@ Read off attributes that learners share (``weights``, ``sums``, ``core``): no cl
 imported, so that a change to one leaves the runs of the others as they are.
 """
 
-from typing import Protocol, cast
+from typing import Any
 
 import numpy as np
 
@@ -15,25 +15,6 @@ from sparcl.protocol.diagnostics import prototype_cosine
 from study.loop.metrics import ROUNDING, mean_change
 
 PROBE = 256  # old test samples on which the bound of Theorem 1 is evaluated
-
-
-class _Core(Protocol):
-    """The interface of a core."""
-
-    U_core: Array  # (p, k)
-
-
-class _WithCore(Protocol):
-    """The interface of a learner with a core."""
-
-    weights: Array  # (D, c)
-    core: _Core
-
-    def core_rows(self, Phi: Array) -> Array:
-        """Return the coordinates (n, p) of features Phi (n, d) in which the core lives."""
-
-    def expand(self, Phi: Array) -> Array:
-        """Return the rows (n, D) that the weights score."""
 
 
 def measure(learner: Learner, before: Array | None, old: Array, change: Array) -> dict[str, float]:
@@ -59,12 +40,16 @@ def measure(learner: Learner, before: Array | None, old: Array, change: Array) -
     if isinstance(sums, Sums):
         measured["expanded_prototype_cosine"] = prototype_cosine(sums.means())
     if before is not None and hasattr(getattr(learner, "core", None), "U_core"):
-        measured |= _along_core(cast(_WithCore, learner), before, old, change)
+        measured |= _along_core(learner, before, old, change)
     return measured
 
 
-def _along_core(learner: _WithCore, before: Array, old: Array, change: Array) -> dict[str, float]:
-    """Split the change of old weights and logits into core and residual."""
+def _along_core(learner: Any, before: Array, old: Array, change: Array) -> dict[str, float]:
+    """Split the change of old weights and logits into core and residual.
+
+    The learner's ``core_rows`` are coordinates (n, p) in which its core U (p, k) lives, ``expand`` gives the rows
+    (n, D) that its weights (D, c) score.
+    """
     U, dW = learner.core.U_core, learner.weights[:, : before.shape[1]] - before
     rows = learner.core_rows(old)
     coordinates = U.T @ dW[: len(U)]
