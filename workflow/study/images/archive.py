@@ -15,14 +15,12 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from sparcl.base.errors import DatasetError
 from sparcl.base.files import replacing
 from sparcl.base.locks import locked
 from sparcl.extraction.storage.protocol import EMPTY, odd, printed
 from sparcl.extraction.weights import cache_folder
-from study.images.download import md5_of
 
 logger = logging.getLogger(__name__)
 
@@ -33,33 +31,18 @@ RATIO, SMALL = 64, 1 << 26
 LONGEST = 1 << 20  # bytes of a header
 
 
-def open_archive(
-    dataset: str, path: Path, block: dict[str, Any], cache: str, remedy: str
-) -> TarStorage:
-    """Open a tar archive, compressed or not.
-
-    Parameters
-    ----------
-    dataset : its id, for messages
-    path : of the archive
-    block : the settings of the data set: `folder`, and `md5` if it is pinned
-    cache : folder of decompressed archives, see `weights.cache_folder`
-    remedy : sentence that says how else to provide the files
+def open_archive(path: Path, folder: str, cache: str) -> TarStorage:
+    """Open a tar archive, which is decompressed into the cache (`weights.cache_folder`) where it has to be.
 
     Raises
     ------
-    DatasetError : another md5, damaged, or an unsafe member
+    DatasetError : damaged, or an unsafe member
     """
-    if "md5" in block and (found := md5_of(path)) != block["md5"]:
-        raise DatasetError(
-            f"{dataset}: {path} has md5 {found}, and `datasets.{dataset}.md5` states {block['md5']}. The file is "
-            f"incomplete or another version: delete it. {remedy}"
-        )
     if not path.name.lower().endswith(COMPRESSED):
-        return TarStorage(path, block["folder"])
+        return TarStorage(path, folder)
     unpacked = _decompressed(path, cache)
     try:
-        return TarStorage(unpacked, block["folder"])
+        return TarStorage(unpacked, folder)
     except DatasetError as error:
         unpacked.unlink(missing_ok=True)
         raise DatasetError(f"{path}, decompressed: {error}") from error

@@ -11,7 +11,7 @@ from sparcl.extraction.storage.folder import FolderStorage
 from sparcl.extraction.storage.protocol import Storage
 from sparcl.extraction.weights import cache_folder
 from study.images.archive import COMPRESSED, open_archive
-from study.images.download import fetch
+from study.images.download import fetch, md5_of
 
 
 def open_storage(dataset: str, block: dict[str, Any], root: str = "", cache: str = "") -> Storage:
@@ -32,22 +32,23 @@ def open_storage(dataset: str, block: dict[str, Any], root: str = "", cache: str
     place = local_place(block, root)
     folder, archive, url = (block.get(key, "") for key in ("folder", "archive", "url"))
     remedy = _remedy(dataset, block)
-    if place:
-        if (place / folder).is_dir():
-            return FolderStorage(place / folder, block)
-        if archive and (place / archive).is_file():
-            return open_archive(dataset, place / archive, block, cache, remedy)
-        found = (
-            f"neither {place / folder} nor {place / archive}" if archive else f"no {place / folder}"
+    if place and (place / folder).is_dir():
+        return FolderStorage(place / folder, block)
+    if place and archive and (place / archive).is_file():
+        path = place / archive
+    elif url:
+        path = cache_folder(cache) / "data" / archive
+        if not path.is_file():
+            fetch(dataset, url, block["md5"], path, remedy)
+    else:
+        found = f"no {place / folder} exists" if place else "nothing says where its images are"
+        raise DatasetError(f"{dataset}: {found}. {remedy}")
+    if "md5" in block and (found := md5_of(path)) != block["md5"]:
+        raise DatasetError(
+            f"{dataset}: {path} has md5 {found}, and `datasets.{dataset}.md5` states {block['md5']}. The file is "
+            f"incomplete or another version: delete it. {remedy}"
         )
-        if not url:
-            raise DatasetError(f"{dataset}: {found} exists. {remedy}")
-    if not url:
-        raise DatasetError(f"{dataset}: nothing says where its images are. {remedy}")
-    path = cache_folder(cache) / "data" / archive
-    if not path.is_file():
-        fetch(dataset, url, block["md5"], path, remedy)
-    return open_archive(dataset, path, block, cache, remedy)
+    return open_archive(path, folder, cache)
 
 
 def local_place(block: dict[str, Any], root: str = "") -> Path | None:
