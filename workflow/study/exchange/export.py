@@ -1,11 +1,9 @@
 """export: runs, streams and features in the file forms of other toolboxes."""
 
 import argparse
-import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sparcl.app.arguments import argument, command, out, saved
 from sparcl.base.errors import InputError, OutputError
@@ -47,18 +45,18 @@ def export(chosen: argparse.Namespace) -> Iterator[str]:
     for outcome in map(Outcome.read, chosen.records):
         named.setdefault(chosen.dataset or outcome.names["dataset"], []).append(outcome)
     # The folder gets its name when all is in it, so that a failure leaves nothing in the way of the next try.
-    folder = chosen.folder
-    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    written: list[Path] = []
+    folder, written = chosen.folder, []
     try:
-        if chosen.features is not None:
-            written.append(unfinished / "features.npz")
-            features.write(*chosen.features, written[-1])
-        for name, of_name in named.items():
-            written += WRITERS[chosen.to](of_name, name, unfinished)
-        unfinished.rename(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.parent, prefix=".") as temporary:
+            unfinished = Path(temporary, folder.name)
+            if chosen.features is not None:
+                train, test = chosen.features
+                written.append(unfinished / "features.npz")
+                features.write(train, test, written[-1])
+            for name, of_name in named.items():
+                written += WRITERS[chosen.to](of_name, name, unfinished)
+            unfinished.rename(folder)
     except OSError as error:
         raise unwritable(folder, error, "nothing is left of this try") from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
     yield from (str(folder / path.relative_to(unfinished)) for path in written)

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -158,8 +158,9 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
     meta = {key: whole.meta[key] for key in TEXT_KEYS + JSON_KEYS if key in whole.meta}
     names = [f"{k}-of-{of}.h5" for k in range(1, of + 1)]
     # The folder gets its name when all shards are in it, so that a failure leaves nothing in the way of the next try.
-    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}")
-    try:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=path.parent, prefix=".") as temporary:
+        unfinished = Path(temporary, folder.name)
         for k, name in enumerate(names, 1):
             part = describe(ids, -(-len(ids) // of), k, of)
             rows = slice(part["first"], part["stop"])
@@ -167,8 +168,6 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
             tokens = [None if a is None else a[rows] for a in (whole.blocks, whole.blocks_mean)]
             store.write(unfinished / name, *arrays, meta | {"shard": part}, *tokens)
         unfinished.rename(folder)
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
     merge(path, [folder / name for name in names])
     manifest.write(path, stated)  # an older one counts no duplicates
     return stated
