@@ -71,7 +71,7 @@ ENTRY_POINTS = {
         "workflow/study/loop/order_file.py:read",
     },
     "table, list or log": {
-        "workflow/study/exchange/import_log.py:import_log",
+        "workflow/study/exchange/__main__.py:import_log",
         "workflow/study/exchange/elsewhere.py:read",
         "workflow/study/exchange/mammoth.py:_value",
         "workflow/study/images/readers/published.py:read_grocery",
@@ -129,7 +129,7 @@ ALONE = {
     "sparcl/base/files.py:replacing",
     "sparcl/base/npz.py:_write",  # a member of an archive, which is renamed
     "sparcl/base/locks.py:_locked_file",  # holds nothing, or the chunks of a work file, each with its hash
-    "workflow/study/exchange/export.py:export",  # a folder, renamed
+    "workflow/study/exchange/__main__.py:export",  # a folder, renamed
     "workflow/study/images/shards.py:cut",  # likewise
     "sparcl/app/importing.py:write",  # a folder, renamed
     "figures/vector.py:svg",  # in memory
