@@ -130,16 +130,15 @@ class SumsFile:
         normalize = self.terms["normalisation"] == NORMALISATION[True]
         check_once(paths)
         counted = Counted()
+        rows, labels = [], []
         for path in paths:
             self.check_test(path)
-            counted.add(names_of(path, store.header(path)), str(path))
-        parts = [
-            part
-            for path in paths
-            for part in shown(store.blocks(path), store.header(path).n, Path(path).name)
-        ]
-        Phi = np.concatenate([prepared(features, normalize) for features, _ in parts])
-        y = np.concatenate([labels for _, labels in parts]).astype(np.int64)
+            header = store.header(path)
+            counted.add(names_of(path, header), str(path))
+            for features, own in shown(store.blocks(path), header.n, Path(path).name):
+                rows.append(prepared(features, normalize))
+                labels.append(own)
+        Phi, y = np.concatenate(rows), np.concatenate(labels).astype(np.int64)
         missing = np.setdiff1d(np.arange(self.sums.classes), y)
         if len(missing):
             raise InputError(

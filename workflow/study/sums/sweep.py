@@ -100,22 +100,18 @@ def learn_sums(
     labels: Sequence[int] | NDArray[np.integer],
     sums: ClassSums,
 ) -> None:
-    """Learn the next session: all samples of ``labels``, classes that are new.
+    """Learn the next session, all samples of ``labels``, classes that are new, with what :func:`learner` gave.
 
     Weights are those that ``fit_session`` gives on the samples, to rounding.
 
     Raises
     ------
     InputError
-        When the composition reads samples, a class was learned before or has no sample, or the
-        features differ.
+        When a class was learned before or has no sample, or the features differ.
     NumericalError
         When the ridge system is not positive definite, or scores are not finite or all the same.
     """
     learner.begin_update()
-    needed = needs_rows(learner)
-    if needed:
-        raise InputError(f"Sums of classes do not hold what this method needs: {needed}.")
     where, old = f"session {learner.session + 1}", len(learner.classes)
     labels = np.sort(np.asarray(labels, dtype=np.int64))
     again = np.intersect1d(labels, learner.classes)
