@@ -109,13 +109,6 @@ def test_missing_prototypes_are_made_from_later_sessions_class_by_class() -> Non
     assert torch.equal(found[known], measured[known]) and not found.isnan().any()
 
 
-def test_a_single_new_class_lends_its_own_prototype() -> None:
-    measured = torch.randn(3, 3, 4, generator=torch.Generator().manual_seed(0))
-    measured[:2, 2] = torch.nan
-    found = complemented(measured, [2, 1])
-    torch.testing.assert_close(found[:2, 2], measured[2, 2].expand(2, 4))
-
-
 def test_measured_prototypes_and_old_features_never_change(setup: Make) -> None:
     made = setup()
     learner = fitted(made, 2)

@@ -141,17 +141,6 @@ def test_every_arrival_stays_with_the_same_probability() -> None:
     assert abs(inside / 4000 - 8 / 40).max() < 4 * np.sqrt(0.2 * 0.8 / 4000)
 
 
-def test_without_its_two_terms_it_is_unmasked_finetuning(setup: Make) -> None:
-    learner = derpp(setup(), 2, alpha=0.0, beta=0.0)
-    chosen = np.flatnonzero(np.isin(learner.setup.train.labels, [4, 1, 0, 5]))[:12]
-    batch = learner.augmented(chosen)
-    with torch.no_grad():
-        logits = learner.head(learner.network(batch.x))
-        expected = functional.cross_entropy(logits, batch.y)
-        assert logits.shape == (12, 6)
-        assert float(learner.loss(batch)) == pytest.approx(float(expected), rel=1e-6)
-
-
 def test_the_loss_adds_stored_logits_and_stored_labels(setup: Make) -> None:
     """Buffer smaller than a batch and no augmentation: both draws are the whole buffer."""
     made = setup()

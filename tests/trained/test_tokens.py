@@ -6,11 +6,10 @@ import pytest
 import timm
 import torch
 from torch import nn
-from trained.slow_transformer import tokens
 from trained.toys import transformer
 
 from sparcl.base.errors import InputError
-from study.trained.tokens import PrefixAttention, adapted, admit_prefixes, inserted, prefixed
+from study.trained.tokens import PrefixAttention, adapted, admit_prefixes, inserted
 
 X = torch.randn(3, 3, 16, 16, generator=torch.Generator().manual_seed(0))
 KINDS = {
@@ -58,23 +57,6 @@ def test_attention_with_prefixes_equals_that_over_appended_tokens(kind: str) -> 
         slot = PrefixAttention(attention)
         slot.prefix = (keys, values)
         torch.testing.assert_close(slot(x), whole, rtol=1e-4, atol=1e-5)
-
-
-def test_prompts_and_prefixes_equal_a_slow_transformer() -> None:
-    network = transformer()
-    admit_prefixes(network, [1, 2])
-    prompts, prefix = rows(3, 4, 16), rows(3, 2, 2, 2, 16)
-    with torch.no_grad(), inserted(network, prompts):
-        fast = network.forward_features(X)
-    slots = {n: (prefix[:, n - 1, 0], prefix[:, n - 1, 1]) for n in (1, 2)}
-    with torch.no_grad(), prefixed(network, slots):
-        pre = network.forward_features(X)
-    for i in range(3):
-        slow = tokens(network, X[i], prompts[i])
-        torch.testing.assert_close(fast[i].double(), slow, rtol=1e-3, atol=1e-4)
-        one = {n: (K[i], V[i]) for n, (K, V) in slots.items()}
-        slow = tokens(network, X[i], prefixes=one)
-        torch.testing.assert_close(pre[i].double(), slow, rtol=1e-3, atol=1e-4)
 
 
 def test_what_cannot_be_reached_into_is_refused() -> None:
