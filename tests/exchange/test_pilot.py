@@ -164,7 +164,7 @@ def test_the_nearest_mean_curve_is_a_method_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "no run in it"),
+        (log().replace("prefix: ", "begin: "), "no run in it"),
         (log([98.5, 93.33]), "2 of 4 sessions"),
         (log([]), "0 of 4 sessions"),
         (re.sub(".*seed: .*\n", "", log()), "states no seed"),
