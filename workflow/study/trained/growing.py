@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import skip_init
 
+from study.trained import losses
 from study.trained.learner import Batch, Rows, Trained
 from study.trained.phase import Phase
 
@@ -59,6 +60,10 @@ class Growing(Trained):
     def predict(self, x: Tensor) -> Tensor:
         """Return logits (b, c)."""
         return self.head(self.network(x))
+
+    def cross_entropy(self, batch: Batch, first: int = 0) -> Tensor:
+        """Return the cross-entropy of a batch over the columns from ``first`` on."""
+        return losses.cross_entropy(self.head(self.network(batch.x)), batch.y, first)
 
     def everything(self) -> list[dict[str, Any]]:
         """Return the parameter groups of head and network, with less weight decay from the second session on."""

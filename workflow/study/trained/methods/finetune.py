@@ -16,12 +16,9 @@ Cost: 3 forward passes an image and epoch.  Trains P + (D + 1) K parameters.
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
 from sparcl.base.checks import check_choice
-from study.trained import losses
 from study.trained.growing import Growing
-from study.trained.learner import Batch, Phases, Rows
+from study.trained.learner import Phases, Rows
 
 
 @dataclass(eq=False, repr=False)
@@ -48,12 +45,8 @@ class Finetune(Growing):
 
     def session(self, rows: Rows) -> Phases:
         """Train all on the session's images."""
-        yield self.phase(rows, self.loss, *self.everything())
-
-    def loss(self, batch: Batch) -> Tensor:
-        """Return the cross-entropy of a batch."""
         first = self.first if self.logits == "new" else 0
-        return losses.cross_entropy(self.predict(batch.x), batch.y, first)
+        yield self.phase(rows, lambda batch: self.cross_entropy(batch, first), *self.everything())
 
 
 build = Finetune

@@ -116,7 +116,7 @@ class Foster(Rehearsal):
         self._others = {}  # frees the pair before, so that three networks are held and not five
         if self.number == 1:
             modules = self.network, self.head
-            yield self._phase("training", rows, self._cross_entropy, *modules)
+            yield self._phase("training", rows, self.cross_entropy, *modules)
             self.renew_exemplars(self.network, rows)
             return
         replayed = self.with_exemplars(rows)
@@ -163,9 +163,6 @@ class Foster(Rehearsal):
     def others(self) -> Others:
         """Return the pair of the newest session, which is not compressed; none before the second."""
         return self._others
-
-    def _cross_entropy(self, batch: Batch) -> Tensor:
-        return losses.cross_entropy(self.predict(batch.x), batch.y)
 
     def _phase(
         self,

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from study.trained import losses
 from study.trained.growing import Growing, Heads
-from study.trained.learner import Batch, Phases, Rows
+from study.trained.learner import Phases, Rows
 
 
 @dataclass(eq=False, repr=False)
@@ -39,11 +37,7 @@ class LinearProbe(Growing):
         rows = np.concatenate([earlier, rows])
         self.kept["rows"] = torch.from_numpy(rows)
         self.network.load_state_dict(self.setup.network.state_dict())
-        yield self.phase(rows, self.loss, *self.two_rates(self.head))
-
-    def loss(self, batch: Batch) -> Tensor:
-        """Return the cross-entropy of a batch over all classes so far."""
-        return losses.cross_entropy(self.predict(batch.x), batch.y)
+        yield self.phase(rows, self.cross_entropy, *self.two_rates(self.head))
 
     def exemplars(self) -> int:
         """Return the number of images seen: all are kept."""

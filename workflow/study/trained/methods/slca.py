@@ -81,9 +81,7 @@ class Slca(Growing):
         """Train network and new head; store the Gaussians; align a copy of the heads."""
         yield self.phase(
             rows,
-            lambda batch: losses.cross_entropy(
-                self.head(self.network(batch.x)), batch.y, self.first
-            ),
+            lambda batch: self.cross_entropy(batch, self.first),
             *self.two_rates(self.head[-1]),
             schedule=lambda epoch, _: 1.0 if epoch < self.drop else 0.1,
         )
