@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sparcl import methods
 from sparcl.algebra import backend, spectra, tensors
 from sparcl.base.errors import InputError, NumericalError
+from sparcl.base.state import copied, pack, unpack
 from sparcl.learners.composed import Composed
 from sparcl.parts.heads import ridge as head
 from sparcl.protocol import stream
@@ -77,13 +78,12 @@ def test_any_classes_and_groups_have_the_sums_of_their_samples(
     for i, start in enumerate(range(0, len(y), block)):
         rows = slice(start, start + block)
         parts[i % 3].accumulate(Phi[rows], y[rows])
-    kept = parts[1].state()
+    kept = copied(pack(parts[1]))
     for part in parts[1:]:
         parts[0].merge(part)
     # what was merged stays as it was, and the total has the form of one pass: rows or a triangle
-    assert all(np.array_equal(kept[key], value) for key, value in parts[1].state().items())
-    shapes = [{key: a.shape for key, a in sums.state().items()} for sums in (parts[0], whole)]
-    assert shapes[0] == shapes[1]
+    assert all(np.array_equal(kept[key], value) for key, value in pack(parts[1]).items())
+    assert [a.shape for a in parts[0].moments] == [a.shape for a in whole.moments]
     asked = [rng.permutation(classes)[: 1 + seed % classes]]
     if groups is not None:
         asked = [np.flatnonzero(groups == group) for group in np.unique(groups)]
@@ -92,7 +92,7 @@ def test_any_classes_and_groups_have_the_sums_of_their_samples(
         same(found.R, Phi[of_these].T @ Phi[of_these])
         same(found.C, Phi[of_these].T @ (y[of_these, None] == labels))
         assert found.counts.tolist() == [np.sum(y == label) for label in labels]
-        again = ClassSums.from_state(parts[0].state()).of(labels)
+        again = unpack(pack(parts[0])).of(labels)
         assert np.array_equal(again.R, found.R) and np.array_equal(again.C, found.C)
 
 
@@ -100,11 +100,7 @@ def test_a_class_is_kept_as_the_smaller_of_rows_and_triangle() -> None:
     d, few, many = 9, 5, 6  # a triangle is 45 numbers, as are 5 rows
     y = np.repeat([0, 1], [few, many])
     sums = summed(np.random.default_rng(0).standard_normal((len(y), d)), y, 2, block=2)
-    shapes = {name: array.shape for name, array in sums.state().items()}
-    assert shapes == {
-        **{"counts": (2,), "sums": (2, d), "groups": (2,)},
-        **{"moments/0": (5, 9), "moments/1": (45,)},
-    }
+    assert [array.shape for array in sums.moments] == [(5, 9), (45,)]
     assert sums.nbytes == 8 * (2 + 2 * 9 + 45 + 45)
     more = np.random.default_rng(1).standard_normal((500, d))
     sums.accumulate(more, np.arange(500) % 2)

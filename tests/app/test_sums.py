@@ -284,8 +284,8 @@ def test_foreign_sums_are_refused(written: Write) -> None:
         {"ids": np.array([b"1"])},
         {"counts": np.array([13, 13])},
         {"sums": np.zeros(3)},
-        {"moments/1": np.zeros(5)},
-        {"moments/1": None},
+        {"moments.1": np.zeros(5)},
+        {"moments.1": None},
     ):
         content = {key: value for key, value in (whole | change).items() if value is not None}
         write_npz("a.npz", content)

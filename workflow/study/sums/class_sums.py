@@ -1,7 +1,9 @@
 """Sufficient statistics of each class, or group of classes, apart: any set of them has its R and C without a sample."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+import copy
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +13,13 @@ from sparcl.algebra.backend import Backend
 from sparcl.algebra.host import HOST
 from sparcl.algebra.sums import Sums
 from sparcl.base.errors import InputError
-from sparcl.base.state import InPlace
+from sparcl.base.state import Shape, Stateful, send
 from sparcl.base.types import Array
 
 
-class ClassSums(InPlace):
-    """Count and sum of each of ``classes`` classes, second moments of each group, d features, in float64.
+@dataclass(eq=False)
+class ClassSums(Stateful):
+    """Count and sum of each class, second moments of each group of classes, d features, in float64.
 
     By default each class is a group of its own, and any class order follows; grouped by the sessions
     of one order, sums take the memory of T groups instead of K.  The second moments of a group are kept
@@ -24,34 +27,54 @@ class ClassSums(InPlace):
     is bounded by 4 d (d + 1) bytes a group, whatever the number of samples: 236 MB for 100 groups of
     d = 768, half of what whole matrices would take.
 
+    Parameters
+    ----------
+    number : of classes
+    numbers : (classes,) number of each class's group, below ``classes``; by default each class is one
+
     Attributes
     ----------
     counts : (classes,) samples; sums : (classes, d) sum of each class's rows
     groups : (classes,) number of each class's group
-    moments : of each group its rows (n, d), or a triangle (d (d + 1) / 2,); None before the first row
+    moments : by number of a group, its rows (n, d), or a triangle (d (d + 1) / 2,)
     on : where sums and second moments lie
     """
 
-    def __init__(self, d: int, classes: int, groups: NDArray[np.integer] | None = None) -> None:
-        self.on: Backend = HOST
-        self.counts = np.zeros(classes, dtype=np.int64)
-        self.sums: Array = np.zeros((classes, d))
-        self.groups = np.array(np.arange(classes) if groups is None else groups, dtype=np.int64)
-        if (
-            self.groups.shape != (classes,)
-            or not ((0 <= self.groups) & (self.groups < classes)).all()
-        ):
-            raise InputError(
-                f"Groups {self.groups.tolist()} of {classes} classes: give each class the number of its "
-                f"group, 0..{classes - 1}. Usual cause: a class order that leaves classes out."
-            )
-        number = int(self.groups.max(initial=-1)) + 1
-        self.moments: list[Array | None] = [None] * number
+    d: int
+    number: InitVar[int] = 0
+    numbers: InitVar[NDArray[np.integer] | None] = None
+    kept: ClassVar[dict[str, Shape | None]] = {
+        "counts": ("K",),
+        "sums": ("K", "d"),
+        "groups": ("K",),
+        "moments": list[np.ndarray],
+    }
 
-    @property
-    def d(self) -> int:
-        """Features."""
-        return int(self.sums.shape[1])
+    def __post_init__(self, number: int, numbers: NDArray[np.integer] | None) -> None:
+        self.on: Backend = HOST
+        self.counts = np.zeros(number, dtype=np.int64)
+        self.sums: Array = np.zeros((number, self.d))
+        self.groups = np.array(np.arange(number) if numbers is None else numbers, dtype=np.int64)
+        inside = (0 <= self.groups) & (self.groups < number)
+        if self.groups.shape != (number,) or not inside.all():
+            raise InputError(
+                f"Groups {self.groups.tolist()} of {number} classes: give each class the number of its "
+                f"group, 0..{number - 1}. Usual cause: a class order that leaves classes out."
+            )
+        self.moments: list[Array] = [np.zeros((0, self.d))] * number
+
+    def check_state(self) -> None:
+        """Raise ValueError where counts, groups and moments that were read contradict each other."""
+        kinds = {np.int64: (self.counts, self.groups), np.float64: (self.sums, *self.moments)}
+        if any(array.dtype != kind for kind, arrays in kinds.items() for array in arrays):
+            raise ValueError("arrays of other types")
+        if self.counts.min(initial=0) < 0:
+            raise ValueError("counts below zero")
+        samples = np.bincount(self.groups, self.counts, minlength=self.classes).astype(np.int64)
+        triangle = (self.d * (self.d + 1) // 2,)
+        wanted = [(n, self.d) if n <= self.most else triangle for n in samples.tolist()]
+        if [array.shape for array in self.moments] != wanted:
+            raise ValueError("second moments of another form than their samples have")
 
     @property
     def classes(self) -> int:
@@ -61,7 +84,7 @@ class ClassSums(InPlace):
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays kept."""
-        moments = sum(array.nbytes for array in self.moments if array is not None)
+        moments = sum(array.nbytes for array in self.moments)
         return self.counts.nbytes + self.sums.nbytes + moments
 
     @property
@@ -92,13 +115,11 @@ class ClassSums(InPlace):
     def _add(self, group: int, content: Array) -> None:
         """Add rows (n, d) in C order, or a triangle, to the second moments of a group."""
         own = self.moments[group]
-        parts = [content] if own is None else [own, content]
-        rows = [part for part in parts if part.ndim == 2]
-        if len(rows) == len(parts) and sum(map(len, rows)) <= self.most:
+        rows = [part for part in (own, content) if part.ndim == 2]
+        if len(rows) == 2 and len(own) + len(content) <= self.most:
             self.moments[group] = np.concatenate(rows)
             return
-        size = self.d * (self.d + 1) // 2
-        total = own if own is not None and own.ndim == 1 else np.zeros(size)
+        total = own if own.ndim == 1 else np.zeros(self.d * (self.d + 1) // 2)
         if content.ndim == 1:
             total += content
         if rows:
@@ -125,7 +146,7 @@ class ClassSums(InPlace):
         self.counts += other.counts
         self.sums += other.sums
         for group, content in enumerate(other.moments):
-            if content is not None:
+            if len(content):
                 self._add(group, content)
 
     def of(self, labels: Sequence[int] | NDArray[np.integer]) -> Sums:
@@ -143,7 +164,7 @@ class ClassSums(InPlace):
         _check_summed(labels, self)
         groups = self.groups[labels]
         groups = groups[np.sort(np.unique(groups, return_index=True)[1])]  # as they come
-        moments = [array for group in groups if (array := self.moments[group]) is not None]
+        moments = [self.moments[group] for group in groups]
         triangles = [array for array in moments if array.ndim == 1]
         rows = [array for array in moments if array.ndim == 2]
         result = Sums(self.d, on=on)
@@ -167,33 +188,10 @@ class ClassSums(InPlace):
             When they do not fit into the memory that is free there; nothing is sent.
         """
         check_free(on, f"Sums of {self.classes} classes", self.nbytes)
-        placed = ClassSums(0, 0)
-        placed.on, placed.counts, placed.groups = on, self.counts, self.groups
-        placed.sums = on.array(self.sums)
-        placed.moments = [None if array is None else on.array(array) for array in self.moments]
+        placed = copy.copy(self)
+        placed.on = on
+        send(placed, on.array)
         return placed
-
-    def state(self) -> dict[str, Any]:
-        """Return all arrays by name, ``moments/<group>`` those of each group."""
-        state: dict[str, Any] = {"counts": self.counts, "sums": self.sums, "groups": self.groups}
-        kept = {f"moments/{group}": array for group, array in enumerate(self.moments)}
-        return state | {name: array for name, array in kept.items() if array is not None}
-
-    @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """Return sums on the arrays that :meth:`state` gave; KeyError or ValueError where it is no such state."""
-        counts, sums = state["counts"], state["sums"]
-        result = cls(sums.shape[1], len(sums), state["groups"])
-        result.counts, result.sums = np.array(counts, dtype=np.int64), np.array(sums)
-        samples = np.zeros(len(result.moments), dtype=np.int64)
-        np.add.at(samples, result.groups, result.counts)
-        for group in np.flatnonzero(samples).tolist():
-            n, d = int(samples[group]), result.d
-            content = np.ascontiguousarray(state[f"moments/{group}"], dtype=np.float64)
-            if content.shape != ((n, d) if n <= result.most else (d * (d + 1) // 2,)):
-                raise ValueError(f"moments of {n} samples with shape {content.shape}")
-            result.moments[group] = content
-        return result
 
 
 def _check_samples(Phi: NDArray[Any], y: NDArray[Any], sums: ClassSums) -> None:

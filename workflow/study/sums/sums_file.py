@@ -15,6 +15,7 @@ from sparcl.app.kinds import SUMS, opened
 from sparcl.base.errors import InputError
 from sparcl.base.npz import write_npz
 from sparcl.base.rows import NORMALISATION, prepared
+from sparcl.base.state import pack, unpack
 from sparcl.features import hdf5, layout, matching, store
 from study import pairs
 from study.sums.class_sums import ClassSums
@@ -98,25 +99,21 @@ class SumsFile:
             "class_names": self.class_names,
             "parts": self.parts,
         }
-        content = {"card": json.dumps(card, sort_keys=True), "ids": self.ids} | self.sums.state()
+        content = {"card": json.dumps(card, sort_keys=True), "ids": self.ids} | pack(self.sums)
         write_npz(path, content)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote, no pickle; InputError when the file is not that."""
         with opened(path, SUMS, CARD) as (card, state):
-            sums, ids, own = ClassSums.from_state(state), state.pop("ids"), card["terms"]
+            ids, own = state.pop("ids"), card["terms"]
+            sums = unpack(state)
+            if not isinstance(sums, ClassSums):
+                raise ValueError(f"the state of {type(sums).__name__}")
             if len(ids) != sums.counts.sum() or len({*card["class_names"]}) != sums.classes:
                 raise ValueError("samples, ids and class names differ in number")
             if own["features"] != sums.d:
                 raise ValueError(f"features {own['features']}, and sums of {sums.d}")
-            if extra := state.keys() - sums.state().keys():
-                raise ValueError(f"{len(extra)} members too many (first: {min(extra)!r})")
-            numbers = [array for array in state.values() if array.dtype.kind == "f"]
-            if not all(np.isfinite(array).all() for array in numbers):
-                raise ValueError("values that are not finite")
-            if np.min(sums.counts, initial=0) < 0:
-                raise ValueError("counts below zero")
             return cls(sums, own, card["class_names"], Counted(ids).names, card["parts"])
 
     def rows(self, paths: Sequence[str | Path]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
