@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,12 +55,6 @@ class ClassSums(Stateful):
         self.counts = np.zeros(number, dtype=np.int64)
         self.sums: Array = np.zeros((number, self.d))
         self.groups = np.array(np.arange(number) if numbers is None else numbers, dtype=np.int64)
-        inside = (0 <= self.groups) & (self.groups < number)
-        if self.groups.shape != (number,) or not inside.all():
-            raise InputError(
-                f"Groups {self.groups.tolist()} of {number} classes: give each class the number of its "
-                f"group, 0..{number - 1}. Usual cause: a class order that leaves classes out."
-            )
         self.moments: list[Array] = [np.zeros((0, self.d))] * number
 
     def check_state(self) -> None:
@@ -93,15 +87,7 @@ class ClassSums(Stateful):
         return (self.d + 1) // 2
 
     def accumulate(self, Phi: NDArray[np.floating], y: NDArray[np.integer]) -> None:
-        """Add samples Phi (n, d) with labels y (n,) in 0..classes-1: n d^2 flops at most.
-
-        Raises
-        ------
-        InputError
-            For wrong shapes, labels out of range, or a feature that is not finite; nothing is added.
-        """
-        Phi, y = np.asarray(Phi), np.asarray(y)
-        _check_samples(Phi, y, self)
+        """Add samples Phi (n, d) with labels y (n,) in 0..classes-1: n d^2 flops at most."""
         self.make_writeable()
         self.counts += np.bincount(y, minlength=self.classes)
         of_group = self.groups[y]
@@ -139,9 +125,14 @@ class ClassSums(Stateful):
         Raises
         ------
         InputError
-            When features, classes or groups differ; nothing is added.
+            When groups differ; nothing is added.
         """
-        _check_alike(self, other)
+        if not np.array_equal(other.groups, self.groups):
+            label = int(np.argmax(other.groups != self.groups))
+            raise InputError(
+                f"Cannot merge sums of other groups: class {label} is in group {other.groups[label]}, but in "
+                f"{self.groups[label]} here. Sum all shards by class, or by the sessions of one class order."
+            )
         self.make_writeable()
         self.counts += other.counts
         self.sums += other.sums
@@ -192,40 +183,6 @@ class ClassSums(Stateful):
         placed.on = on
         send(placed, on.array)
         return placed
-
-
-def _check_samples(Phi: NDArray[Any], y: NDArray[Any], sums: ClassSums) -> None:
-    """Raise InputError unless samples Phi (n, d) with labels y (n,) can be added."""
-    if y.ndim != 1 or Phi.shape != (len(y), sums.d):
-        raise InputError(
-            f"Phi must be (n, {sums.d}) and its labels y (n,), got shapes {Phi.shape} and {y.shape}: "
-            "all samples must come from the same backbone."
-        )
-    whole = np.issubdtype(y.dtype, np.integer)
-    if len(y) and not (whole and 0 <= y.min() <= y.max() < sums.classes):
-        raise InputError(
-            f"Labels reach from {y.min()} to {y.max()} ({y.dtype}): they must be whole numbers in "
-            f"0..{sums.classes - 1}, positions in the class list."
-        )
-    if not np.isfinite(Phi).all():
-        row = int(np.argmin(np.isfinite(Phi).all(axis=1)))
-        raise InputError(f"Phi, row {row}: the feature is not finite and cannot be summed.")
-
-
-def _check_alike(one: ClassSums, other: ClassSums) -> None:
-    """Raise InputError unless features, classes and groups are the same."""
-    if other.sums.shape != one.sums.shape:
-        raise InputError(
-            f"Cannot merge sums of {other.classes} classes and {other.d} features into "
-            f"{one.classes} classes and {one.d} features: both sides must come from the same "
-            "backbone and class list."
-        )
-    if not np.array_equal(other.groups, one.groups):
-        label = int(np.argmax(other.groups != one.groups))
-        raise InputError(
-            f"Cannot merge sums of other groups: class {label} is in group {other.groups[label]}, but in "
-            f"{one.groups[label]} here. Sum all shards by class, or by the sessions of one class order."
-        )
 
 
 def _check_summed(labels: NDArray[np.integer], sums: ClassSums) -> None:
