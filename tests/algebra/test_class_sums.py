@@ -166,12 +166,6 @@ def test_a_run_from_sums_has_the_record_of_one_from_samples(method: str, hyper: 
             assert found[name][1:] == pytest.approx(wanted[name][1:], rel=1e-8)
         assert [set(row) for row in found["diagnostics"]] == [set(r) for r in wanted["diagnostics"]]
         assert found["hyper"] == methods.hyperparameters(method) | hyper
-    narrow = experiment.Split(probe[:, 1:], labels)
-    with pytest.raises(InputError, match=r"9 classes of 24 features .* 9 classes of 23 features"):
-        sweep.run(sums, narrow, sessions, method, hyper)
-    fewer = experiment.Split(probe[labels < 8], labels[labels < 8])
-    with pytest.raises(InputError, match="but the test split has 8 classes"):
-        sweep.run(sums, fewer, sessions, method, hyper)
     with pytest.raises(InputError, match="'ncm' does not follow from sums"):
         sweep.run(sums, SPLITS[1], sessions, "ncm", {})
 
@@ -270,13 +264,12 @@ def test_bad_sessions_are_refused_and_change_nothing() -> None:
     sums, fitted = summed(Phi, y, 4), sweep.learner("sparcl", GRID)
     learn_sums(fitted, [2, 1], sums)
     weights = fitted.weights
-    for labels, other, message in (
-        ([0, 1], sums, "session 2: class 1 was learned before"),
-        ([9], sums, "session 2: Classes .9. .without samples"),
-        ([0], ClassSums(9, 4), "session 2: sums of 9 features, earlier sessions had 8"),
+    for labels, message in (
+        ([0, 1], "session 2: class 1 was learned before"),
+        ([9], "session 2: Classes .9. .without samples"),
     ):
         with pytest.raises(InputError, match=message):
-            learn_sums(fitted, labels, other)
+            learn_sums(fitted, labels, sums)
     assert fitted.weights is weights and fitted.classes.tolist() == [1, 2]
     learn_sums(fitted, [0, 3], sums)
     assert fitted.session == 2

@@ -107,7 +107,7 @@ def learn_sums(
     Raises
     ------
     InputError
-        When a class was learned before or has no sample, or the features differ.
+        When a class was learned before or has no sample.
     NumericalError
         When the ridge system is not positive definite, or scores are not finite or all the same.
     """
@@ -117,11 +117,6 @@ def learn_sums(
     again = np.intersect1d(labels, learner.classes)
     if len(again):
         raise InputError(f"{where}: class {again[0]} was learned before, all its samples at once.")
-    if learner.d not in (0, sums.d):
-        raise InputError(
-            f"{where}: sums of {sums.d} features, earlier sessions had {learner.d}: all must come from "
-            "the same backbone."
-        )
     try:
         arriving = sums.of(labels)
         learner.begin(np.zeros((0, sums.d)), len(labels))
@@ -170,7 +165,7 @@ def run(
 
     Parameters
     ----------
-    sums : of the training samples; test : prepared as those were
+    sums : of the training samples; test : prepared as those were, of the same classes (`SumsFile.check_test`)
     sessions : classes of each session
     method, hyper, device : for :func:`sparcl.methods.build`
 
@@ -181,13 +176,6 @@ def run(
     """
     sessions = [np.asarray(classes, dtype=np.int64) for classes in sessions]
     fitted = learner(method, hyper, device)
-    counts = np.bincount(test.labels, minlength=sums.classes)
-    if len(counts) > sums.classes or test.features.shape[1] != sums.d or not counts.all():
-        raise InputError(
-            f"{sums.classes} classes of {sums.d} features were summed, but the test split has "
-            f"{np.count_nonzero(counts)} classes of {test.features.shape[1]} features: extract both splits of one data "
-            "set with the same backbone."
-        )
     return experiment.evaluate_stream(
         fitted,
         lambda session: learn_sums(fitted, sessions[session], sums),
