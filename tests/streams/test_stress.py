@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from reference.streams import synthetic_stream
 
-from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from study import streams as stress
 from study.loop.experiment import Split
@@ -67,8 +66,3 @@ def test_long_tail_thins_training_rows_only() -> None:
         wanted = [max(round(n * 50.0 ** (-j / 2)), 2) for j, n in enumerate(full)]
         assert kept == wanted
         assert kept[0] == full[0] and kept[-1] == 2
-
-
-def test_unknown_stress_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match="near-duplicate"):
-        stress.splits({"normalize": True, "stress": {"heavy": {}}}, [])

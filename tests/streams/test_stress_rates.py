@@ -6,7 +6,7 @@ import pytest
 from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from study.loop.experiment import Split
-from study.streams import RATED, Samples, blurry, stressed
+from study.streams import Samples, blurry, stressed
 
 SESSIONS = [np.array(c) for c in ([7, 2, 5], [0, 4, 8], [1, 6, 3], [9, 11, 10])]
 SETTINGS = {
@@ -231,15 +231,3 @@ def test_kinds_lie_on_each_other() -> None:
 def test_draws_belong_to_kind_and_number() -> None:
     assert keys(made(seed=1, unannotated=0.5)) == keys(made(seed=1, unannotated=0.5))
     assert keys(made(seed=1, unannotated=0.5)) != keys(made(seed=2, unannotated=0.5))
-
-
-@pytest.mark.parametrize("kind", RATED)
-def test_a_rate_out_of_range_is_refused_by_name(kind: str) -> None:
-    for rate in (-0.1, np.nan):
-        with pytest.raises(InputError, match=f"'{kind}'"):
-            stressed(train(), SESSIONS, {kind: rate}, SETTINGS, 0)
-
-
-def test_an_unknown_kind_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match="unannotated"):
-        made(heavy=1.0)

@@ -81,8 +81,11 @@ def test_what_a_learner_notices_is_recorded() -> None:
 
 
 def test_an_error_names_the_stream() -> None:
-    with pytest.raises(InputError, match=r"few 0\.5: .*number of samples"):
-        record(streams=[{"few": [0.5]}])
+    few_rows = {"repetition": {"experiences": 2, "rows": 2, "first": 0.1}}
+    with pytest.raises(InputError, match=r"repetition 0\.5: .*Raise `rows`"):
+        stressed.run(
+            *(TRAIN, TEST, SESSIONS, [{"repetition": [0.5]}]), few_rows, 1993, "compose", CORE
+        )
 
 
 def test_blocks_are_sessions_and_any_time_accuracy_is_over_their_points(tmp_path: Path) -> None:

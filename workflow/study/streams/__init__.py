@@ -30,7 +30,6 @@ from typing import Any
 
 import numpy as np
 
-from sparcl.base.errors import InputError
 from sparcl.base.randomness import generator
 from sparcl.base.rows import prepared
 from sparcl.base.types import Ints
@@ -72,17 +71,11 @@ def splits(spec: Mapping[str, Any], sessions: Sequence[Sequence[int]], *data: An
     spec : ``normalize`` of the suite, and ``stress``: settings by kind, empty for features as they are
     sessions : classes of each session
     data : the training split, and perhaps the test split; each with ``features`` and ``labels``
-
-    Raises
-    ------
-    InputError
-        For an unknown kind of stress.
     """
     normalize = spec["normalize"]
     parts = [Split(prepared(d.features, normalize), d.labels) for d in data]
     for kind, settings in spec["stress"].items():
-        change = _known(kind, KINDS)
-        moved = change([np.asarray(part) for part in sessions], parts, **settings)
+        moved = KINDS[kind]([np.asarray(part) for part in sessions], parts, **settings)
         parts = [Split(prepared(part.features, normalize), part.labels) for part in moved]
     return parts
 
@@ -103,21 +96,9 @@ def stressed(
     rates : of each kind, in the kind's own unit; empty for the stream as it is
     settings : further settings of a kind
     seed : names the draws; class orders use their number
-
-    Raises
-    ------
-    InputError
-        For an unknown kind, or a rate out of its range.
     """
     samples = Samples.of(train, sessions)
     for kind, rate in rates.items():
         draw = partial(generator, "stress", seed)
-        samples = _known(kind, RATED)(samples, rate, draw, **settings.get(kind, {}))
+        samples = RATED[kind](samples, rate, draw, **settings.get(kind, {}))
     return samples
-
-
-def _known(kind: str, kinds: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    """Return a kind of stress by its name."""
-    if kind not in kinds:
-        raise InputError(f"stress {kind!r} is unknown; there are {', '.join(kinds)}.")
-    return kinds[kind]

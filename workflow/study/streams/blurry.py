@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sparcl.base.errors import InputError
 from sparcl.base.types import Ints
-from study.streams.samples import Draw, Samples, check_rate
+from study.streams.samples import Draw, Samples
 
 Rows = NDArray[np.intp]
 
@@ -31,7 +31,6 @@ def si_blurry(
     disjoint : percentage of classes that come in one task, rounded down to a multiple of the tasks
     points : accuracy is measured ``points - 1`` times, after equal numbers of rows, and at each end of a task
     """
-    check_rate("si-blurry", rate, 100)
     order, T = np.concatenate(samples.classes), len(samples.classes)
     apart = int(len(order) * disjoint // 100) // T * T
     moving = int(rate * np.count_nonzero(np.isin(samples.labels, order[apart:])) // 100)
@@ -104,7 +103,6 @@ def repetition(
     experiences : of the stream; rows : of each, in equal parts of its classes, fewer where a class has too few
     first : parameter of the geometric distribution, cut off and renormalised, of a class's first experience
     """
-    check_rate("repetition", rate, 1)
     labels = np.unique(samples.labels)
     if rows < len(labels):
         raise InputError(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from sparcl.algebra.spectra import descending_eigh
-from study.streams.samples import Draw, Samples, check_rate, of_old_classes, set_aside
+from study.streams.samples import Draw, Samples, of_old_classes, set_aside
 
 
 def unannotated(samples: Samples, rate: float, draw: Draw, *, reserve: float) -> Samples:
@@ -17,7 +17,6 @@ def unannotated(samples: Samples, rate: float, draw: Draw, *, reserve: float) ->
     reserve : share of each class that is set aside for that, at every rate, 0 included
     """
     clean, fresh = set_aside(samples, reserve, draw)
-    check_rate("unannotated", rate)
     wrong = [_under_new_labels(clean, fresh, t, rate, draw) for t in range(1, len(clean.classes))]
     return clean.joined(*wrong)
 
@@ -25,7 +24,6 @@ def unannotated(samples: Samples, rate: float, draw: Draw, *, reserve: float) ->
 def bad_session(samples: Samples, rate: float, draw: Draw, *, reserve: float) -> Samples:
     """Let them arrive in the session in the middle of the stream alone; parameters as above."""
     clean, fresh = set_aside(samples, reserve, draw)
-    check_rate("bad-session", rate)
     return clean.joined(_under_new_labels(clean, fresh, len(clean.classes) // 2, rate, draw))
 
 
@@ -47,7 +45,6 @@ def mislabelled(samples: Samples, rate: float, draw: Draw, *, reserve: float) ->
     reserve : share of each class that is set aside for that, at every rate, 0 included
     """
     clean, fresh = set_aside(samples, reserve, draw)
-    check_rate("mislabelled", rate)
     wrong = []
     for t in range(1, len(clean.classes)):
         old = np.sort(np.concatenate(clean.classes[:t]))
@@ -72,7 +69,6 @@ def returning(
         which the images of the class differ most
     """
     clean, fresh = set_aside(samples, reserve, draw)
-    check_rate("returning", rate)
     kept = []
     for label in np.unique(fresh.labels):
         rows = np.flatnonzero(fresh.labels == label)

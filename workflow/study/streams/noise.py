@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from study.streams.samples import Draw, Samples, check_rate
+from study.streams.samples import Draw, Samples
 
 
 def symmetric(samples: Samples, rate: float, draw: Draw) -> Samples:
@@ -12,7 +12,6 @@ def symmetric(samples: Samples, rate: float, draw: Draw) -> Samples:
 
     A session of one class has no other label and stays as it is.
     """
-    check_rate("symmetric", rate, 1)
     labels = samples.labels.copy()
     for t, classes in enumerate(samples.classes):
         own = np.sort(classes)
@@ -32,7 +31,6 @@ def similar(samples: Samples, rate: float, draw: Draw) -> Samples:
     The nearest rival of a class is the class of its session whose mean of training features is the
     closest.  A session of one class stays as it is.
     """
-    check_rate("similar", rate, 1)
     labels = samples.labels.copy()
     for t, classes in enumerate(samples.classes):
         rows = np.flatnonzero((samples.session == t) & np.isin(samples.labels, classes))

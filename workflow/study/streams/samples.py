@@ -7,7 +7,6 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl.base.errors import InputError
 from sparcl.base.types import Array, Ints
 from study.loop.experiment import Split
 
@@ -75,8 +74,6 @@ def set_aside(samples: Samples, share: float, draw: Draw) -> tuple[Samples, Samp
 
     One sample of a class stays at least.  Every kind sets the same ones aside, at every rate.
     """
-    if not 0 < share < 1:
-        raise InputError(f"reserve = {share!r}: the share that is set aside lies between 0 and 1.")
     held: list[NDArray[np.intp]] = []
     for label in np.unique(samples.labels):
         rows = draw("reserve", int(label)).permutation(np.flatnonzero(samples.labels == label))
@@ -84,12 +81,6 @@ def set_aside(samples: Samples, share: float, draw: Draw) -> tuple[Samples, Samp
     fresh = np.sort(np.concatenate(held))
     rest = np.setdiff1d(np.arange(len(samples.labels)), fresh)
     return samples.take(rest), samples.take(fresh)
-
-
-def check_rate(kind: str, rate: float, most: float = np.inf) -> None:
-    """Raise InputError unless a rate lies between 0 and ``most``."""
-    if not (np.isfinite(rate) and 0 <= rate <= most):
-        raise InputError(f"stress {kind!r} has rate {rate!r}: it must lie between 0 and {most:g}.")
 
 
 def of_old_classes(

@@ -6,7 +6,7 @@ import numpy as np
 
 from sparcl.algebra.backend import HOST
 from sparcl.algebra.spectra import leading_eigh
-from study.streams.samples import Draw, Samples, check_rate
+from study.streams.samples import Draw, Samples
 
 
 def shifted(samples: Samples, rate: float, draw: Draw, *, directions: int) -> Samples:
@@ -22,7 +22,6 @@ def shifted(samples: Samples, rate: float, draw: Draw, *, directions: int) -> Sa
     rate : in standard deviations
     directions : how many
     """
-    check_rate("shifted", rate)
     t = len(samples.classes) // 2
     inside = samples.session == t
     rest = samples.features[~inside].copy()

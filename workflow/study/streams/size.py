@@ -2,14 +2,11 @@
 
 import numpy as np
 
-from sparcl.base.errors import InputError
 from study.streams.samples import Draw, Samples
 
 
 def few(samples: Samples, rate: float, draw: Draw) -> Samples:
     """Keep ``rate`` training samples of each class, or all where it has fewer."""
-    if not (rate >= 1 and float(rate).is_integer()):
-        raise InputError(f"stress 'few' has rate {rate!r}: it is a number of samples per class.")
     kept = [
         draw("few", int(label)).permutation(np.flatnonzero(samples.labels == label))[: int(rate)]
         for label in np.unique(samples.labels)
@@ -25,8 +22,6 @@ def imbalanced(samples: Samples, rate: float, draw: Draw, *, least: int) -> Samp
     rate : 1 or more; samples of the class of rank 0 to those of rank K - 1, if they had equally many
     least : samples that a class keeps, as far as it has them
     """
-    if not (np.isfinite(rate) and rate >= 1):
-        raise InputError(f"stress 'imbalanced' has rate {rate!r}: it must be 1 or more.")
     labels, kept = np.unique(samples.labels), []
     for label, rank in zip(labels, draw("ranks").permutation(len(labels)), strict=True):
         rows = draw("imbalanced", int(label)).permutation(np.flatnonzero(samples.labels == label))
