@@ -144,13 +144,6 @@ def test_ranges_tile_the_split(n, batch_size, of):
     assert max(sizes) - min(sizes) <= 1
 
 
-def test_there_is_no_such_shard(tmp_path, job):
-    for shard in ((0, 3), (4, 3), (1, 0)):
-        with pytest.raises(ConfigError, match="counted from 1"):
-            extract_split(tmp_path / "a.h5", **job, shard=shard)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_shard_is_redone_alone(merged, job):
     before = content(merged.parent)
     second = place(merged, 2, 3)
@@ -265,8 +258,6 @@ def test_shards_that_are_missing_or_there_twice(merged, whole):
     place(merged, 2, 3).unlink()
     with pytest.raises(FeatureFileError, match=r"2-of-3\.h5: no such feature file"):
         shards.merge(merged, three(merged))
-    with pytest.raises(FeatureFileError, match="no shards"):
-        shards.merge(merged, [])
     for suffix in (".h5", ".json"):
         first, second = (place(merged, k, 3).with_suffix(suffix) for k in (1, 2))
         shutil.copy(first, second)

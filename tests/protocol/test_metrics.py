@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import metrics as naive
 
-from sparcl.base.errors import InputError
 from study.loop import metrics
 
 # Two classes in session 1 (10 and 30 test samples), one in session 2 (20), one in session 3 (40).
@@ -24,8 +23,6 @@ def test_a_run_by_hand() -> None:
     assert accuracy == pytest.approx([62.5, 75.0, 80.0], abs=1e-12)
     curve = metrics.forgetting(CORRECT, COUNTS, SESSION_OF_CLASS)
     assert np.isnan(curve[0]) and curve[1:] == pytest.approx([0.0, 18.75], abs=1e-12)
-    with pytest.raises(InputError, match=r"(?s)(?=.*samples)(?=.*sessions)(?=.*classes)"):
-        metrics.session_accuracy(CORRECT, COUNTS, SESSION_OF_CLASS, by="tasks")
 
 
 @st.composite

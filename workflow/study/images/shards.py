@@ -62,14 +62,8 @@ def describe(ids: list[str], batch_size: int, index: int, of: int) -> dict[str, 
     ----------
     ids : of all images of the split, in order
     batch_size : images of a forward pass
-    index, of : k and n
-
-    Raises
-    ------
-    ConfigError : k is not one of 1..n
+    index, of : k, from 1 to n, and n
     """
-    if not 1 <= index <= of:
-        raise ConfigError(f"There is no shard {index} of {of}: they are counted from 1 to {of}.")
     n = len(ids)
     batches = -(-n // batch_size)
     first, stop = (min(batches * k // of * batch_size, n) for k in (index - 1, index))
@@ -99,8 +93,6 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
     """
     path = Path(path)
     headers = {Path(shard): store.header(shard) for shard in shards}
-    if not headers:
-        raise FeatureFileError(f"{path}: no shards to merge.")
     for file, header in headers.items():
         stated = header.meta.get("shard")
         if not isinstance(stated, dict) or not all(key in stated for key in KEYS):

@@ -10,6 +10,7 @@ position j of the class order; ``counts`` (K,) the test samples of each class; `
 import base64
 import zlib
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +30,15 @@ def by_session(correct: Ints, counts: Ints, session_of_class: Ints) -> Array:
 
 
 def session_accuracy(
-    correct: Ints, counts: Ints, session_of_class: Ints, by: str = "samples"
+    correct: Ints,
+    counts: Ints,
+    session_of_class: Ints,
+    by: Literal["samples", "sessions", "classes"] = "samples",
 ) -> Array:
     """Return A_t (T,) in percent over the classes seen, averaged by samples, sessions or classes.
 
     By samples is the convention of PILOT and RevisitingCIL, by sessions that of RanPAC's tables
     and Fly-CL, by classes that of RanDumb.
-
-    Raises
-    ------
-    InputError
-        For another value of ``by``.
     """
     T = len(correct)
     seen = session_of_class[None, :] <= np.arange(T)[:, None]
@@ -47,9 +46,7 @@ def session_accuracy(
         return 100 * (correct * seen).sum(axis=1) / (counts * seen).sum(axis=1)
     if by == "sessions":
         return np.nanmean(by_session(correct, counts, session_of_class), axis=1)
-    if by == "classes":
-        return 100 * (correct / counts * seen).sum(axis=1) / seen.sum(axis=1)
-    raise InputError(f"by = {by!r}: accuracies are averaged by 'samples', 'sessions' or 'classes'.")
+    return 100 * (correct / counts * seen).sum(axis=1) / seen.sum(axis=1)
 
 
 def forgetting(
