@@ -86,6 +86,11 @@ class SumsFile:
         ids = np.sort(store.ids(path, manifest))
         return cls(sums, terms(header, normalize), header.class_names, ids, parts)
 
+    @property
+    def normalize(self) -> bool:
+        """Whether rows were divided by their norms."""
+        return self.terms["normalisation"] == NORMALISATION[True]
+
     def described(self, path: Path) -> str:
         """Return one line that says what was saved at `path`."""
         classes = np.count_nonzero(self.sums.counts)
@@ -124,7 +129,6 @@ class SumsFile:
         SparclError
             When a file is damaged, :meth:`check_test` refuses it, or a class has no sample.
         """
-        normalize = self.terms["normalisation"] == NORMALISATION[True]
         check_once(paths)
         counted = Counted()
         rows, labels = [], []
@@ -133,7 +137,7 @@ class SumsFile:
             header = store.header(path)
             counted.add(names_of(path, header), str(path))
             for features, own in shown(store.blocks(path), header.n, Path(path).name):
-                rows.append(prepared(features, normalize))
+                rows.append(prepared(features, self.normalize))
                 labels.append(own)
         Phi, y = np.concatenate(rows), np.concatenate(labels).astype(np.int64)
         missing = np.setdiff1d(np.arange(self.sums.classes), y)
@@ -147,7 +151,7 @@ class SumsFile:
     def check_test(self, path: str | Path, manifest: str | Path | None = None) -> None:
         """Raise InputError unless a feature file is of this data set and holds no sample that was summed."""
         header = store.header(path, manifest)
-        own = self._terms_of(path, manifest) | {"split": self.terms["split"]}
+        own = terms(header, self.normalize) | {"split": self.terms["split"]}
         self.agree(str(path), own, header.class_names)
         known = np.intersect1d(store.ids(path, manifest), self.ids)
         if len(known):
@@ -164,8 +168,8 @@ class SumsFile:
 
     def complete(self, path: str | Path, manifest: str | Path | None = None) -> None:
         """Raise InputError unless these are the sums of a feature file, or of all shards of a view."""
-        names = store.header(path, manifest).class_names
-        self.agree(str(path), self._terms_of(path, manifest), names)
+        header = store.header(path, manifest)
+        self.agree(str(path), terms(header, self.normalize), header.class_names)
         wanted = store.ids(path, manifest)
         missing, foreign = np.setdiff1d(wanted, self.ids), np.setdiff1d(self.ids, wanted)
         if len(missing) or len(foreign):
@@ -180,10 +184,6 @@ class SumsFile:
                 f"{path}: its samples were summed, but with other features or labels, or cut in another way. Usual "
                 "cause: a shard that was changed after the merge; merge the shards again, then delete the sums."
             )
-
-    def _terms_of(self, path: str | Path, manifest: str | Path | None) -> dict[str, Any]:
-        normalize = self.terms["normalisation"] == NORMALISATION[True]
-        return terms(store.header(path, manifest), normalize)
 
     def agree(self, where: str, given: Mapping[str, Any], class_names: Sequence[str]) -> None:
         """Raise InputError, naming the difference, unless terms and class list are these sums'."""
