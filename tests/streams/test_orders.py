@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from sparcl.base.errors import InputError
 from sparcl.protocol import stream
 from study import order_rules
 from study.streams import orders
@@ -57,11 +56,6 @@ def test_orders_look_at_directions_not_at_labels() -> None:
         np.array_equal(a, b)
         for a, b in zip(before, orders.greedy(5 * Phi + 2, labels, random, hard=True), strict=True)
     )
-
-
-def test_class_without_samples_is_named() -> None:
-    with pytest.raises(InputError, match="Class 2"):
-        orders.centred_means(np.ones((3, 2)), np.array([0, 1, 3]), 4)
 
 
 def adjacent(s: np.ndarray, sessions: list) -> float:

@@ -20,25 +20,13 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from sparcl.algebra.spectra import orthonormal_span
-from sparcl.base.errors import InputError
 from sparcl.base.rows import unit
 from sparcl.base.types import Array, Ints
 
 
 def centred_means(Phi: Array, labels: Ints, classes: int) -> Array:
-    """Return the centred class means (d, classes) of features Phi (n, d) with labels (n,).
-
-    Raises
-    ------
-    InputError
-        When a class has no sample.
-    """
+    """Return the centred class means (d, classes) of features Phi (n, d) with labels (n,), some of each class."""
     counts = np.bincount(labels, minlength=classes)
-    if counts.min() == 0:
-        raise InputError(
-            f"Class {int(np.argmin(counts))} has no training sample, but an order by class means "
-            "needs at least one of each class: add samples or remove the class."
-        )
     sums = np.zeros((classes, Phi.shape[1]))
     np.add.at(sums, labels, Phi)
     means = sums / counts[:, None]
@@ -62,11 +50,6 @@ def greedy(
     ----------
     Phi : (n, d) training features; labels : (n,)
     sessions : classes of each session, in any order; their sizes are kept
-
-    Raises
-    ------
-    InputError
-        When a class has no training sample.
     """
     means = centred_means(Phi, labels, sum(map(len, sessions)))
     energy = np.square(means).sum(axis=0)
@@ -83,7 +66,7 @@ def greedy(
 
 
 def similarities(Phi: Array, labels: Ints, classes: int) -> Array:
-    """Return the cosines (classes, classes) of centred class means; InputError where a class has no sample."""
+    """Return the cosines (classes, classes) of centred class means."""
     U = unit(centred_means(Phi, labels, classes).T)
     return np.asarray(U @ U.T)
 
