@@ -1,7 +1,7 @@
 """Inspection of a saved file: classes, sums, spectrum, core, and the paper's diagnostic protocol."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -27,7 +27,6 @@ from sparcl.protocol.diagnostics import prototype_cosine
 # The paper's settings of the spectrum.
 RIDGE, TAU, MODES = 1.0, 0.95, 64
 LARGE = {"overlap": 0.5, "drift": 0.05, "cosine": 0.5}
-Stage = tuple[Sums, Ints]
 
 
 @dataclass
@@ -110,20 +109,10 @@ def inspect(
             else (saved.learner_, saved.labels_)
         )
         learners, found = [learner], _of_learner(learner, [*map(str, labels)])
-    return traced(found, _saves(learners), ridge, tau)
-
-
-def traced(found: Inspection, stages: Iterable[Stage], ridge: float, tau: float) -> Inspection:
-    """Return an inspection with what the protocol makes of the sums after each session.
-
-    Parameters
-    ----------
-    stages : the sums, with a column for each class that there will be, and the columns of the classes seen
-    """
     check_positive("ridge", ridge)
     check_fraction("tau", tau)
     found.ridge, found.tau = ridge, tau
-    found.sessions = diagnostics.trace_sums(stages, ridge, tau, MODES)["sessions"]
+    found.sessions = diagnostics.trace_sums(_saves(learners), ridge, tau, MODES)["sessions"]
     if len(found.sessions) > 1:
         found.advice = diagnostics.recommend(found.sessions, LARGE)
     if found.sums is not None:
@@ -143,7 +132,8 @@ def sums_of(learner: Learner) -> Sums | None:
 
 def _of_learner(learner: Learner, class_names: list[str]) -> Inspection:
     title = f"{type(learner).__name__}, {_sessions(learner.session)}, {len(class_names)} classes"
-    facts = [("features", shown_features(learner.d, NORMALISATION[learner.normalize]))]
+    rows = NORMALISATION[True] if learner.normalize else "as they are"
+    facts = [("features", f"{learner.d}, {rows}")]
     found = Inspection(title, facts, class_names, report=learner.report(), sums=sums_of(learner))
     if found.sums is not None:
         found.prototypes, found.counts = found.sums.means(), found.sums.counts
@@ -170,11 +160,6 @@ def _of_model(model: Model) -> Inspection:
     found.title = found.title.replace(type(model.learner).__name__, method, 1)
     found.facts = facts + found.facts
     return found
-
-
-def shown_features(d: int, normalisation: str) -> str:
-    """Return the number of features and how their rows were normalised, in words."""
-    return f"{d}, {'as they are' if normalisation == NORMALISATION[False] else normalisation}"
 
 
 def _sessions(count: int) -> str:
@@ -210,7 +195,7 @@ def _same_map(one: Learner, other: Learner) -> bool:
     return a.keys() == b.keys() and all(np.array_equal(a[key], b[key]) for key in a)
 
 
-def _saves(learners: Sequence[Learner]) -> Iterator[Stage]:
+def _saves(learners: Sequence[Learner]) -> Iterator[tuple[Sums, Ints]]:
     """Yield the sums of saves of one learner, with a column for each class of the last."""
     for learner in learners:
         sums = sums_of(learner)
