@@ -67,12 +67,7 @@ def run(
     """
     path = Path(checkpoint) if checkpoint else None
     # Learners on images are given row numbers where others are given features.
-    rows_train, rows_test = (
-        Split(np.arange(len(images), dtype=np.float64)[:, None], images.labels)
-        for images in (setup.train, test)
-    )
-    classes = int(np.concatenate(sessions).max()) + 1
-    experiment.check_splits(rows_train, rows_test, classes, method)
+    numbered = Split(np.arange(len(test), dtype=np.float64)[:, None], test.labels)
     hyper = methods.hyperparameters(method) | hyper
     if setup.device == "cuda":
         torch.cuda.reset_peak_memory_stats()
@@ -81,7 +76,7 @@ def run(
         learner, test, sessions, path, _fingerprint(setup, test, sessions, method, hyper)
     )
     record = experiment.evaluate_stream(
-        cast(Learner, resumable), resumable.fit, rows_test, sessions, method, hyper
+        cast(Learner, resumable), resumable.fit, numbered, sessions, method, hyper
     )
     if path:
         path.unlink(missing_ok=True)
