@@ -13,18 +13,11 @@ def on_config(config: Any) -> Any:
     settings = load(ROOT)
     entries: list[Any] = ["docs/tables.md"]
     for name, suites in shown(settings, "tables").items():
-        entries.append(
-            {
-                name: [
-                    {
-                        settings["suites"][suite]["title"]: [
-                            {file.stem: file.as_posix()} for file in files
-                        ]
-                    }
-                    for suite, files in suites.items()
-                ]
-            }
-        )
+        pages = []
+        for suite, files in suites.items():
+            title = settings["suites"][suite]["title"]
+            pages.append({title: [{file.stem: file.as_posix()} for file in files]})
+        entries.append({name: pages})
     (results,) = (entry["Results"] for entry in config["nav"] if "Results" in entry)
     results[results.index({"Tables": "docs/tables.md"})] = {"Tables": entries}
     return config
