@@ -196,27 +196,27 @@ def select(
             raise InputError(
                 f"{name}.csv has no row of data set {dataset}; run its jobs, or take it out of the suite"
             )
-        for method in methods or ():
-            _check_pairs(name, dataset, method, rows)
+        if methods is not None:
+            _check_pairs(name, dataset, rows, methods)
     require(frame, name, values)
     return frame.reset_index(drop=True)
 
 
-def _check_pairs(name: str, dataset: str, method: str, rows: pd.DataFrame) -> None:
+def _check_pairs(name: str, dataset: str, rows: pd.DataFrame, methods: Sequence[str]) -> None:
     """Refuse a method without the pairs of the others: their differences would not be paired."""
     per_pair = [*PAIR, *(key for key in ("session", "arrival") if key in rows.columns)]
-    expected = set(rows[per_pair].itertuples(index=False, name=None))
-    found = list(rows.loc[rows["method"] == method, per_pair].itertuples(index=False, name=None))
-    if len(found) != len(set(found)):
-        raise InputError(
-            f"{name}.csv has a row of data set {dataset}, method {method} twice; make the summary again"
-        )
-    if missing := sorted(expected - set(found)):
-        where = ", ".join(f"{key} {value}" for key, value in zip(per_pair, missing[0], strict=True))
-        raise InputError(
-            f"{name}.csv lacks {len(missing)} row(s) of data set {dataset}, method {method}, first {where}; "
-            "run that job, or take the method out of the suite"
-        )
+    counts = rows.groupby([*per_pair, "method"]).size().unstack().reindex(columns=list(methods))
+    for method, count in counts.items():
+        if (count > 1).any():
+            raise InputError(
+                f"{name}.csv has a row of data set {dataset}, method {method} twice; make the summary again"
+            )
+        if missing := [*count.index[count.isna()]]:
+            where = ", ".join(f"{k} {value}" for k, value in zip(per_pair, missing[0], strict=True))
+            raise InputError(
+                f"{name}.csv lacks {len(missing)} row(s) of data set {dataset}, method {method}, first {where}; "
+                "run that job, or take the method out of the suite"
+            )
 
 
 def require(frame: pd.DataFrame, name: str, values: Sequence[str]) -> None:
