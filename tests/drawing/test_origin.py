@@ -32,12 +32,19 @@ def frame(path: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@cache
+def by(path: str, keys: tuple[str, ...]) -> dict[tuple[str, ...], list[dict[str, str]]]:
+    """Return the rows of a file by the values of some columns."""
+    found = defaultdict(list)
+    for row in frame(path):
+        found[tuple(row[key] for key in keys)].append(row)
+    return dict(found)
+
+
 def sources(cell: dict[str, str]) -> list[dict[str, str]]:
     """Return the rows that a cell names."""
     keys = dict(pair.split("=", 1) for pair in cell["row"].split("; "))
-    rows = [r for r in frame(cell["file"]) if all(r[k] == v for k, v in keys.items())]
-    assert rows, f"{cell['file']} has no row {cell['row']}"
-    return rows
+    return by(cell["file"], tuple(keys))[tuple(keys.values())]
 
 
 def values(cell: dict[str, str]) -> list[float]:
@@ -131,15 +138,14 @@ def outcome(file: str, method: str, against: str, dataset: str, *more: str) -> s
 
 def ranks(cell: dict[str, str]) -> list[str]:
     """Mean rank over data sets; for all methods but that of the table, wins, ties and losses."""
-    method, rows, column = sources(cell)[0]["method"], frame(cell["file"]), cell["column"]
+    method, column = sources(cell)[0]["method"], cell["column"]
     means: dict[str, dict[str, float]] = defaultdict(dict)
-    for dataset, name in {(row["dataset"], row["method"]) for row in rows}:
-        of = [float(r[column]) for r in rows if (r["dataset"], r["method"]) == (dataset, name)]
-        means[dataset][name] = math.fsum(of) / len(of)
+    for (dataset, name), of in by(cell["file"], ("dataset", "method")).items():
+        means[dataset][name] = statistics.fmean(float(row[column]) for row in of)
     sign = 1 if column == "forgetting" else -1
     places = [
-        rankdata([sign * value for value in by.values()])[[*by].index(method)]
-        for by in means.values()
+        rankdata([sign * value for value in of.values()])[[*of].index(method)]
+        for of in means.values()
     ]
     text = f"{math.fsum(places) / len(places):.2f}"
     if method == OF_RANKS:
@@ -185,11 +191,8 @@ def advice(cell: dict[str, str]) -> list[str]:
     rows = sources(cell)
     for row in rows:
         keys = ("dataset", "backbone", "order", "stress", "rate")
-        (other,) = (
-            r
-            for r in frame(cell["file"])
-            if r["method"] == "stream-ridge" and all(r[k] == row[k] for k in keys)
-        )
+        place = ("stream-ridge", *(row[key] for key in keys))
+        (other,) = by(cell["file"], ("method", *keys))[place]
         gain = float(row["A_last"]) - float(other["A_last"])
         hold = float(row["strangers"]) >= 0.1
         share, held = share + float(row["strangers"]), held + hold
