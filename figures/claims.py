@@ -145,9 +145,9 @@ def _strip(ax: Axes, x: float, y: float, group: pd.DataFrame, names: Mapping[str
         verdict = (HOLDS if row["satisfied"] else FAILS) if row["told"] else UNDECIDED
         own, face, _ = VERDICTS[verdict]
         ax.plot([at(end) for end in bar], [place] * 2, color=own, lw=0.7)
-        look = {"color": own, "markerfacecolor": face, "markersize": 2.1, "markeredgewidth": 0.6}
+        look: dict[str, Any] = {"color": own, "markersize": 2.1, "markeredgewidth": 0.6}
         name = f"{first['id']} {row['dataset']}"
-        ax.plot([at(row["mean"])], [place], marker="o", label=name, **look)
+        ax.plot([at(row["mean"])], [place], marker="o", mfc=face, label=name, **look)
 
 
 def _short(value: float, digits: int = 2) -> str:

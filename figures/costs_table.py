@@ -12,7 +12,7 @@ MACHINE = ["processor", "threads", "numpy"]
 
 
 # Frame -> column, its name, the factor from its unit to the printed one, and its format.
-COSTS = {
+COSTS: dict[str, list[tuple[str, str, float, str]]] = {
     "methods": [("tau_post", "s", 1, "{:.3f}"), ("relative_time", "relative", 1, "{:.2f}")],
     "memory": [
         ("state_bytes", "kept, MB", 1e6, "{:.1f}"),

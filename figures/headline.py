@@ -64,6 +64,7 @@ def draw(frames: Frames, options: Options) -> Figure:
         for i, (dataset, look) in enumerate(looks.items() if near[peer] else ()):
             it = pairs.between(of, peer, dataset, VALUE)
             place = y - 0.3 + 0.68 * i / len(options["datasets"])
+            # the line of a point has no length, whatever its width
             more: dict[str, Any] = {"mew": 0.6, "lw": 1.2} if i else {"solid_capstyle": "butt"}
             face = look["color"] if it.verdict != "tie" else "white"
             ax.plot([it.low, it.high], [place] * 2, **more | look | {"marker": ""})

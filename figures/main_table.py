@@ -182,7 +182,8 @@ def _rows(frames: Frames, name: str, options: Options) -> list[dict[str, Any]]:
             between = partial(pairs.between, dataset=dataset, measure=measure)
         unfit = _unfit(frames, of_set, options)
         compared = _compared(values, MEASURES[measure], list(group_of), options, between, unfit)
-        for method, row in compared.to_dict("index").items():
+        for method in group_of:
+            row: dict[Any, Any] = compared.loc[method].to_dict()
             names = {
                 "group": group_of[method],
                 "label": label(options, "methods", method),

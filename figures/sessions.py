@@ -104,7 +104,8 @@ def _differences(
     for method in methods:
         if method == reference:
             continue
-        means[method] = (table[method] - table[reference]).mean(axis=1)
+        gaps = pd.DataFrame(table[method]) - table[reference]
+        means[method] = gaps.mean(axis=1)
         found = [between(method, reference, session=session) for session in table.index]
         low, high = (
             pd.Series([getattr(it, end) for it in found], table.index) for end in ("low", "high")

@@ -86,11 +86,11 @@ def groups(
 
 def judged(
     rows: pd.DataFrame, options: Options, measure: str, pairs: Differences, keys: Mapping[str, Any]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, dict[Any, Any]]:
     """Return what `study.report.differences.against_best` says of each method, in the order of the suite.
 
     ``keys`` tell which differences are those of these rows.
     """
     values = rows.pivot(index=PAIR, columns="method", values=measure)[measured(options)]
     found = against_best(values, True, partial(pairs.between, measure=measure, **keys))
-    return {str(method): dict(row) for method, row in found.to_dict("index").items()}
+    return {method: found.loc[method].to_dict() for method in values.columns}

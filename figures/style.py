@@ -353,7 +353,7 @@ def label_points(
     at = [ax.transData.transform((x, y)) * scale for _, x, y, _ in points]
     font = FontProperties(family=SETTINGS["font.family"], size=LABEL_SIZE)
     frame = ax.get_window_extent()
-    lower, upper = frame.min * scale, frame.max * scale + (8, 0)
+    lower, upper = scale * np.array(frame.min), scale * np.array(frame.max) + (8, 0)
     taken = [(x - 2.2, y - 2.2, x + 2.2, y + 2.2) for x, y in at]
     for x0, y0, x1, y1 in avoid:
         ends = np.sort(ax.transData.transform([(x0, y0), (x1, y1)]) * scale, axis=0)
@@ -405,7 +405,7 @@ def beside(
     at: tuple[float, float],
     shift: Sequence[float],
     color: Any,
-    arrow: Mapping[str, Any] | None = None,
+    arrow: dict[str, Any] | None = None,
     va: str = "center",
     **more: Any,
 ) -> None:
@@ -414,7 +414,7 @@ def beside(
     ax.annotate(
         text,
         at,
-        xytext=tuple(shift),
+        xytext=(shift[0], shift[1]),
         textcoords="offset points",
         va=va,
         fontsize=LABEL_SIZE,

@@ -123,13 +123,6 @@ class TestEmphasis:
         with pytest.raises(InputError, match="of other runs"):
             main_table.texts(told, settings)
 
-    def test_what_is_in_bold_does_not_depend_on_it(self, frames, settings):
-        plain = main_table.rows(frames, settings)
-        marked = main_table.rows(frames, settings | {"underline": ["ncm", "acil"]})
-        assert not plain["underlined"].any() and marked["underlined"].any()
-        columns = [name for name in plain.columns if name != "underlined"]
-        pd.testing.assert_frame_equal(plain[columns], marked[columns])
-
 
 class TestAbsent:
     """A method that reads blocks, on a backbone that keeps none: planned nowhere, said everywhere."""
