@@ -124,50 +124,49 @@ def gallery(config: Settings) -> str:
                 title = config["suites"][suite]["title"]
                 found = config["figures"][file.stem].get("finding", {"suites": ()})
                 title = found["says"] if suite in found["suites"] else title
-                lines += _drawn(title, file, caption(config, file.stem, suite))
+                lines.append(_drawn(title, file, caption(config, file.stem, suite)))
         lines += ["</div>", ""]
     lines += ["## All suites", "", GRID, ""]
     claims = str(config["figures"]["claims"]["caption"])
-    lines += _drawn("Which claims of the paper hold?", Path("paper/claims/claims.svg"), claims)
-    lines += ["</div>"]
-    lines += ["", "## Time and memory", "", GRID, ""]
+    lines.append(_drawn("Which claims of the paper hold?", Path("paper/claims/claims.svg"), claims))
+    lines += ["</div>", "", "## Time and memory", "", GRID, ""]
     page = (ROOT / "docs/scaling.md").read_text(encoding="utf-8")
     for text, file in re.findall(r"!\[(.*?)\]\((scaling/.*?\.png)\)", page):
         told = f"[Measured](scaling.md). `docs/{file}`, by `benchmarks/scaling.py`"
         draws = "python benchmarks/scaling.py --draw --out docs/scaling"
         title, _, rest = text.partition(". ")
-        lines += _card(title, file, rest, told, draws)
+        lines.append(_card(title, file, rest, told, draws))
     return "\n".join([*lines, "</div>", ""])
 
 
-def _drawn(title: str, file: Path, text: str) -> list[str]:
+def _drawn(title: str, file: Path, text: str) -> str:
     told = f"`{file}`, by `figures/{file.stem.replace('-', '_')}.py`"
     return _card(title, f"../{file}", text, told, f"snakemake --cores 2 {file}")
 
 
-def _card(title: str, file: str, text: str, told: str, draws: str) -> list[str]:
-    """Return the lines of a figure in a grid: its finding or question above it, all else folded below."""
+def _card(title: str, file: str, text: str, told: str, draws: str) -> str:
+    """Return a figure in a grid: its finding or question above it, all else folded below."""
     plain = text.replace("[", "(").replace("]", ")").replace("\n", " ")
-    return [
-        '<div markdown="1">',
-        "",
-        f"**{title}** <small>{Path(file).stem}</small>",
-        "",
-        f"![{Path(file).stem}]({file})",
-        "",
-        "<details><summary>Caption and command</summary>",
-        "",
-        plain,
-        "",
-        f"{told}:",
-        "",
-        f"```sh\n{draws}\n```",
-        "",
-        "</details>",
-        "",
-        "</div>",
-        "",
-    ]
+    return f"""<div markdown="1">
+
+**{title}** <small>{Path(file).stem}</small>
+
+![{Path(file).stem}]({file})
+
+<details><summary>Caption and command</summary>
+
+{plain}
+
+{told}:
+
+```sh
+{draws}
+```
+
+</details>
+
+</div>
+"""
 
 
 def tables(config: Settings) -> str:
