@@ -205,6 +205,7 @@ def select(
 def _check_pairs(name: str, dataset: str, rows: pd.DataFrame, methods: Sequence[str]) -> None:
     """Refuse a method without the pairs of the others: their differences would not be paired."""
     per_pair = [*PAIR, *(key for key in ("session", "arrival") if key in rows.columns)]
+    require(rows, name, per_pair)
     counts = rows.groupby([*per_pair, "method"]).size().unstack().reindex(columns=list(methods))
     for method, count in counts.items():
         if (count > 1).any():

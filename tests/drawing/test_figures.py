@@ -219,6 +219,7 @@ INCOMPLETE = [
      r"1 row.*data set one, method ncm, first order 1994, seed 1, session 3"),
     (lambda rows: rows.assign(forgetting=rows["forgetting"].where(rows["session"] != 3)),
      r"is empty for dataset one, method ncm, order 1993, session 3"),
+    (lambda rows: rows.assign(seed=np.nan), "seed is empty for dataset one"),
     (lambda rows: pd.concat([rows, rows.iloc[:1]]), "twice"),
     (lambda rows: rows.drop(columns=["drift_scaled", "A_t"]), "no column"),
     (lambda rows: rows.assign(backbone=rows["backbone"].where(rows["dataset"] != "two", "other")),
