@@ -17,7 +17,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,17 @@ import numpy as np
 import timm
 import torch
 from PIL import Image
+from torch.utils.data import DataLoader
 
 from sparcl.base.errors import SparclError
+from sparcl.base.rows import unit
 from sparcl.extraction import backbones, passes
 from sparcl.extraction.images import ImageSplit
 from sparcl.extraction.passes import Batches
 from sparcl.extraction.preprocessing import enlarge, preprocess
 from sparcl.extraction.storage.folder import FolderStorage
 from sparcl.extraction.storage.protocol import ArrayStorage, Storage
+from sparcl.methods import build
 from study.images import datasets
 from study.images.preprocessing import preprocessing_of
 from study.pipeline.configuration import load
@@ -41,6 +44,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PARAMS = load(ROOT)
 VIT = {"timm_id": "vit_base_patch16_224", "preprocessing": "timm"}
 LITE = PARAMS["backbones"]["efficientnet-lite0"]
+DTYPE = np.dtype("float16")  # of the features that are written
 CLASSES = [str(i) for i in range(10)]
 
 
@@ -84,7 +88,22 @@ def jpeg_images(folder: Path, n: int) -> ImageSplit:
     return listing(source, source.names())
 
 
-def measure(steps: Iterator[None], per_step: int, seconds: float, skip: int) -> np.ndarray:
+class Resident(Batches):
+    """Batches of random pixels that are in memory already: what is left is the network."""
+
+    @cached_property
+    def pixels(self) -> np.ndarray:
+        """Return pixels (batch_size, size, size, 3)."""
+        size = self.network.preprocessing["size"]
+        shape = (self.batch_size, size, size, 3)
+        return np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
+
+    def load(self, first: int) -> tuple[np.ndarray, list[int]]:
+        """Return the pixels, all of them readable."""
+        return self.pixels, []
+
+
+def measure(steps: Iterator[Any], per_step: int, seconds: float, skip: int) -> np.ndarray:
     """Return images per second of wall clock and per second of this process's CPU time, after `skip` steps."""
     for _ in range(skip):
         next(steps)
@@ -95,67 +114,36 @@ def measure(steps: Iterator[None], per_step: int, seconds: float, skip: int) -> 
     return np.array([done / (time.perf_counter() - wall), done / (time.process_time() - used)])
 
 
-def forward_gpu(network: backbones.Backbone, batch: int) -> Iterator[None]:
-    """Yield after each pass of the network on resident random input."""
-    size = network.preprocessing["size"]
-    pixels = torch.randint(0, 256, (batch, size, size, 3), dtype=torch.uint8, device="cuda")
+def batches(images: ImageSplit, network: backbones.Backbone, batch: int) -> Batches:
+    """Return the images of a split in batches."""
+    return Batches(images, network, range(0, len(images.ids), batch), batch)
+
+
+def alone(given: Batches, workers: int) -> Iterator[object]:
+    """Yield after each pass of the network on random pixels: on a GPU resident there, else on as many cores."""
+    network = given.network
+    resident = Resident(given.images, network, given.firsts, given.batch_size)
+    if network.device != "cuda":
+        yield from passes.chunks(resident, workers, workers, DTYPE)
+        return
+    pixels = torch.from_numpy(resident.pixels).cuda()
     while True:
         network.forward(pixels)
         torch.cuda.synchronize()
         yield
 
 
-def forward_cpu(network: backbones.Backbone, batch: int, threads: int) -> Iterator[None]:
-    """Yield after each pass on random input, on as many cores as extraction uses."""
-    size = network.preprocessing["size"]
-    pixels = np.random.default_rng(0).integers(0, 256, (batch, size, size, 3), dtype=np.uint8)
-    with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        queue = [pool.submit(network, pixels) for _ in range(2 * threads)]
-        try:
-            while True:
-                queue.pop(0).result()
-                queue.append(pool.submit(network, pixels))
-                yield
-        finally:
-            for job in queue:
-                job.cancel()
-
-
-def decode_only(
-    images: ImageSplit, network: backbones.Backbone, batch: int, workers: int
-) -> Iterator[None]:
+def decoded(given: Batches, workers: int) -> Iterator[object]:
     """Yield after each decoded batch, without any network."""
-    from torch.utils.data import DataLoader
-
-    batches = Batches(images, network, range(0, len(images.ids), batch), batch)
-    yield from iter(
-        DataLoader(
-            batches,
-            batch_size=None,
-            num_workers=workers,
-            prefetch_factor=3,
-            multiprocessing_context="fork",
-        )
-    )
+    how: dict[str, Any] = {"prefetch_factor": 3, "multiprocessing_context": "fork"}
+    yield from DataLoader(given, batch_size=None, num_workers=workers, **how)  # type: ignore[arg-type]
 
 
-def extracted(
-    images: ImageSplit, network: backbones.Backbone, batch: int, workers: int, dtype: np.dtype
-) -> Iterator[bytes]:
-    """Yield the features of each batch, as `extract_split` makes them."""
-    gpu = network.device == "cuda"
-    starts = range(0, len(images.ids), batch)
-    by = passes.by_processes if gpu else passes.by_threads
-    for chunk, _ in by(Batches(images, network, starts, batch, small=gpu), workers, dtype):
-        yield chunk
-
-
-def extract(*arguments: Any) -> Iterator[None]:
+def extracted(given: Batches, workers: int) -> Iterator[object]:
     """Yield after each extracted batch, written to a file."""
     with tempfile.TemporaryFile() as file:
-        for chunk in extracted(*arguments):
-            file.write(chunk)
-            yield
+        for chunk, _ in passes.chunks(given, workers, workers, DTYPE):
+            yield file.write(chunk)
 
 
 def speed(device: str, seconds: float, workers: int, batch: int) -> None:
@@ -164,7 +152,6 @@ def speed(device: str, seconds: float, workers: int, batch: int) -> None:
     On a CPU the network alone and the extraction take turns, and ratios are medians over turns: another load on the
     machine must not pass for a ratio. A GPU is measured in one piece, because workers decode on during a pause.
     """
-    dtype = np.dtype("float16")
     gpu = device == "cuda"
     block, turns, skip = (VIT, 1, 3 * workers + 2) if gpu else (LITE, 8, 2 * workers + 1)
     print(
@@ -176,65 +163,56 @@ def speed(device: str, seconds: float, workers: int, batch: int) -> None:
         jpegs = jpeg_images(Path(folder), 80_000 if gpu else 8_000)
         for precision in ("bfloat16", "float16") if gpu else ("float32",):
             network = random_network(block, device, precision)
-            steps = decode_only(jpegs, network, batch, workers)
-            decode = measure(steps, batch, seconds, skip)[0]
-            for name, images, aim in (("32 px in memory", small, 90), ("500 px JPEG", jpegs, 80)):
-                alone = forward_gpu(network, batch) if gpu else forward_cpu(network, batch, workers)
-                whole = extract(images, network, batch, workers, dtype)
+            decode = measure(decoded(batches(jpegs, network, batch), workers), batch, seconds, skip)
+            for name, images, aim in (
+                ("32 px in memory", small, 90 if gpu else 87),
+                ("500 px JPEG", jpegs, 80 if gpu else 75),
+            ):
+                given = batches(images, network, batch)
+                sides = alone(given, workers), extracted(given, workers)
                 pairs = np.array(
                     [
-                        [measure(steps, batch, seconds / turns, skip) for steps in (alone, whole)]
+                        [measure(steps, batch, seconds / turns, skip) for steps in sides]
                         for _ in range(turns)
                     ]
                 )
-                alone.close(), whole.close()
+                for steps in sides:
+                    steps.close()
                 forward, reached = np.median(pairs[:, :, 0], axis=0)
-                ratios = np.median(pairs[:, 1] / pairs[:, 0], axis=0)
-                if gpu:
-                    bound = min(forward, decode) if images is jpegs else forward
-                    shown, by_time = f"{reached / bound:.0%}", "-"
-                else:
-                    shown, by_time = f"{ratios[0]:.0%}", f"{ratios[1]:.0%}"
-                    aim = 87 if images is small else 75
-                decoding = f"{decode:.0f}" if images is jpegs else "-"
+                shown = [f"{x:.0%}" for x in np.median(pairs[:, 1] / pairs[:, 0], axis=0)]
+                if gpu:  # against the slower of network and decoding
+                    bound = min(forward, decode[0]) if images is jpegs else forward
+                    shown = [f"{reached / bound:.0%}", "-"]
+                decoding = f"{decode[0]:.0f}" if images is jpegs else "-"
                 print(
                     f"| {network.timm_id} | {precision} | {name} | {reached:.1f} | {forward:.1f} | {decoding} | "
-                    f"{shown} | {by_time} | {aim}% |",
+                    f"{' | '.join(shown)} | {aim}% |",
                     flush=True,
                 )
 
 
-def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the cosine of each pair of rows."""
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    return (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-
-
-def features(split: str, device: str, precision: str, batch: int, limit: int) -> tuple:
+def features(
+    split: str, device: str, precision: str, batch: int, limit: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return features and labels of scikit-learn's digits through EfficientNet-Lite0."""
-    settings = preprocessing_of(LITE, {"crop": 1.0})
-    network = backbones.build(LITE, settings, device, precision)
+    network = backbones.build(LITE, preprocessing_of(LITE, {"crop": 1.0}), device, precision)
     images = datasets.open_split("digits", PARAMS["datasets"]["digits"], split)
-    step = max(len(images.ids) // limit, 1)
-    keep = range(0, len(images.ids), step)
-    images = dataclasses.replace(
-        images,
-        ids=[images.ids[i] for i in keep],
-        files=[images.files[i] for i in keep],
-        labels=images.labels[::step],
-    )
+    every = slice(None, None, max(len(images.ids) // limit, 1))
+    taken = {name: getattr(images, name)[every] for name in ("ids", "files", "labels")}
+    images = dataclasses.replace(images, **taken)
     workers = 4 if device == "cuda" else cores()
-    chunks = b"".join(extracted(images, network, batch, workers, np.dtype("float32")))
-    return np.frombuffer(chunks, dtype=np.float32).reshape(len(images.ids), -1), images.labels
+    parts = passes.chunks(batches(images, network, batch), workers, workers, np.dtype("float32"))
+    found = np.frombuffer(b"".join(chunk for chunk, _ in parts), dtype=np.float32)
+    return found.reshape(len(images.ids), -1), images.labels
 
 
-def ridge_accuracy(train: tuple, test: tuple) -> float:
+def ridge_accuracy(
+    train: tuple[np.ndarray, np.ndarray], test: tuple[np.ndarray, np.ndarray]
+) -> float:
     """Return the accuracy in percent of joint ridge on unit-norm features."""
-    unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (train[0], test[0])]
-    unit = [x.astype(np.float64) for x in unit]
-    gram = unit[0].T @ unit[0] + 0.1 * np.eye(unit[0].shape[1])
-    W = np.linalg.solve(gram, unit[0].T @ np.eye(10)[train[1]])
-    return 100 * float(((unit[1] @ W).argmax(1) == test[1]).mean())
+    learner = build("acil", ridge=0.1)
+    learner.fit_session(unit(train[0]), train[1])
+    return 100 * float(np.mean(learner.predict(unit(test[0])) == test[1]))
 
 
 def agreement(device: str, limit: int) -> None:
@@ -254,7 +232,8 @@ def agreement(device: str, limit: int) -> None:
         if device == "cpu" and precision == "float32":
             continue
         other = [features(split, device, precision, 64, limit) for split in ("train", "test")]
-        least = min(cosines(a[0], b[0]).min() for a, b in zip(reference, other, strict=True))
+        pairs = zip(reference, other, strict=True)
+        least = min((unit(a[0]) * unit(b[0])).sum(axis=1).min() for a, b in pairs)
         accuracy = ridge_accuracy(*other)
         aim = "0.999999" if precision == "float32" else "0.999"
         print(

@@ -7,16 +7,16 @@ Learners see ten sessions of a bundled set and forget whole classes, or a share 
 those of the process on one BLAS thread.
 """
 
-import csv
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from composition import write
-from harness import threads
+import pandas as pd
+from harness import threads, timed
 
 import sparcl
 import study.methods  # noqa: F401  its methods are found beside those of sparcl
@@ -51,13 +51,6 @@ def table() -> list[dict[str, object]]:
     return rows
 
 
-def timed(call: Callable[..., object], *given: Any, **named: Any) -> float:
-    """Return the seconds of this process that a call takes."""
-    start = time.process_time()
-    call(*given, **named)
-    return time.process_time() - start
-
-
 def accuracy(learner: Learner, Phi: np.ndarray, y: np.ndarray) -> float:
     """Return the accuracy in percent; a class that is not known is missed."""
     return 100 * float(np.mean(learner.predict(Phi) == y)) if len(y) else np.nan
@@ -80,8 +73,9 @@ def measured(title: str) -> Iterator[dict[str, object]]:
         gone = np.isin(train.labels, drawn[:amount]) if what == "classes" else within < amount
         Phi, y = train.features[gone], train.labels[gone]
         learner, fresh = type(learned).from_state(state), sparcl.build(name, **hyper)
-        seconds = timed(learner.forget, Phi, y, refit_from_sums=refit)
-        again = timed(fresh.fit_session, train.features[~gone], train.labels[~gone])
+        forget = partial(learner.forget, Phi, y, refit_from_sums=refit)
+        fit = partial(fresh.fit_session, train.features[~gone], train.labels[~gone])
+        seconds, again = (timed(call, time.process_time) for call in (forget, fit))
         columns = [fresh.classes.tolist().index(label) for label in learner.classes]
         wanted = fresh.logits(test.features)[:, columns]
         scores = np.abs(learner.logits(test.features) - wanted).max() / np.abs(wanted).max()
@@ -99,49 +93,46 @@ def measured(title: str) -> Iterator[dict[str, object]]:
         }  # fmt: skip
 
 
-def draw(rows: list[dict[str, Any]], path: Path) -> None:
+def draw(measured: pd.DataFrame, path: Path) -> None:
     """Draw accuracies of the joint ridge and the times of all learners against the number of classes forgotten."""
     from matplotlib.figure import Figure
 
     from figures import files, style
 
-    of = {t: [r for r in rows if (r["learner"], r["what"]) == (t, "classes")] for t in TRIED}
+    classes = measured[measured["what"] == "classes"].astype({"amount": int})
+    ridge = classes[classes["learner"] == "joint ridge"]
+    accuracies = [
+        ("kept, before", ridge["kept_before"], "#0072B2", "--"),
+        ("kept", ridge["kept"], "#0072B2", "-"),
+        ("forgotten, before", ridge["forgotten_before"], "#D55E00", "--"),
+        ("forgotten", ridge["forgotten"], "#D55E00", "-"),
+    ]
+    times = classes["retraining"] / classes["seconds"]
+    colors = zip(TRIED, ("#767676", "#0072B2", "#009E73", "#D55E00"), strict=True)
+    ratios = [(title, times[classes["learner"] == title], color, "-") for title, color in colors]
+    x = ridge["amount"].tolist()
     with style.settings():
         figure = Figure(figsize=(style.PAGE, 2.6))
-        axes = [figure.add_axes((x, 0.17, 0.29, 0.72)) for x in (0.06, 0.56)]
-        own, ends = of["joint ridge"], []
-        x = [int(row["amount"]) for row in own]
-        for column, text, color, dashes in (
-            ("kept_before", "kept, before", "#0072B2", "--"),
-            ("kept", "kept", "#0072B2", "-"),
-            ("forgotten_before", "forgotten, before", "#D55E00", "--"),
-            ("forgotten", "forgotten", "#D55E00", "-"),
+        for left, title, curves in (
+            (0.06, "accuracy of the joint ridge (%)", accuracies),
+            (0.56, "time of a new fit over that of forgetting", ratios),
         ):
-            y = [float(row[column]) for row in own]
-            axes[0].plot(x, y, color=color, ls=dashes, marker="o")
-            ends.append((text, x[-1], y[-1], color))
-        axes[0].set_title("accuracy of the joint ridge (%)", loc="left")
-        axes[0].set_xscale("log")
-        axes[0].set_ylim(-3, 100)
-        axes[0].set_xticks(x, [str(i) for i in x])
-        axes[0].minorticks_off()
-        style.label_ends(axes[0], ends)
-        ends = []
-        colors = ("#767676", "#0072B2", "#009E73", "#D55E00")
-        for (title, own), color in zip(of.items(), colors, strict=True):
-            y = [float(row["retraining"]) / float(row["seconds"]) for row in own]
-            axes[1].plot(x, y, color=color, marker="o")
-            ends.append((title, x[-1], y[-1], color))
-        axes[1].axhline(1, color=style.QUIET, lw=0.7, ls=":")
-        axes[1].set_title("time of a new fit over that of forgetting", loc="left")
-        axes[1].set_xscale("log")
-        axes[1].set_yscale("log")
-        axes[1].set_xticks(x, [str(i) for i in x])
-        axes[1].yaxis.set_major_formatter("{x:g}")
-        axes[1].xaxis.minorticks_off()
-        for ax in axes:
+            ax = figure.add_axes((left, 0.17, 0.29, 0.72))
+            for _, values, color, dashes in curves:
+                ax.plot(x, values, color=color, ls=dashes, marker="o")
+            ax.set_title(title, loc="left")
+            ax.set_xscale("log")
             ax.set_xlabel("classes forgotten, of 100")
-        style.label_ends(axes[1], ends)
+            if curves is ratios:
+                ax.axhline(1, color=style.QUIET, lw=0.7, ls=":")
+                ax.set_yscale("log")
+                ax.yaxis.set_major_formatter("{x:g}")
+            else:
+                ax.set_ylim(-3, 100)
+                ax.minorticks_off()
+            ax.set_xticks(x, [str(i) for i in x])
+            ax.xaxis.minorticks_off()
+            style.label_ends(ax, [(name, x[-1], y.iloc[-1], color) for name, y, color, _ in curves])
         files.save(figure, path)
 
 
@@ -150,14 +141,10 @@ def main() -> None:
     threads("1")
     FOLDER.mkdir(exist_ok=True)
     if "--draw" not in sys.argv[1:]:
-        write(table(), str(FOLDER / "methods.csv"))
-        rows: list[dict[str, object]] = []
-        for title in TRIED:
-            rows += measured(title)
-            print(title, flush=True)
-        write(rows, str(FOLDER / "measured.csv"))
-    with (FOLDER / "measured.csv").open(encoding="utf-8", newline="") as file:
-        draw(list(csv.DictReader(file)), FOLDER / "forgetting.png")
+        pd.DataFrame(table()).to_csv(FOLDER / "methods.csv", index=False)
+        rows = [row for title in TRIED for row in measured(title)]
+        pd.DataFrame(rows).to_csv(FOLDER / "measured.csv", index=False)
+    draw(pd.read_csv(FOLDER / "measured.csv"), FOLDER / "forgetting.png")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ import argparse
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from dataclasses import replace
+from functools import partial
 
 import methods as cpu
 import numpy as np
@@ -33,9 +34,7 @@ from sparcl.algebra import backend, tensors
 from sparcl.algebra.spectra import leading_eigh
 from sparcl.algebra.sums import Gram
 from sparcl.learners.composed import Composed
-from sparcl.learners.learner import Learner
 from sparcl.methods import build
-from sparcl.parts.rules import Newest
 
 REPEATS = 3
 WIDE, WIDE_SMALL = 50_000, 600
@@ -45,43 +44,35 @@ AIMS = {"ranpac-cifar": (12.0, 2.0), "ranpac-cub": (12.0, 2.0), "flycl": (3.0, N
 
 
 class Card:
-    """One device of torch: its clock waits for what was asked of it."""
+    """One device of torch: its clock waits for what was asked of it, and tells what memory that took."""
 
     def __init__(self, device: str, small: bool) -> None:
         self.device, self.small = device, small
         self.on: tensors.Tensors = backend.named(device)  # type: ignore[assignment]
         self.cuda = self.on.device.type == "cuda"
         self.sizes = cpu.SMALL if small else cpu.FULL
+        self.spare: list[int] = []  # bytes of each timed call beyond those taken before it
 
     def seconds(self, call: Callable[[], object]) -> float:
         """Return the seconds of a call, all its work on the card included."""
-        self.wait()
-        start = time.perf_counter()
-        call()
-        self.wait()
-        return time.perf_counter() - start
-
-    def wait(self) -> None:
-        """Wait until the card has done its work."""
-        if self.cuda:
-            torch.cuda.synchronize(self.on.device)
+        if not self.cuda:
+            return timed(call)
+        torch.cuda.reset_peak_memory_stats(self.on.device)
+        before = torch.cuda.memory_allocated(self.on.device)
+        torch.cuda.synchronize(self.on.device)
+        seconds = timed(lambda: (call(), torch.cuda.synchronize(self.on.device)))
+        self.spare.append(torch.cuda.max_memory_allocated(self.on.device) - before)
+        return seconds
 
     def best(self, call: Callable[[], object], repeats: int = REPEATS) -> float:
         """Return the least seconds of some calls, after one that is not timed."""
         call()
         return min(self.seconds(call) for _ in range(repeats))
 
-    def peak(self, call: Callable[[], object]) -> int | None:
-        """Return the bytes that a call takes beyond those taken before it; None without a card."""
-        if not self.cuda:
-            call()
-            return None
-        self.wait()
-        torch.cuda.reset_peak_memory_stats(self.on.device)
-        before = torch.cuda.memory_allocated(self.on.device)
-        call()
-        self.wait()
-        return torch.cuda.max_memory_allocated(self.on.device) - before
+    def matrices(self, M: int, dtype: str) -> str:
+        """Return the spare memory of the calls timed last, at most, in matrices M x M; and forget it."""
+        spare, self.spare = max(self.spare, default=None), []
+        return "-" if spare is None else f"{spare / (M**2 * np.dtype(dtype).itemsize):.2f}"
 
     def random(self, *shape: int, dtype: str) -> torch.Tensor:
         """Return normal numbers on the card, the same each time."""
@@ -96,24 +87,31 @@ class Card:
         A = self.random(n, n, dtype=dtype)
         return 2 * n**3 / self.best(lambda: A @ A)
 
-    def named(self) -> str:
-        """Return what is measured, for a table's head."""
-        card = torch.cuda.get_device_name(self.on.device) if self.cuda else "no card: the CPU"
-        return f"{card}; {len(os.sched_getaffinity(0))} cores; torch {torch.__version__}"
-
 
 # --- peers ----------------------------------------------------------------------------------------
 
 
-def public_form(ours: Composed, H: Any, Y: Any, G: Any, C: Any) -> official.Solution:
-    """Return W and the ridge of the public form of RanPAC or Fly-CL, given the sums before the session."""
-    G, C = G + H.T @ H, C + H.T @ Y
-    if not isinstance(ours.rule, Newest):
-        solve = lambda A, B: torch.cholesky_solve(B, torch.linalg.cholesky(A))  # noqa: E731
-        return official.flycl(torch, H, Y, G, C, ours.rule.ridges, solve)
-    parts = ours.rule.holdout.split(np.zeros(len(H), dtype=np.int64), ours.session - 1)
-    fit, val = (torch.as_tensor(part, device=H.device) for part in parts)
-    return official.ranpac(torch, H, Y, G, C, ours.rule.ridges, fit, val)
+class OnCard(official.Summed):
+    """The public form with its sums on the card, where our learner's map is."""
+
+    xp = torch
+
+    def __init__(self, ours: Composed, classes: int) -> None:
+        self.ours, self.classes, M = ours, classes, len(ours.weights)
+        shapes = ((M, classes), (M, classes), (M, M))
+        self.W, self.C, self.G = (ours.on.zeros(shape, ours.dtype) for shape in shapes)
+
+    def mapped(self, Phi: np.ndarray) -> torch.Tensor:
+        """Return h (n, M) of features (n, d)."""
+        return self.ours.map(self.ours.on.array(Phi.astype(self.ours.dtype)))
+
+    def targets(self, y: np.ndarray) -> torch.Tensor:
+        """Return one-hot rows (n, K)."""
+        return self.ours.on.array((y[:, None] == np.arange(self.classes)).astype(self.ours.dtype))
+
+    def logits(self, Phi: np.ndarray) -> np.ndarray:
+        """Return scores (n, K)."""
+        return backend.host(super().logits(Phi))
 
 
 def selection_flops(name: str, n: int, M: int) -> float:
@@ -127,140 +125,87 @@ def selection_flops(name: str, n: int, M: int) -> float:
     return fit**2 * M + 2 * (n - fit) * fit * M + 17 * fit**3 / 3
 
 
-def peer(card: Card, name: str, dtype: str) -> str:
-    """Return the row of a peer: its session here, on the CPUs, in its public form, and the floor."""
+def peer(card: Card, name: str, dtype: str) -> Iterator[str]:
+    """Yield the row of a peer: its session here, on the CPUs, in its public form, and the floor."""
     case, sizes = cpu.CASES[name], card.sizes
-    M, K = sizes.width_of(case), sizes.classes
-    (old, new), test = cpu.stream(case, sizes)
+    M, K = min(case.width, sizes.width), sizes.classes
+    sessions, test = cpu.stream(case, sizes)
     hyper = {"width": M, "dtype": dtype} | case.hyper
-    first = build(case.method, device=card.device, **hyper)
-    first.fit_session(*old)
-    state, taken, extra = first.state(), [], None
-    for repeat in range(REPEATS):
-        ours = moved(first, state, card.on)
-        ours.expand(test[:1])  # draws the map and takes it to the card, once for all sessions
-        if repeat:
-            taken.append(card.seconds(lambda: ours.fit_session(*new)))  # noqa: B023
-        else:
-            extra = card.peak(lambda: ours.fit_session(*new))  # noqa: B023
-    scores, chosen = ours.logits(test), ours.report()["ridge"]
-    there = type(first).from_state(state)
-    there.expand(test[:1])
-    on_cpu = timed(lambda: there.fit_session(*new))
-    if there.report()["ridge"] != chosen:
-        raise SystemExit(f"{name}: ridge {chosen:g} here, {there.report()['ridge']:g} on the CPU")
-    same_predictions(f"{name}, CPU", scores, there.logits(test), case.tolerance)
-    public, of_map, (W, ridge) = public_solution(card, first, new, K)
-    if ridge != chosen:
-        raise SystemExit(f"{name}: ridge {chosen:g} here, {ridge:g} in the public form")
-    H = of_map.map(card.on.array(test.astype(dtype)))
-    same_predictions(f"{name}, public form", scores, backend.host(H @ W), case.tolerance)
-    n, rate, ours_s = len(new[1]), card.rate(dtype), float(np.median(taken))
-    flops = 2 * n * sizes.d * M + n * M**2 + M**3 / 3 + selection_flops(name, n, M)
-    spare = "-" if extra is None else f"{extra / (M**2 * np.dtype(dtype).itemsize):.2f}"
+    ours = build(case.method, device=card.device, **hyper)
+    ours, taken = cpu.learned(ours, sessions, test, repeats=REPEATS, clock=card.seconds)
+    spare = card.matrices(M, dtype)
+    there, on_cpu = cpu.learned(build(case.method, **hyper), sessions, test)
+    if (chosen := ours.report()["ridge"]) != (ridge := there.report()["ridge"]):
+        raise SystemExit(f"{name}: ridge {chosen:g} here, {ridge:g} on the CPU")
+    same_predictions(f"{name}, CPU", ours.logits(test), there.logits(test), case.tolerance)
+    for _ in range(2):  # the second counts
+        form = OnCard(ours, K)
+        public = cpu.official_seconds(name, ours, form, sessions, test, card.seconds)
+    n = len(sessions[1][1])
+    flops = case.flops(n, 0, M, sizes) + selection_flops(name, n, M)
     times, floor = AIMS[name]
-    reached = (public / ours_s, ours_s * rate / flops)
-    return (
-        f"| {case.method} | {n:,} | {M:,} | {dtype} | {ours_s:.4f} | {on_cpu:.3f} | {public:.4f} | {reached[0]:.1f} "
-        f"| {times:g} | {reached[1]:.2f} | {'-' if floor is None else f'{floor:g}'} | {spare} |"
+    yield (
+        f"| {case.method} | {n:,} | {M:,} | {dtype} | {taken:.4f} | {on_cpu:.3f} | {public:.4f} | {public / taken:.1f} "
+        f"| {times:g} | {taken * card.rate(dtype) / flops:.2f} | {'-' if floor is None else f'{floor:g}'} | {spare} |"
     )
-
-
-def moved(first: Learner, state: dict[str, Any], on: backend.Backend) -> Composed:
-    """Return a learner of a state, on a device."""
-    learner = Composed.from_state(state)
-    learner.move(on)
-    return learner
-
-
-def public_solution(
-    card: Card, first: Learner, session: tuple[np.ndarray, np.ndarray], K: int
-) -> tuple[float, Composed, official.Solution]:
-    """Return the seconds of the public form of a session after the first, our learner's map and rule, the outcome."""
-    ours, (Phi, y) = moved(first, first.state(), card.on), session
-    ours.session += 1  # the split of the session that is compared
-    G, C = ours.sums.R, card.on.zeros((len(ours.sums.R), K), first.dtype)
-    C[:, : ours.sums.C.shape[1]] = ours.sums.C
-    found: list[official.Solution] = []
-
-    def call() -> None:
-        H = ours.map(card.on.array(Phi.astype(first.dtype)))
-        Y = card.on.array((y[:, None] == np.arange(K)).astype(first.dtype))
-        found.append(public_form(ours, H, Y, G, C))
-
-    call()
-    return card.seconds(call), ours, found[-1]
 
 
 # --- SPARCL, width, spectra, tiles --------------------------------------------------------------
 
 
-def sparcl_row(card: Card, tau: float) -> str:
-    """Return a session of SPARCL without a refresh over one of the joint ridge, d = 768."""
-    case = cpu.CASES["ranpac-cifar"]
-    (old, new), _ = cpu.stream(case, card.sizes)
-    taken = {}
-    for name, hyper in (
-        ("joint", {"k": 0, "tau": None, "ridge": 1.0}),
-        ("held", {"tau": tau, "ridge": 1.0, "refresh": 0}),
-    ):
-        first = build("sparcl", device=card.device, **hyper)
-        half = len(old[1]) // 2
-        first.fit_session(old[0][:half].astype(np.float64), old[1][:half])
-        first.fit_session(old[0][half:].astype(np.float64), old[1][half:])
-        state, Phi = first.state(), new[0].astype(np.float64)
-
-        def session(state: Any = state, first: Any = first, Phi: Any = Phi) -> float:
-            ours = moved(first, state, card.on)
-            return card.seconds(lambda: ours.fit_session(Phi, new[1]))
-
-        session()
-        taken[name] = float(np.median([session() for _ in range(5)]))
-    ratio = taken["held"] / taken["joint"]
-    return f"| {tau:g} | {taken['joint']:.4f} | {taken['held']:.4f} | {ratio:.2f} | 1.5 |"
+def sparcl_row(card: Card, tau: float) -> Iterator[str]:
+    """Yield a session of SPARCL without a refresh over one of the joint ridge, d = 768."""
+    (old, new), test = cpu.stream(cpu.CASES["acil"], card.sizes)
+    half, taken = len(old[1]) // 2, []
+    for hyper in ({"k": 0, "tau": None}, {"tau": tau, "refresh": 0}):
+        learner = build("sparcl", device=card.device, ridge=1.0, **hyper)
+        learner.fit_session(old[0][:half], old[1][:half])
+        last = [(old[0][half:], old[1][half:]), new]
+        taken.append(cpu.learned(learner, last, test, repeats=5, clock=card.seconds)[1])
+    joint, held = taken
+    yield f"| {tau:g} | {joint:.4f} | {held:.4f} | {held / joint:.2f} | 1.5 |"
 
 
-def wide_row(card: Card) -> str:
-    """Return a session at M = 50,000 in float32: its time and the memory beyond one M x M."""
-    case, M = cpu.CASES["ranpac-cub"], WIDE_SMALL if card.small else WIDE
-    (old, _), test = cpu.stream(case, card.sizes)
+def wide_row(card: Card) -> Iterator[str]:
+    """Yield a session at M = 50,000 in float32: its time and the memory beyond one M x M."""
+    M = WIDE_SMALL if card.small else WIDE
+    (old, _), test = cpu.stream(cpu.CASES["ranpac-cub"], card.sizes)
     learner = build("ranpac", device=card.device, width=M, dtype="float32", ridge=1e4)
-    taken: list[float] = []
-    extra = card.peak(lambda: taken.append(card.seconds(lambda: learner.fit_session(*old))))
+    card.spare = []
+    taken = card.seconds(lambda: learner.fit_session(*old))
     learner.logits(test)
-    held = "-" if extra is None else f"{extra / (4 * M**2):.2f}"
-    residual = learner.report()["residual"]
-    return f"| {M:,} | {len(old[1]):,} | {taken[0]:.2f} | {held} | below 2 | {residual:.1e} |"
+    held, residual = card.matrices(M, "float32"), learner.report()["residual"]
+    yield f"| {M:,} | {len(old[1]):,} | {taken:.2f} | {held} | below 2 | {residual:.1e} |"
 
 
-def refined_row(card: Card) -> str:
-    """Return how many of 10,000 predictions of RanPAC change from float64 to float32 with refinement."""
-    case = cpu.CASES["ranpac-cifar"]
-    sizes = cpu.Sizes(**(vars(card.sizes) | {"test": 500 if card.small else 10_000}))
+def refined_row(card: Card) -> Iterator[str]:
+    """Yield how many of 10,000 predictions of RanPAC change from float64 to float32 with refinement."""
+    case, sizes = cpu.CASES["ranpac-cifar"], replace(card.sizes, test=500 if card.small else 10_000)
     sessions, test = cpu.stream(case, sizes)
-    M, found = sizes.width_of(case), []
+    M, found = min(case.width, sizes.width), []
     for dtype in ("float64", "float32"):
         learner = build("ranpac", device=card.device, width=M, dtype=dtype)
         for Phi, y in sessions:
             learner.fit_session(Phi, y)
         found.append(learner.predict(test))
     changed = int(np.count_nonzero(found[0] != found[1]))
-    return f"| {M:,} | {len(test):,} | {changed} | 2 | {learner.report()['residual']:.1e} |"
+    yield f"| {M:,} | {len(test):,} | {changed} | 2 | {learner.report()['residual']:.1e} |"
 
 
 def spectrum_rows(card: Card) -> Iterator[str]:
     """Yield the seconds of all eigenpairs on the card and on the CPU, and of the leading ones."""
     for d in (60, 120) if card.small else EIGH:
-        rows = card.random(2 * d, d, dtype="float64") * torch.arange(
-            1, d + 1, device=card.on.device
-        ).to(torch.float64).pow(-0.5)
+        rows = card.random(2 * d, d, dtype="float64")
+        rows *= torch.arange(1, d + 1, device=card.on.device).to(torch.float64).pow(-0.5)
         R = rows.T @ rows
         host = backend.host(R)
-        full = card.best(lambda: card.on.descending_eigh(R), 1)  # noqa: B023
-        on_cpu = timed(lambda: backend.named("cpu").descending_eigh(host))  # noqa: B023
-        lead = card.best(lambda: leading_eigh(card.on, R, rank=5), 1)  # noqa: B023
-        lead_cpu = timed(lambda: leading_eigh(backend.HOST, host, rank=5))  # noqa: B023
-        yield f"| {d:,} | {full:.4f} | {on_cpu:.4f} | {lead:.4f} | {lead_cpu:.4f} |"
+        taken = (
+            card.best(lambda: card.on.descending_eigh(R), 1),  # noqa: B023
+            timed(lambda: backend.named("cpu").descending_eigh(host)),  # noqa: B023
+            card.best(lambda: leading_eigh(card.on, R, rank=5), 1),  # noqa: B023
+            timed(lambda: leading_eigh(backend.HOST, host, rank=5)),  # noqa: B023
+        )
+        yield f"| {d:,} | {' | '.join(f'{seconds:.4f}' for seconds in taken)} |"
 
 
 def tile_rows(card: Card, dtype: str) -> Iterator[str]:
@@ -290,38 +235,22 @@ def factored(R: Gram, shift: float) -> None:
         pass
 
 
-def tables(card: Card) -> Iterator[tuple[str, list[Callable[[], Iterator[str]]]]]:
-    """Yield the head of each table and what makes its rows, most wanted first."""
-    head = "| method | rows | M | dtype | seconds | CPU | public form | times | aim | of the floor | aim | spare |"
-    yield (
-        head,
-        [
-            lambda n=name, t=dtype: iter([peer(card, n, t)])
-            for name, dtype in (
-                ("ranpac-cifar", "float32"),
-                ("ranpac-cub", "float32"),
-                ("flycl", "float32"),
-                ("ranpac-cifar", "float64"),
-            )
-        ],
-    )
-    yield (
-        "| tau | joint ridge, s | SPARCL, s | ratio | aim |",
-        [lambda t=tau: iter([sparcl_row(card, t)]) for tau in (0.5, 0.95)],
-    )
-    yield "| M | rows | seconds | peak / M^2 | aim | residual |", [lambda: iter([wide_row(card)])]
-    yield (
-        "| M | test rows | predictions that change in float32 | aim | residual |",
-        [lambda: iter([refined_row(card)])],
-    )
-    yield (
-        "| dtype | tile | update, s | of the rate | factor, s | of the rate |",
-        [lambda t=dtype: tile_rows(card, t) for dtype in ("float32", "float64")],
-    )
-    yield (
-        "| d | all pairs, s | CPU | leading 5, s | CPU |",
-        [lambda: spectrum_rows(card)],
-    )
+# The head of each table, and what yields its rows, most wanted first.
+TABLES: dict[str, list[Callable[[Card], Iterator[str]]]] = {
+    "| method | rows | M | dtype | seconds | CPU | public form | times | aim | of the floor | aim | spare |": [
+        *(partial(peer, name=name, dtype="float32") for name in AIMS),
+        partial(peer, name="ranpac-cifar", dtype="float64"),
+    ],
+    "| tau | joint ridge, s | SPARCL, s | ratio | aim |": [
+        partial(sparcl_row, tau=tau) for tau in (0.5, 0.95)
+    ],
+    "| M | rows | seconds | peak / M^2 | aim | residual |": [wide_row],
+    "| M | test rows | predictions that change in float32 | aim | residual |": [refined_row],
+    "| dtype | tile | update, s | of the rate | factor, s | of the rate |": [
+        partial(tile_rows, dtype=dtype) for dtype in ("float32", "float64")
+    ],
+    "| d | all pairs, s | CPU | leading 5, s | CPU |": [spectrum_rows],
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -332,15 +261,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=8.0, help="no row begins after these")
     chosen = parser.parse_args(arguments)
     card, began = Card(chosen.device, chosen.small), time.perf_counter()
-    print(f"{card.named()}, {card.sizes}\n")
-    for head, rows in tables(card):
+    named = torch.cuda.get_device_name(card.on.device) if card.cuda else "no card: the CPU"
+    cores = len(os.sched_getaffinity(0))
+    print(f"{named}; {cores} cores; torch {torch.__version__}, {card.sizes}\n")
+    for head, rows in TABLES.items():
         print(head)
         print("|" + "---|" * (head.count("|") - 1))
         for row in rows:
             if time.perf_counter() - began > 60 * chosen.minutes:
                 print("| left out: no time | " + "| " * (head.count("|") - 2))
                 continue
-            for line in row():
+            for line in row(card):
                 print(line, flush=True)
         print(flush=True)
     print(f"{time.perf_counter() - began:.0f} s in all.")

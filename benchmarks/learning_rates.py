@@ -7,14 +7,12 @@ sub-sessions, so that a trial sees forgetting, distillation, alignment and the c
 class's training images validates, the rest trains, for the epochs and batches of the suite.  Two splits differ in
 images and sub-sessions.  Every value of a grid is tried.  The highest mean accuracy after the second sub-session is
 chosen, the smallest value among equals.  A linear probe chooses the rate of the heads, and each method that trains
-the network at a rate of its own then chooses that rate in units of the head's.  No test image is read.  What the
-file holds already, of the same suite and settings, is not tried again.
+the network at a rate of its own then chooses that rate in units of the head's.  No test image is read.
 """
 
-import csv
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from functools import cache
 from itertools import product
 from multiprocessing import get_context
@@ -24,7 +22,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from composition import write
 
 from sparcl.base.errors import NumericalError
 from sparcl.base.randomness import generator
@@ -52,7 +49,6 @@ GRIDS: dict[str, tuple[str, tuple[float, ...]]] = {
     "coda-prompt": ("rate", (1e-3, 3e-3, 0.01, 0.03)),
     "ease": ("rate", (0.025, 0.075, 0.25, 0.75)),
 }
-TRIAL = ["suite", "method", "setting", "value", "split", "epochs", "batch", "rate"]
 
 Row = dict[str, Any]
 
@@ -106,64 +102,42 @@ def tried(suite: str, method: str, hyper: Row, split: int) -> Row:
     return {"training": training, "validation": round(accuracy, 4), "seconds": seconds}
 
 
-def chosen(rows: list[Row], suite: str, method: str) -> float:
-    """Return the value with the highest mean accuracy on held-out images."""
-    mine = [row for row in rows if (row["suite"], row["method"]) == (suite, method)]
-    means = pd.DataFrame(mine).astype({"validation": float, "value": float})
-    return float(str(means.groupby("value")["validation"].mean().idxmax()))  # the first of equals
-
-
-def recorded() -> list[Row]:
-    """Return the rows of the file."""
-    if not FILE.is_file():
-        return []
-    with FILE.open(newline="") as file:
-        return [dict(row) for row in csv.DictReader(file)]
-
-
-def search(suite: str, pool: ProcessPoolExecutor) -> None:
-    """Try the grids of a suite's methods, the probe's first; the file has every trial as soon as it ended."""
+def search(suite: str, pool: ProcessPoolExecutor) -> pd.DataFrame:
+    """Try the grids of a suite's methods, the probe's first; return a row for each trial."""
     configuration = load(Path.cwd())
     block = configuration["suites"][suite]
-    known = {tuple(str(row[key]) for key in TRIAL): row for row in recorded()}
     rows: list[Row] = []
-    others = [row for row in known.values() if row["suite"] != suite]
+    best: dict[str, float] = {}
     for names in ([PROBE], [m for m in block["methods"] if m in GRIDS and m != PROBE]):
-        trials: list[Row] = []
-        waiting: list[Any] = []
+        waiting: list[tuple[Row, Future[Row]]] = []
         for method, split in product(names, SPLITS):
             setting, values = GRIDS[method]
             learner = configuration["methods"][method]["learner"]
             own = methods.hyperparameters(learner) | configuration["methods"][method]["hyper"]
             hyper = own | block["training"]["methods"].get(method, {})
             if GRIDS[method] == TWO_RATES:
-                hyper["rate"] = chosen(rows, suite, PROBE)
+                hyper["rate"] = best[PROBE]
             for value in values:
                 given = hyper | {setting: value}
                 trial = {"suite": suite, "method": method, "setting": setting, "value": value}
-                trial |= {"split": split} | {key: given[key] for key in TRIAL[5:]}
-                found = known.get(tuple(str(trial[key]) for key in TRIAL))
-                trials.append(trial)
-                waiting.append(found or pool.submit(tried, suite, method, given, split))
-        for trial, result in zip(trials, waiting, strict=True):
-            outcome = result if isinstance(result, dict) else result.result()
-            rows.append(
-                trial | {key: outcome[key] for key in ("training", "validation", "seconds")}
-            )
+                trial |= {"split": split} | {key: given[key] for key in ("epochs", "batch", "rate")}
+                waiting.append((trial, pool.submit(tried, suite, method, given, split)))
+        for trial, outcome in waiting:
+            rows.append(trial | outcome.result())
             print(*rows[-1].values(), file=sys.stderr, flush=True)
-            write(others + [row | {"chosen": 0} for row in rows], str(FILE))
-    best = {name: chosen(rows, suite, name) for name in {str(row["method"]) for row in rows}}
-    marked = [row | {"chosen": int(row["value"] == best[row["method"]])} for row in rows]
-    for name, value in sorted(best.items()):
-        print(f"{suite}: {name}: {GRIDS[name][0]}: {value:g}", file=sys.stderr)
-    write(others + marked, str(FILE))
+        found = pd.DataFrame(rows)
+        means = found.groupby(["method", "value"])["validation"].mean()
+        best = {name: means[name].idxmax() for name in found["method"].unique()}  # first of equals
+    print(best, file=sys.stderr)
+    return found.assign(chosen=(found["value"] == found["method"].map(best)).astype(int))
 
 
 def main(suites: list[str]) -> None:
     """Search for each trained method of ``suites``, two trials at a time; other suites' rows stay."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         for suite in suites:
-            search(suite, pool)
+            known, found = pd.read_csv(FILE, dtype=str), search(suite, pool)
+            pd.concat([known[known["suite"] != suite], found]).to_csv(FILE, index=False)
 
 
 if __name__ == "__main__":

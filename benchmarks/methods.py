@@ -1,23 +1,22 @@
 """Closed-form peers against the official form of their computation: python benchmarks/methods.py.
 
     methods.py [--small] [ranpac-cifar ranpac-cub flycl acil foal gacl air srda fenec teen c-fecam c-ranpac
-                          wann wann-filter pseudo-labels]
+                          wann pseudo-labels]
 
-A row is one session of 10 new classes after 90 earlier ones (K = 100, d = 768), once through this
-project and once through ``official_forms.py``: same process, features, map, dtype and threads.  Methods that
-solve when they score are timed with the scores of the test rows.
-Before a time is printed it is asserted that the chosen ridge is the same, that the scores of 2,000
-test rows agree to the row's tolerance and their predictions wholly.
+A row is one session of 10 new classes after 90 earlier ones (K = 100, d = 768).  Methods that solve when they
+score are timed with the scores of the test rows.
 
-    times    official seconds (one run) / ours (median of SPARCL_BENCH_REPEATS, default 3)
+    times    seconds of the form in ``official_forms.py`` (one run) / ours (median of SPARCL_BENCH_REPEATS, default
+             3): same process, features, map, dtype and threads.  Before a time is printed it is asserted that
+             the chosen ridge is the same, that the scores of 2,000 test rows agree to 1e-6 (float32: 1e-3) and
+             their predictions wholly
     / floor  ours / the seconds of what cannot be left out: 2 n d M operations of the map, n M^2 of
              a symmetric Gram and M^3 / 3 of one Cholesky at the rate of a matrix product, measured
              in this process and dtype on 4,096 x 4,096; and for a rule that chooses the ridge, its
              products at that rate and its factorisations and solves at their own rate, measured
              by calling LAPACK on matrices of their size: 17 Cholesky factors with their solves for
-             RanPAC, one reduction to tridiagonal form for Fly-CL; for SRDA the pooled covariance of the
-             session, its Cholesky factor, and both its triangles on each sample so far; for C-FeCAM a covariance
-             and a factor for each new class
+             RanPAC, one reduction to tridiagonal form for Fly-CL.  Methods without a map have a function
+             of their own (``_srda_flops`` and those after it)
     / ridge  of few shots and row filters: ours / one session of a ridge on as many rows.  Few shots: RanPAC's with
              one value and M = 2,000, scored where ours is; filters: the same ridge with every row alike
 
@@ -29,12 +28,10 @@ SPARCL_BENCH_THREADS gives the number of BLAS threads (default 2).  ``--small`` 
 down, for a test of outcomes.
 """
 
-import copy
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import harness
@@ -43,16 +40,15 @@ import official_forms as official
 from harness import timed, verdict
 from scipy.linalg import get_lapack_funcs
 
-from sparcl.algebra.gaussians import Gaussians
-from sparcl.base.randomness import generator
 from sparcl.learners.learner import Learner
 from study.methods import build
-from study.methods.c_fecam import base_variance
 
 REPEATS = int(os.environ.get("SPARCL_BENCH_REPEATS", "3"))
 FLOOR = 1.6  # times the floor that a session may take
 TWICE = 2.0  # times the session of a ridge
 NORM = 40.0  # of a feature, about that of a ViT-B/16
+Session = tuple[np.ndarray, np.ndarray]
+Clock = Callable[[Callable[[], object]], float]  # seconds of a call
 
 
 @dataclass(frozen=True)
@@ -64,69 +60,47 @@ class Sizes:
     new: int = 10
     test: int = 2000
     product: int = 4096
-    width: int | None = None  # an upper limit to M
-    rows: int | None = None  # and to the rows of a session
-
-    def width_of(self, case: "Case") -> int:
-        """Return M of a case."""
-        return min(case.width, self.width or case.width)
-
-    def rows_of(self, case: "Case") -> int:
-        """Return the rows of a case's session."""
-        return min(case.rows, self.rows or case.rows)
+    width: int = 10_000  # M at most
+    rows: int = 5000  # of a session at most
 
 
 FULL = Sizes()
 SMALL = Sizes(d=48, classes=20, new=4, test=200, product=256, width=500, rows=300)
 
 
+def _ridge_flops(n: int, old: int, M: int, s: Sizes) -> float:
+    return 2 * n * s.d * M + n * M**2 + M**3 / 3
+
+
 @dataclass(frozen=True)
 class Case:
-    """One row: a method, its session, its official form, and what the form must take at least.
+    """One row: a method, its session, what it is compared with, and what it must take at least.
 
-    form : fitted learner, K -> official form; selection : rows, M, K_new, dtype, rate -> seconds
-    flops : rows, rows of earlier sessions, sizes -> operations, in place of those of a map and a ridge
-    old : rows of each earlier class; tolerance : of scores, relative to the largest
-    scored : whether test rows are scored in the time; ridge : settings of the ridge for ``/ ridge``
+    width : M, 0 without a map; old : rows of each earlier class; scored : whether test rows are scored in the time
+    form : fitted learner, K -> official form; times : how many times slower that should be
+    flops : rows, rows of earlier sessions, M, sizes -> operations
+    selection : rows, M, K_new, dtype, rate -> seconds of the rule that chooses the ridge
+    ridge : settings of the ridge for ``/ ridge``
     """
 
     method: str
-    form: Callable[[Learner, int], Any]
     rows: int
-    width: int
-    dtype: str
-    times: float | None
-    tolerance: float
+    width: int = 0
+    dtype: str = "float64"
+    hyper: dict[str, Any] = field(default_factory=dict)
     old: int = 10
     uneven: bool = False
-    hyper: dict[str, Any] = field(default_factory=dict)
-    selection: Callable[[int, int, int, str, float], float] | None = None
-    flops: Callable[[int, int, Sizes], float] | None = None
     scored: bool = False
+    form: Callable[[Learner, int], Any] | None = None
+    times: float | None = None
+    flops: Callable[[int, int, int, Sizes], float] = _ridge_flops
+    selection: Callable[[int, int, int, str, float], float] | None = None
     ridge: dict[str, Any] | None = None
 
-
-@dataclass(frozen=True)
-class Result:
-    """What a row measured."""
-
-    name: str
-    shape: str
-    ours: float
-    theirs: float
-    floor: float
-    times: float | None
-    ridge: float | None = None
-
-    def __str__(self) -> str:
-        ratio, over = self.theirs / self.ours, self.ours / self.floor
-        line = (
-            f"{self.name:<14}{self.shape:<34}{self.ours:>9.3f}{self.theirs:>10.2f}{ratio:>8.1f} "
-            f"{verdict(ratio, self.times, larger=True):<12}{over:>6.2f} {verdict(over, FLOOR):<14}"
-        )
-        if self.ridge is None:
-            return line
-        return f"{line}{self.ours / self.ridge:>6.2f} {verdict(self.ours / self.ridge, TWICE)}"
+    @property
+    def tolerance(self) -> float:
+        """Return how far scores may be from those of another form, relative to the largest."""
+        return 1e-6 if self.dtype == "float64" else 1e-3
 
 
 # --- rates ------------------------------------------------------------------------------------
@@ -171,14 +145,11 @@ def gcv_seconds(n: int, M: int, columns: int, dtype: str, rate: float) -> float:
 
 
 def _ranpac(ours: Learner, K: int) -> official.Form:
-    def split(n: int) -> tuple[np.ndarray, np.ndarray]:
-        return ours.rule.holdout.split(np.zeros(n, dtype=np.int64), ours.session - 1)
-
-    return official.RanPAC(ours.map.weights, K, ours.rule.ridges, split)
+    return official.Summed(ours, K, official.relu)
 
 
 def _flycl(ours: Learner, K: int) -> official.Form:
-    return official.FlyCL(ours.map.weights, K, ours.rule.ridges, ours.map.level)
+    return official.Summed(ours, K, official.largest(ours.map.level))
 
 
 def _recursive(ridge: float, batch: int, **how: Any) -> Callable[[Learner, int], official.Form]:
@@ -189,20 +160,12 @@ def _air(ours: Learner, K: int) -> official.Form:
     return official.AIR(ours.map.weights, K, 0.1)
 
 
-def _srda(ours: Learner, K: int) -> official.SRDA:
-    return official.SRDA(ours.d, K, ours.own, ours.epsilon)
-
-
-def _srda_flops(n: int, old: int, s: Sizes) -> float:
+def _srda_flops(n: int, old: int, M: int, s: Sizes) -> float:
+    """Pooled covariance of the session, its Cholesky factor, and both its triangles on each sample so far."""
     return n * s.d**2 + s.d**3 / 3 + 2 * (n + old) * s.d**2
 
 
-def _fenec(ours: Learner, K: int) -> official.FeNeC:
-    start = lambda: generator("centroids", ours.seed)  # noqa: E731
-    return official.FeNeC(ours.alpha, ours.alpha2, ours.centroids, start)
-
-
-def _fenec_flops(n: int, old: int, s: Sizes) -> float:
+def _fenec_flops(n: int, old: int, M: int, s: Sizes) -> float:
     """Gram and factor of each new class, k-means++ and two rounds of Lloyd's, and the distances of test rows."""
     own, before = n / s.new, old / (s.classes - s.new)
     k = min(26, own)
@@ -210,210 +173,166 @@ def _fenec_flops(n: int, old: int, s: Sizes) -> float:
     return fitted + 2 * s.test * s.d * (n + s.new * k + old + min(26, before) * (s.classes - s.new))
 
 
-def _teen(ours: Learner, K: int) -> official.TEEN:
-    return official.TEEN(ours.shift)
-
-
-def _teen_flops(n: int, old: int, s: Sizes) -> float:
+def _teen_flops(n: int, old: int, M: int, s: Sizes) -> float:
     return n * s.d + 4 * s.new * (s.classes - s.new) * s.d + 2 * s.test * s.classes * s.d
 
 
-def _c_fecam(ours: Learner, K: int) -> official.CFeCAM:
-    return official.CFeCAM(
-        ours.shift, lambda: ours.alpha * base_variance(ours.gaussians, ours.base)
-    )
-
-
-def _c_fecam_flops(n: int, old: int, s: Sizes) -> float:
+def _c_fecam_flops(n: int, old: int, M: int, s: Sizes) -> float:
+    """Covariance and factor of each new class, and the distances of test rows."""
     fitted = s.new * (old * s.d**2 + s.d**3 / 3) + n * s.d**2
     return fitted + s.new * s.test * s.d**2 + 2 * s.test * old * s.d
 
 
-def _c_ranpac(ours: Learner, K: int) -> official.CRanPAC:
-    def draw(label: int, rows: np.ndarray) -> np.ndarray:
-        before, arrived = copy.copy(ours), Gaussians(rows.shape[1])
-        before.session, before.classes = 1, ours.classes[:label]
-        arrived.add(rows, np.zeros(len(rows), dtype=int), 1)
-        return before._drawn(arrived, 0)
-
-    return official.CRanPAC(ours.map.weights, K, FEW["ridge"], ours.shift, draw)
+def _c_ranpac_flops(n: int, old: int, M: int, s: Sizes) -> float:
+    return 2 * old * s.d * s.new * DRAWS + _ridge_flops(s.new * DRAWS, old, M, s)
 
 
-def _c_ranpac_flops(n: int, old: int, s: Sizes) -> float:
-    M, drawn = s.width_of(CASES["c-ranpac"]), s.new * DRAWS
-    return 2 * old * s.d * drawn + 2 * drawn * s.d * M + drawn * M**2 + M**3 / 3
-
-
-def _filtered(judge: Callable[..., Any], **how: Any) -> Callable[[Learner, int], official.Filtered]:
-    return lambda ours, K: official.Filtered(ours.d, K, 0.1, partial(judge, **how))
-
-
-def _wann_flops(n: int, old: int, s: Sizes) -> float:
+def _wann_flops(n: int, old: int, M: int, s: Sizes) -> float:
     return n**2 * s.d + n * s.d**2 + s.d**3 / 3 + 2 * s.d**2 * s.classes
 
 
-def _l3a_flops(n: int, old: int, s: Sizes) -> float:
+def _l3a_flops(n: int, old: int, M: int, s: Sizes) -> float:
     solves = 2 * (s.d**3 / 3 + 2 * s.d**2 * s.classes)
     return solves + 2 * n * s.d * s.classes + n * s.d**2
 
 
 FEW = {"ridge": 1000.0}  # few shots; about a mean squared norm
+ALIKE = {"ridge": 0.1}  # every row
 DRAWS = 800  # of a class, C-RanPAC's official number
+RANPAC = Case("ranpac", 5000, 10_000, "float32", form=_ranpac, selection=holdout_seconds)
 CASES = {
-    "ranpac-cifar": Case(
-        "ranpac", _ranpac, 5000, 10000, "float32", 8.0, 1e-3, selection=holdout_seconds
-    ),
-    "ranpac-cub": Case(
-        "ranpac", _ranpac, 940, 10000, "float32", 20.0, 1e-3, selection=holdout_seconds
-    ),
-    "flycl": Case("flycl", _flycl, 5000, 10000, "float32", 3.0, 1e-3, selection=gcv_seconds),
-    "acil": Case("acil-rhl", _recursive(0.1, 4096), 5000, 8192, "float64", 5.0, 1e-6),
+    "ranpac-cifar": replace(RANPAC, times=8.0),
+    "ranpac-cub": replace(RANPAC, rows=940, times=20.0),
+    "flycl": replace(RANPAC, method="flycl", form=_flycl, selection=gcv_seconds, times=3.0),
+    "acil": Case("acil-rhl", 5000, 8192, form=_recursive(0.1, 4096), times=5.0),
     "foal": Case(
         "foal",
-        _recursive(1.0, 10, activation=official.sigmoid, invert=np.linalg.pinv),
         5000,
         1000,
-        "float64",
-        50.0,
-        1e-6,
+        form=_recursive(1.0, 10, activation=official.sigmoid, invert=np.linalg.pinv),
+        times=50.0,
     ),
-    "gacl": Case("gacl", _recursive(100.0, 64, passes=3), 640, 5000, "float64", None, 1e-6, old=1),
-    "air": Case("air", _air, 5000, 2048, "float64", None, 1e-6, uneven=True),
-    "srda": Case(
-        "srda", _srda, 940, 0, "float64", None, 1e-6, hyper={"official": True}, flops=_srda_flops
+    "gacl": Case("gacl", 640, 5000, old=1, form=_recursive(100.0, 64, passes=3)),
+    "air": Case("air", 5000, 2048, uneven=True, form=_air),
+    "srda": Case("srda", 940, hyper={"official": True}, flops=_srda_flops),
+    "fenec": Case("fenec", 940, hyper={"alpha": 6.12}, flops=_fenec_flops, scored=True),
+    "teen": Case("teen", 50, flops=_teen_flops, scored=True, ridge=FEW),
+    "c-fecam": Case("c-fecam", 50, flops=_c_fecam_flops, scored=True, ridge=FEW),
+    "c-ranpac": Case("c-ranpac", 50, 2000, hyper=FEW, flops=_c_ranpac_flops, ridge=FEW),
+    "wann": Case(
+        "compose", 940, hyper=ALIKE | {"row_weights": "wann"}, flops=_wann_flops, ridge=ALIKE
     ),
-    "fenec": Case(
-        "fenec",
-        _fenec,
+    "pseudo-labels": Case(
+        "compose",
         940,
-        0,
-        "float64",
-        None,
-        1e-6,
-        hyper={"alpha": 6.12},
-        flops=_fenec_flops,
-        scored=True,
+        hyper=ALIKE | {"row_weights": "pseudo-labels"},
+        flops=_l3a_flops,
+        ridge=ALIKE,
     ),
-    "teen": Case(
-        "teen", _teen, 50, 0, "float64", None, 1e-6, flops=_teen_flops, scored=True, ridge=FEW
-    ),
-    "c-fecam": Case(
-        "c-fecam",
-        _c_fecam,
-        50,
-        0,
-        "float64",
-        None,
-        1e-6,
-        flops=_c_fecam_flops,
-        scored=True,
-        ridge=FEW,
-    ),
-    "c-ranpac": Case(
-        "c-ranpac",
-        _c_ranpac,
-        50,
-        2000,
-        "float64",
-        None,
-        1e-6,
-        flops=_c_ranpac_flops,
-        ridge=FEW,
-        hyper=FEW,
-    ),
-    **{
-        name: Case(
-            "compose",
-            _filtered(judge, **how),
-            940,
-            0,
-            "float64",
-            None,
-            1e-6,
-            flops=flops,
-            ridge={"ridge": 0.1},
-            hyper={"ridge": 0.1, "row_weights": name},
-        )
-        for name, judge, how, flops in (
-            ("wann", official.wann, {}, _wann_flops),
-            ("wann-filter", official.wann, {"drops": True}, _wann_flops),
-            ("pseudo-labels", official.l3a, {}, _l3a_flops),
-        )
-    },
 }
 
 
-def stream(case: Case, sizes: Sizes) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+def stream(case: Case, sizes: Sizes) -> tuple[list[Session], np.ndarray]:
     """Return the earlier and the timed session of a case, and test rows of all classes."""
     rng = np.random.default_rng(0)
     d, K, first = sizes.d, sizes.classes, sizes.classes - sizes.new
     centres = rng.standard_normal((K, d))
     old = np.repeat(np.arange(first), case.old)
     weights = 1.0 + np.arange(sizes.new) % 5 if case.uneven else np.ones(sizes.new)
-    new = first + rng.choice(sizes.new, sizes.rows_of(case), p=weights / weights.sum())
+    n = min(case.rows, sizes.rows)
+    new = first + rng.choice(sizes.new, n, p=weights / weights.sum())
     test = np.arange(sizes.test) % K
     rows = [harness.features(rng, centres, y, NORM).astype(case.dtype) for y in (old, new, test)]
     return [(rows[0], old), (rows[1], new)], rows[2]
 
 
-Session = tuple[np.ndarray, np.ndarray]
-
-
-def _learned(
-    learner: Learner, old: Session, new: Session, test: np.ndarray, scored: bool, repeats: int
-) -> tuple[Learner, list[float]]:
-    """Return a learner after both sessions, and the seconds of the second, each time from the same state."""
+def learned(
+    learner: Learner,
+    sessions: list[Session],
+    test: np.ndarray,
+    *,
+    scored: bool = False,
+    repeats: int = 1,
+    clock: Clock = timed,
+) -> tuple[Learner, float]:
+    """Return a learner after both sessions, and the median seconds of the second, each time from the same state."""
+    old, new = sessions
     learner.fit_session(*old)
-    state, taken = learner.state(), []
+    state, on, taken = learner.state(), learner.on, []
     for _ in range(repeats):
         learner = type(learner).from_state(state)
+        learner.move(on)
         if hasattr(learner, "map"):
             learner.expand(test[:1])  # draws the map, which is kept from session to session
         call = lambda: (learner.fit_session(*new), scored and learner.logits(test))  # noqa: B023, E731
-        taken.append(timed(call))
-    return learner, taken
+        taken.append(clock(call))
+    return learner, float(np.median(taken))
 
 
-def _ridge_seconds(case: Case, sizes: Sizes, old: Session, new: Session, test: np.ndarray) -> float:
+def official_seconds(
+    name: str,
+    ours: Learner,
+    form: Any,
+    sessions: list[Session],
+    test: np.ndarray,
+    clock: Clock = timed,
+) -> float:
+    """Return the seconds of the official form's session; its outcome must be ours."""
+    case, (old, new) = CASES[name], sessions
+    form.accumulate(*old)
+    seconds = clock(lambda: form.session(*new))
+    if case.selection and (chosen := ours.report()["ridge"]) != form.ridge:
+        raise SystemExit(f"{name}: ridge {chosen:g} here, {form.ridge:g} in the official form")
+    harness.same_predictions(name, ours.logits(test), form.logits(test), case.tolerance)
+    return seconds
+
+
+def _ridge_seconds(
+    case: Case, sizes: Sizes, sessions: list[Session], test: np.ndarray, repeats: int
+) -> float:
     """Return the seconds of a ridge's session on as many rows."""
     if case.method == "compose":
         ridge = build("compose", **case.ridge)
     else:
-        ridge = build("ranpac", width=min(2000, sizes.width or 2000), **case.ridge)
+        ridge = build("ranpac", width=min(2000, sizes.width), **case.ridge)
     if case.method == "c-ranpac":
-        y = np.repeat(np.unique(new[1]), DRAWS)
-        new = (np.random.default_rng(1).standard_normal((len(y), sizes.d)), y)
-    return float(np.median(_learned(ridge, old, new, test, case.scored, REPEATS)[1]))
+        y = np.repeat(np.unique(sessions[1][1]), DRAWS)
+        drawn = np.random.default_rng(1).standard_normal((len(y), sizes.d))
+        sessions = [sessions[0], (drawn, y)]
+    return learned(ridge, sessions, test, scored=case.scored, repeats=repeats)[1]
 
 
-def compare(name: str, sizes: Sizes = FULL, repeats: int = REPEATS) -> Result:
-    """Run a row: ours, the official form, the comparison of outcomes, the floor."""
+def compare(name: str, sizes: Sizes = FULL, repeats: int = REPEATS) -> dict[str, float]:
+    """Print a row; return the seconds of ours, the official form, the floor and the ridge, as far as it has them."""
     case = CASES[name]
-    M, K = sizes.width_of(case), sizes.classes
-    (old, new), test = stream(case, sizes)
+    sessions, test = stream(case, sizes)
+    M, n, old = min(case.width, sizes.width), len(sessions[1][1]), len(sessions[0][1])
     told = {"width": M} if M else {}
     told |= {"dtype": case.dtype} if case.dtype != "float64" else {}  # the default
     ours = build(case.method, **told, **case.hyper)
-    ours, taken = _learned(ours, old, new, test, case.scored, repeats)
-    scores = ours.logits(test)
-    form = case.form(ours, K)
-    form.accumulate(*old)
-    theirs = timed(lambda: (form.session(*new), case.scored and form.logits(test)))
-    if case.selection and (chosen := ours.report()["ridge"]) != form.ridge:
-        raise SystemExit(f"{name}: ridge {chosen:g} here, {form.ridge:g} in the official form")
-    wanted = form.logits(test)
-    if case.method == "srda":  # up to a term that all classes share
-        scores, wanted = (part - part[:, :1] for part in (scores, wanted))
-    harness.same_predictions(name, scores, wanted, case.tolerance)
-    n, rate = len(new[1]), product_rate(sizes.product, case.dtype)
-    floor = (2 * n * sizes.d * M + n * M**2 + M**3 / 3) / rate
-    if case.flops:
-        floor = case.flops(n, len(old[1]), sizes) / rate
+    ours, taken = learned(ours, sessions, test, scored=case.scored, repeats=repeats)
+    seconds = {"ours": taken}
+    rate = product_rate(sizes.product, case.dtype)
+    line = f"{name:<14}n {n:,}, M {M:,}, {case.dtype}, {rate / 1e9:.0f} GFLOP/s"
+    line = f"{line:<48}{taken:>9.3f}"
+    if case.form:
+        form = case.form(ours, sizes.classes)
+        seconds["official"] = official_seconds(name, ours, form, sessions, test)
+        ratio = seconds["official"] / taken
+        line += (
+            f"{seconds['official']:>10.2f}{ratio:>8.1f} {verdict(ratio, case.times, larger=True)}"
+        )
+    seconds["floor"] = case.flops(n, old, M, sizes) / rate
     if case.selection:
-        floor += case.selection(n, M, sizes.new, case.dtype, rate)
-    shape = f"n {n:,}, M {M:,}, {case.dtype}, {rate / 1e9:.0f} GFLOP/s"
-    ridge = _ridge_seconds(case, sizes, old, new, test) if case.ridge else None
-    return Result(name, shape, float(np.median(taken)), theirs, floor, case.times, ridge)
+        seconds["floor"] += case.selection(n, M, sizes.new, case.dtype, rate)
+    over = taken / seconds["floor"]
+    line = f"{line:<88}{over:>6.2f} {verdict(over, FLOOR):<14}"
+    if case.ridge:
+        seconds["ridge"] = _ridge_seconds(case, sizes, sessions, test, repeats)
+        over = taken / seconds["ridge"]
+        line += f"{over:>6.2f} {verdict(over, TWICE)}"
+    print(line, flush=True)
+    return seconds
 
 
 def main(arguments: list[str]) -> None:
@@ -428,7 +347,7 @@ def main(arguments: list[str]) -> None:
         f"{'':<48}{'ours, s':>9}{'official':>10}{'times':>8} {'':<12}{'/ floor':>6}{'/ ridge':>21}"
     )
     for name in rows:
-        print(compare(name, sizes), flush=True)
+        compare(name, sizes)
 
 
 if __name__ == "__main__":

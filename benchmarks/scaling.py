@@ -18,23 +18,23 @@ threads (default 2).  --small shrinks everything, for a test of outcomes.
 """
 
 import argparse
-import csv
 import ctypes
 import dataclasses
-import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from composition import write as write_csv
-from harness import THREADS, close, threads, timed
+import pandas as pd
+from harness import THREADS, close, threads
 
 from sparcl import methods
 from sparcl.algebra import spectra
@@ -54,7 +54,6 @@ LAST = 3  # points of the upper end that an exponent is fitted to
 RIDGE = (
     1e4  # of a map of unit-norm rows by a normal matrix: within RanPAC's grid, solvable in float32
 )
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -96,31 +95,23 @@ SMALL = Sizes(
 )
 
 
-@dataclass(frozen=True)
-class Task:
-    """A point that is set up.
+class Clock:
+    """Adds up the seconds of the calls that are made through it."""
 
-    run : does the work from its start and returns the seconds that count, and the outcome
-    check : ends the benchmark unless an outcome is right
-    flops : of a run, the terms that the docstring states; 0 where none are
-    """
+    seconds = 0.0
 
-    run: Callable[[], tuple[float, Any]]
-    check: Callable[[Any], None]
-    flops: float = 0.0
+    def __call__(self, call: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Return what a call returns."""
+        start = time.perf_counter()
+        outcome = call(*given, **named)
+        self.seconds += time.perf_counter() - start
+        return outcome
 
-    @classmethod
-    def of(
-        cls, call: Callable[[], Any], check: Callable[[Any], None], flops: float = 0.0
-    ) -> "Task":
-        """Return a task all of whose call is timed."""
 
-        def run() -> tuple[float, Any]:
-            outcome: list[Any] = []
-            seconds = timed(lambda: outcome.append(call()))
-            return seconds, outcome[0]
-
-        return cls(run, check, flops)
+# A task sets a point up and yields its work, which may be done again and again, and the operations that the docstring
+# states for it (0: none are stated).  It is sent the outcome, and ends the benchmark unless that is right.
+Work = Callable[[Clock], Any]
+Task = Generator[tuple[Work, float], Any, None]
 
 
 @dataclass(frozen=True)
@@ -134,15 +125,11 @@ class Quantity:
 
     axis: str
     name: str
-    prepare: Callable[[int, Sizes], Task]
-    time: float | None
+    task: Callable[[int, Sizes], Task]
+    time: float
     source: str
     memory: float | None = None
     unit: Callable[[int, Sizes], float] | None = None
-
-    def xs(self, sizes: Sizes) -> list[int]:
-        """Return the values of the axis."""
-        return list(sizes.axes[self.axis])
 
 
 # --- features, and the check of sums ----------------------------------------------------------------
@@ -180,49 +167,23 @@ class Probe:
     def __init__(self, d: int, classes: int) -> None:
         rng = np.random.default_rng(1)
         self.v, self.u = rng.standard_normal((d, 1)), rng.standard_normal((classes, 1))
-        self.Rv, self.Cu, self.n = np.zeros((d, 1)), np.zeros((d, 1)), 0
+        self.turned, self.n = np.zeros((d, 2)), 0
 
     def add(self, Phi: np.ndarray, y: np.ndarray) -> None:
         """Add rows Phi (n, d) with labels y (n,)."""
         Phi = np.asarray(Phi, dtype=np.float64)
-        right = np.hstack([product(Phi, self.v), self.u[y]])
-        turned = product(Phi.T, right)
-        self.Rv, self.Cu, self.n = self.Rv + turned[:, :1], self.Cu + turned[:, 1:], self.n + len(y)
+        self.turned += product(Phi.T, np.hstack([product(Phi, self.v), self.u[y]]))
+        self.n += len(y)
 
     def check(self, sums: Sums, limit: float = 1e-12) -> None:
         """Stop unless the sums are those of the rows added."""
-        close("R of blocks and of one pass", product(sums.R, self.v), self.Rv, limit)
-        close("C of blocks and of one pass", product(sums.C, self.u), self.Cu, limit)
+        close("R of blocks and of one pass", product(sums.R, self.v), self.turned[:, :1], limit)
+        close("C of blocks and of one pass", product(sums.C, self.u), self.turned[:, 1:], limit)
         if sums.n != self.n:
             raise SystemExit(f"{sums.n} rows were summed, not {self.n}")
 
 
 # --- tasks --------------------------------------------------------------------------------------------
-
-
-def added(
-    make: Callable[[], Any], sums: Callable[[Any], Sums], n: int, d: int, classes: int, **how: bool
-) -> Callable[[], tuple[float, tuple[Sums, Probe]]]:
-    """Return what times the sums of n rows alone, and returns them beside those of one pass.
-
-    Parameters
-    ----------
-    make, sums : make what accumulates rows, and return its sums
-    """
-
-    def run() -> tuple[float, tuple[Sums, Probe]]:
-        seconds, total, probe = 0.0, make(), Probe(d, classes)
-        for Phi, y in blocks(n, d, classes, **how):
-            seconds += timed(lambda: total.accumulate(Phi, y))  # noqa: B023
-            probe.add(Phi, y)
-        return seconds, (sums(total), probe)
-
-    return run
-
-
-def checked(outcome: tuple[Sums, Probe]) -> None:
-    """Stop unless sums are those of one pass."""
-    outcome[1].check(outcome[0])
 
 
 def empty(d: int, classes: int, dtype: str = "float64") -> Sums:
@@ -232,40 +193,44 @@ def empty(d: int, classes: int, dtype: str = "float64") -> Sums:
     return sums
 
 
+def added(make: Callable[[], Any], flops: float, n: int, d: int, classes: int, **how: bool) -> Task:
+    """Accumulate n rows into what ``make`` returns; the sums are compared with those of one pass."""
+
+    def run(clock: Clock) -> tuple[Any, Probe]:
+        total, probe = make(), Probe(d, classes)
+        for Phi, y in blocks(n, d, classes, **how):
+            clock(total.accumulate, Phi, y)
+            probe.add(Phi, y)
+        return total, probe
+
+    total, probe = yield run, flops
+    probe.check(total if isinstance(total, Sums) else total.of(np.arange(classes)))
+
+
 def sums_of(n: int, d: int, classes: int, **how: bool) -> Task:
     """Accumulate R and C of n rows."""
-    run = added(lambda: empty(d, classes), lambda sums: sums, n, d, classes, **how)
-    return Task(run, checked, float(n) * d * d)
+    return added(lambda: empty(d, classes), float(n) * d * d, n, d, classes, **how)
 
 
 def class_sums_of(n: int, d: int, classes: int) -> Task:
     """Accumulate the sums of each class apart, of n rows."""
-    total = lambda sums: sums.of(np.arange(classes))  # noqa: E731
     # rows that are kept as they are cost nothing yet
     flops = float(n) * d * d if n // classes > ClassSums(d, 1).most else 0.0
-    return Task(added(lambda: ClassSums(d, classes), total, n, d, classes), checked, flops)
+    return added(lambda: ClassSums(d, classes), flops, n, d, classes)
 
 
 def read_file(n: int, sizes: Sizes) -> Task:
     """Read a feature file of float16 in blocks, compare its hashes, and divide rows by their norm."""
-    folder = tempfile.TemporaryDirectory()
-    path = Path(folder.name, "train.h5")
-    # by another process, since writing holds all rows
-    command = [sys.executable, __file__, "--write", str(path), str(n), str(sizes.d), str(sizes.K)]
-    subprocess.run(command, check=True)
-
-    def read() -> tuple[np.ndarray, Any]:
-        parts = (prepared(Phi, True).sum(axis=0) for Phi, _ in store.blocks(path))
-        return sum(parts), folder  # the folder lies there as long as its task
-
-    def check(outcome: tuple[np.ndarray, Any]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "train.h5")
+        apart(write, path, n, sizes.d, sizes.K)  # writing holds all rows
+        read = lambda: sum(prepared(Phi, True).sum(axis=0) for Phi, _ in store.blocks(path))  # noqa: E731
+        found = yield lambda clock: clock(read), 0.0
         total = sum(rows_.sum(axis=0) for rows_, _ in blocks(n, sizes.d, sizes.K))
-        close("features read and written", outcome[0], total, 1e-3)  # float16
-
-    return Task.of(read, check)
+        close("features read and written", found, total, 1e-3)  # float16
 
 
-def write(path: str, n: int, d: int, classes: int) -> None:
+def write(path: Path, n: int, d: int, classes: int) -> None:
     """Write a feature file of n rows in class order."""
     parts = [(Phi.astype(np.float16), y) for Phi, y in blocks(n, d, classes)]
     Phi, y = map(np.concatenate, zip(*parts, strict=True))
@@ -293,38 +258,28 @@ def factor(d: int, sizes: Sizes) -> Task:
         with R.factored(1.0):
             pass
 
-    def check(_: None) -> None:
-        b = R.times(v) + v
-        with R.factored(1.0) as A:
-            close("solutions", A.solve(b), v, 1e-8)
-
-    return Task.of(call, check, d**3 / 3)
+    yield lambda clock: clock(call), d**3 / 3
+    b = R.times(v) + v
+    with R.factored(1.0) as A:
+        close("solutions", A.solve(b), v, 1e-8)
 
 
 def eigenvectors(d: int, sizes: Sizes) -> Task:
     """All eigenvectors of R."""
     R = gram(d).R
-
-    def check(pairs: tuple[np.ndarray, np.ndarray]) -> None:
-        values, vectors = pairs
-        close("R U and U diag(s)", product(R, vectors), vectors * values, 1e-10)
-
-    return Task.of(lambda: spectra.descending_eigh(R), check)
+    values, vectors = yield lambda clock: clock(spectra.descending_eigh, R), 0.0
+    close("R U and U diag(s)", product(R, vectors), vectors * values, 1e-10)
 
 
 def renewal(d: int, sizes: Sizes) -> Task:
     """Core that holds tau = 0.95 of the trace of R."""
     source = gram(d)
-    R = source.R
-
-    def check(part: Any) -> None:
-        U = part.U_core
-        close("U^T U and I", product(U.T, U), np.eye(U.shape[1]), 1e-10)
-        held = np.sum(U * product(R, U)) / np.trace(R)
-        if not 0.95 - 1e-12 <= held <= 1:
-            raise SystemExit(f"the core holds {held:.3f} of the trace")
-
-    return Task.of(lambda: Spectrum(source).split(tau=0.95), check)
+    part = yield lambda clock: clock(lambda: Spectrum(source).split(tau=0.95)), 0.0
+    R, U = source.R, part.U_core
+    close("U^T U and I", product(U.T, U), np.eye(U.shape[1]), 1e-10)
+    held = np.sum(U * product(R, U)) / np.trace(R)
+    if not 0.95 - 1e-12 <= held <= 1:
+        raise SystemExit(f"the core holds {held:.3f} of the trace")
 
 
 def drawn(M: int, Phi: np.ndarray) -> RandomMap:
@@ -339,11 +294,8 @@ def mapped(M: int, sizes: Sizes) -> Task:
     """Map a block of rows."""
     Phi = rows(np.random.default_rng(4), ROWS, sizes.d)
     phi = drawn(M, Phi)
-
-    def check(H: np.ndarray) -> None:
-        close("outputs of the map", H[:8], np.maximum(Phi[:8] @ phi.weights, 0), 1e-12)
-
-    return Task.of(lambda: phi(Phi), check, 2.0 * ROWS * sizes.d * M)
+    H = yield lambda clock: clock(phi, Phi), 2.0 * ROWS * sizes.d * M
+    close("outputs of the map", H[:8], np.maximum(Phi[:8] @ phi.weights, 0), 1e-12)
 
 
 def mapped_sums(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
@@ -351,35 +303,33 @@ def mapped_sums(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
     ((Phi, y),) = blocks(ROWS, sizes.d, sizes.K)
     H = drawn(M, Phi)(Phi.astype(dtype))
 
-    def run() -> tuple[float, Sums]:
+    def run(clock: Clock) -> Sums:
         sums = empty(M, sizes.K, dtype)
-        return timed(lambda: sums.accumulate(H, y)), sums
+        clock(sums.accumulate, H, y)
+        return sums
 
-    def check(sums: Sums) -> None:
-        probe = Probe(M, sizes.K)
-        probe.add(H, y)
-        probe.check(sums, 1e-12 if dtype == "float64" else 1e-4)
-
-    return Task(run, check, float(ROWS) * M * M)
+    sums = yield run, float(ROWS) * M * M
+    probe = Probe(M, sizes.K)
+    probe.add(H, y)
+    probe.check(sums, 1e-12 if dtype == "float64" else 1e-4)
 
 
 def session(M: int, sizes: Sizes, dtype: str = "float64") -> Task:
     """Learn a session of one block with RanPAC's map and a fixed ridge; the solve counts as time."""
     ((Phi, y),) = blocks(ROWS, sizes.d, sizes.K)
 
-    def run() -> tuple[float, Any]:
+    def run(clock: Clock) -> Any:
         learner = methods.build("ranpac", ridge=RIDGE, width=M, dtype=dtype)
         learner.accumulate(Phi, y)
-        return timed(learner.solve), learner
+        clock(learner.solve)
+        return learner
 
-    def check(learner: Any) -> None:
-        u = np.random.default_rng(5).standard_normal((sizes.K, 1)).astype(dtype)
-        w = product(learner.weights, u)
-        left = learner.sums.times(w) + learner.sums.C.dtype.type(RIDGE) * w
-        right = product(learner.sums.C, u)
-        close("(R + ridge I) W and C", left, right, 1e-12 if dtype == "float64" else 1e-4)
-
-    return Task(run, check, M**3 / 3 + 2.0 * M * M * sizes.K)
+    learner = yield run, M**3 / 3 + 2.0 * M * M * sizes.K
+    u = np.random.default_rng(5).standard_normal((sizes.K, 1)).astype(dtype)
+    w = product(learner.weights, u)
+    left = learner.sums.times(w) + learner.sums.C.dtype.type(RIDGE) * w
+    right = product(learner.sums.C, u)
+    close("(R + ridge I) W and C", left, right, 1e-12 if dtype == "float64" else 1e-4)
 
 
 def weights(K: int, sizes: Sizes) -> Task:
@@ -387,22 +337,20 @@ def weights(K: int, sizes: Sizes) -> Task:
     R, d = gram(sizes.d), sizes.d
     C = np.asfortranarray(np.random.default_rng(6).standard_normal((d, K)))
 
-    def run() -> tuple[float, np.ndarray]:
+    def run(clock: Clock) -> np.ndarray:
         with R.factored(1.0) as A:
-            return Task.of(lambda: A.solve(C), check).run()
+            return clock(A.solve, C)
 
-    def check(W: np.ndarray) -> None:
-        close("(R + I) W and C", R.times(W) + W, C, 1e-8)
-
-    return Task(run, check, 2.0 * d * d * K)
+    W = yield run, 2.0 * d * d * K
+    close("(R + I) W and C", R.times(W) + W, C, 1e-8)
 
 
 def scores(K: int, sizes: Sizes) -> Task:
     """Score a block of rows for K classes."""
     rng = np.random.default_rng(7)
     Phi, W = rows(rng, ROWS, sizes.d), np.asfortranarray(rng.standard_normal((sizes.d, K)))
-    check = lambda S: close("scores", S[:8], Phi[:8] @ W, 1e-12)  # noqa: E731
-    return Task.of(lambda: product(Phi, W), check, 2.0 * ROWS * sizes.d * K)
+    S = yield lambda clock: clock(product, Phi, W), 2.0 * ROWS * sizes.d * K
+    close("scores", S[:8], Phi[:8] @ W, 1e-12)
 
 
 def learned(T: int, sizes: Sizes, method: str, **hyper: Any) -> Task:
@@ -419,74 +367,57 @@ def learned(T: int, sizes: Sizes, method: str, **hyper: Any) -> Task:
             learner.fit_session(*session_)
         return learner, before
 
-    def check(outcome: tuple[Any, np.ndarray]) -> None:
-        (learner, before), probe = outcome, Probe(sizes.d, classes)
-        probe.add(Phi, y)
-        probe.check(learner.sums)
-        if method == "acil":
-            with learner.sums.factored(hyper["ridge"]) as A:
-                close("weights", learner.weights, A.solve(learner.sums.C), 1e-9)
-        else:
-            U = learner.core.U_core
-            now = product(U.T, learner.weights[:, : before.shape[1]])
-            close("core coordinates of old classes", now, product(U.T, before), 1e-9)
-
-    return Task.of(call, check)
+    learner, before = yield lambda clock: clock(call), 0.0
+    probe = Probe(sizes.d, classes)
+    probe.add(Phi, y)
+    probe.check(learner.sums)
+    if method == "acil":
+        with learner.sums.factored(hyper["ridge"]) as A:
+            close("weights", learner.weights, A.solve(learner.sums.C), 1e-9)
+    else:
+        U = learner.core.U_core
+        now = product(U.T, learner.weights[:, : before.shape[1]])
+        close("core coordinates of old classes", now, product(U.T, before), 1e-9)
 
 
+def square(size: int) -> Callable[[int, Sizes], float]:
+    """Return the bytes of a matrix of x rows and columns, of numbers of ``size`` bytes."""
+    return lambda x, sizes: float(size) * x * x
+
+
+def triangle_sums(K: int, sizes: Sizes) -> Task:
+    """Accumulate so many rows of a class that each has a triangle."""
+    return class_sums_of(sizes.per_class * K, sizes.d, K)
+
+
+def triangles(K: int, sizes: Sizes) -> float:
+    """Return the bytes of a triangle for each class."""
+    return 4.0 * sizes.d * (sizes.d + 1) * K
+
+
+joint = partial(learned, method="acil", ridge=0.1)
+sparcl = partial(learned, method="sparcl", ridge=0.1, tau=0.95, refresh=2)
 SUMS = "Sums.accumulate"
 QUANTITIES = [
-    Quantity("n", "R and C", lambda x, s: sums_of(x, s.d, s.K), 1, SUMS, memory=0),
-    Quantity(
-        "n", "sums of classes", lambda x, s: class_sums_of(x, s.d, s.K), 1, "ClassSums", memory=0
-    ),
-    Quantity("n", "reading a file", read_file, 1, "store.blocks", memory=0),
+    Quantity("n", "R and C", lambda x, s: sums_of(x, s.d, s.K), 1, SUMS, 0),
+    Quantity("n", "sums of classes", lambda x, s: class_sums_of(x, s.d, s.K), 1, "ClassSums", 0),
+    Quantity("n", "reading a file", read_file, 1, "store.blocks", 0),
     Quantity("d", "R and C", lambda x, s: sums_of(s.n, x, s.K), 2, SUMS),
-    Quantity(
-        "d",
-        "Cholesky factor",
-        factor,
-        3,
-        "Gram.factored",
-        memory=2,
-        unit=lambda x, s: 8.0 * x * x,
-    ),
+    Quantity("d", "Cholesky factor", factor, 3, "Gram.factored", 2, square(8)),
     Quantity("d", "all eigenvectors", eigenvectors, 3, "spectra.descending_eigh"),
     Quantity("d", "renewing the core", renewal, 3, "Spectrum"),
     Quantity("M", "map", mapped, 1, "RandomMap"),
     Quantity("M", "R and C", mapped_sums, 2, SUMS),
-    Quantity("M", "R and C, float32", lambda x, s: mapped_sums(x, s, "float32"), 2, SUMS),
-    Quantity("M", "solve", session, 3, "Composed", memory=2, unit=lambda x, s: 8.0 * x * x),
-    Quantity(
-        "M",
-        "solve, float32",
-        lambda x, s: session(x, s, "float32"),
-        3,
-        "Composed",
-        memory=2,
-        unit=lambda x, s: 4.0 * x * x,
-    ),
+    Quantity("M", "R and C, float32", partial(mapped_sums, dtype="float32"), 2, SUMS),
+    Quantity("M", "solve", session, 3, "Composed", 2, square(8)),
+    Quantity("M", "solve, float32", partial(session, dtype="float32"), 3, "Composed", 2, square(4)),
     Quantity("K", "weights", weights, 1, "Factor.solve"),
     Quantity("K", "scores", scores, 1, "product"),
     Quantity("K", "R and C, class order", lambda x, s: sums_of(s.n, s.d, x), 0, SUMS),
     Quantity("K", "R and C, shuffled", lambda x, s: sums_of(s.n, s.d, x, shuffled=True), 0, SUMS),
-    Quantity(
-        "K",
-        "sums of classes",
-        lambda x, s: class_sums_of(s.per_class * x, s.d, x),
-        1,
-        "ClassSums",
-        memory=1,
-        unit=lambda x, s: 4.0 * s.d * (s.d + 1) * x,
-    ),
-    Quantity("T", "joint ridge", lambda x, s: learned(x, s, "acil", ridge=0.1), 1, "Composed"),
-    Quantity(
-        "T",
-        "SPARCL",
-        lambda x, s: learned(x, s, "sparcl", ridge=0.1, tau=0.95, refresh=2),
-        1,
-        "Composed",
-    ),
+    Quantity("K", "sums of classes", triangle_sums, 1, "ClassSums", 1, triangles),
+    Quantity("T", "joint ridge", joint, 1, "Composed"),
+    Quantity("T", "SPARCL", sparcl, 1, "Composed"),
 ]
 
 
@@ -521,40 +452,40 @@ def start() -> int:
     return peak()
 
 
-def point(quantity: Quantity, x: int, sizes: Sizes) -> Row:
-    """Measure one point in this process."""
-    before = start()
-    task = quantity.prepare(x, sizes)
-    first, outcome = task.run()
-    used = peak() - before  # before the check, which may hold more, and further runs
-    task.check(outcome)
-    del outcome
-    seconds = [first]
-    while len(seconds) < RUNS and sum(seconds) < BUDGET:
-        seconds.append(task.run()[0])
+def point(number: int, x: int, sizes: Sizes) -> dict[str, Any]:
+    """Measure one point of a quantity in this process."""
+    quantity, before, taken = QUANTITIES[number], start(), []
+    task = quantity.task(x, sizes)
+    work, flops = next(task)
+    while not taken or (len(taken) < RUNS and sum(taken) < BUDGET):
+        outcome = None  # of the run before
+        clock = Clock()
+        outcome = work(clock)
+        if not taken:
+            used = peak() - before  # of one run, and without the check, which may hold more
+        taken.append(clock.seconds)
+    with suppress(StopIteration):
+        task.send(outcome)
     return {
         "axis": quantity.axis,
         "quantity": quantity.name,
         "x": x,
-        "seconds": min(seconds),
+        "seconds": min(taken),
         "bytes": used,
-        "flops": task.flops,
+        "flops": flops,
         "threads": int(os.environ.get(THREADS, "2")),
     }
 
 
-def best(quantity: Quantity, x: int, small: bool) -> Row:
+def apart(call: Callable[..., Any], *given: Any) -> Any:
+    """Return what a call returns in a process of its own, since a peak never falls."""
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=warm) as pool:
+        return pool.submit(call, *given).result()
+
+
+def best(number: int, x: int, sizes: Sizes) -> dict[str, Any]:
     """Measure one point in two processes and return the quicker: where pages lie differs between processes."""
-    return min((apart(quantity, x, small) for _ in range(2)), key=lambda row: row["seconds"])
-
-
-def apart(quantity: Quantity, x: int, small: bool) -> Row:
-    """Measure one point in a process of its own, since a peak never falls."""
-    command = [sys.executable, __file__, "--point", str(QUANTITIES.index(quantity)), str(x)]
-    done = subprocess.run([*command, *["--small"] * small], capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{quantity.axis} = {x}, {quantity.name}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+    return min((apart(point, number, x, sizes) for _ in range(2)), key=lambda row: row["seconds"])
 
 
 # --- exponents ----------------------------------------------------------------------------------------
@@ -578,70 +509,31 @@ def coefficient(
     return float(np.linalg.lstsq(columns / values[:, None], np.ones(len(values)))[0][0])
 
 
-def fit(measured: Iterable[Row], sizes: Sizes) -> list[Row]:
+def fit(measured: pd.DataFrame, sizes: Sizes) -> pd.DataFrame:
     """Return a row for each quantity and what is stated of it, in the order of ``QUANTITIES``."""
-    measured, found = list(measured), []
+    found = []
     for quantity in QUANTITIES:
-        own = [r for r in measured if (r["axis"], r["quantity"]) == (quantity.axis, quantity.name)]
-        last = sorted(own, key=lambda row: row["x"])[-LAST:]
-        if not last:
-            continue
-        xs = [row["x"] for row in last]
-        stated = {"time": (quantity.time, [row["seconds"] for row in last])}
-        stated["memory"] = (quantity.memory, [row["bytes"] for row in last])
-        results = [
-            (name, value, exponent(xs, values))
-            for name, (value, values) in stated.items()
-            if value is not None
+        own = measured[
+            (measured["axis"] == quantity.axis) & (measured["quantity"] == quantity.name)
         ]
+        last = own.sort_values("x").tail(LAST)
+        if last.empty:
+            continue
+        xs = last["x"].tolist()
+        results = [("time", quantity.time, exponent(xs, last["seconds"]))]
+        if quantity.memory is not None:
+            results.append(("memory", quantity.memory, exponent(xs, last["bytes"])))
         if quantity.unit is not None:
             units = [quantity.unit(x, sizes) for x in xs]
-            multiple = coefficient(xs, units, stated["memory"][1], quantity.memory)
+            multiple = coefficient(xs, units, last["bytes"], quantity.memory)
             results.append(("memory, multiple of the stated term", 1.0, multiple))
+        about = {"from": xs[0], "to": xs[-1], "source": quantity.source}
         found += [
-            {
-                "axis": quantity.axis,
-                "quantity": quantity.name,
-                "of": name,
-                "stated": value,
-                "fitted": result,
-                "from": xs[0],
-                "to": xs[-1],
-                "source": quantity.source,
-            }
-            for name, value, result in results
+            {"axis": quantity.axis, "quantity": quantity.name, "of": of, "stated": stated}
+            | {"fitted": fitted, **about}
+            for of, stated, fitted in results
         ]
-    return found
-
-
-def print_measured(row: Row) -> None:
-    """Print a measured row."""
-    rate = f"{row['flops'] / row['seconds'] / 1e9:8.1f} GFLOP/s" if row["flops"] else ""
-    print(
-        f"{row['axis']:<3}{row['quantity']:<22}{row['x']:>9,}{row['seconds']:>12.5f} s"
-        f"{row['bytes'] / 1e6:>10.1f} MB{rate}",
-        flush=True,
-    )
-
-
-def print_fitted(rows_: Iterable[Row]) -> None:
-    """Print the fitted rows."""
-    print(f"\n{'':<3}{'':<22}{'of':<37}{'stated':>7}{'fitted':>8}   over")
-    for row in rows_:
-        print(
-            f"{row['axis']:<3}{row['quantity']:<22}{row['of']:<37}{row['stated']:>7g}"
-            f"{row['fitted']:>8.2f}   {row['from']:,} to {row['to']:,} ({row['source']})"
-        )
-
-
-def read_csv(path: Path) -> list[Row]:
-    """Read measured.csv."""
-    kinds = {"axis": str, "quantity": str, "x": int, "bytes": int, "threads": int}
-    with open(path, encoding="utf-8", newline="") as file:
-        return [
-            {key: kinds.get(key, float)(value) for key, value in row.items()}
-            for row in csv.DictReader(file)
-        ]
+    return pd.DataFrame(found)
 
 
 # --- figures ------------------------------------------------------------------------------------------
@@ -656,13 +548,13 @@ NAMES = {
 }
 
 
-def draw(measured: Sequence[Row], folder: Path) -> None:
+def draw(measured: pd.DataFrame, folder: Path) -> None:
     """Draw a figure an axis: time and memory, and dashed lines of the stated slopes (in brackets)."""
     from matplotlib.figure import Figure
 
     from figures import files, style
 
-    for axis in dict.fromkeys(row["axis"] for row in measured):
+    for axis, own in measured.groupby("axis", sort=False):
         quantities = [quantity for quantity in QUANTITIES if quantity.axis == axis]
         panels = [("seconds", 1.0, "time (s)"), ("bytes", 1e6, "peak of memory (MB)")]
         if all(quantity.memory is None for quantity in quantities):
@@ -673,15 +565,13 @@ def draw(measured: Sequence[Row], folder: Path) -> None:
             for i, (key, scale, name) in enumerate(panels):
                 place = np.array((0.07 + 0.5 * i, 0.28)) * style.PAGE / width
                 ax = figure.add_axes((place[0], 0.16, place[1], 0.76))
-                curves(ax, measured, quantities, key, scale)
+                curves(ax, own.assign(y=own[key] / scale), quantities, key)
                 ax.set_xlabel(NAMES[axis])
                 ax.set_title(name, loc="left")
             files.save(figure, folder / f"{axis}.png")
 
 
-def curves(
-    ax: Any, measured: Sequence[Row], quantities: Sequence[Quantity], key: str, scale: float
-) -> None:
+def curves(ax: Any, measured: pd.DataFrame, quantities: Sequence[Quantity], key: str) -> None:
     """Draw the curves of one panel with their names."""
     from matplotlib.ticker import LogLocator
 
@@ -689,25 +579,22 @@ def curves(
 
     ax.set_xscale("log")
     ax.set_yscale("log")
+    ticks = sorted(set(measured["x"]))
     ends, lines = [], []
     for quantity, color in zip(quantities, COLORS, strict=False):
-        own = sorted(
-            (row["x"], row[key] / scale)
-            for row in measured
-            if (row["axis"], row["quantity"]) == (quantity.axis, quantity.name) and row[key] > 0
-        )
-        if not own:
+        own = measured[(measured["quantity"] == quantity.name) & (measured["y"] > 0)]
+        if own.empty:
             continue
-        xs, values = map(np.array, zip(*own, strict=True))
+        xs, values = own.sort_values("x")[["x", "y"]].to_numpy().T
         ax.plot(xs, values, color=color, marker="o")
         stated = quantity.time if key == "seconds" else quantity.memory
+        name = quantity.name
         if stated is not None:
             lines.append((xs, values[-1] * (xs / xs[-1]) ** stated, color))
-        exponent_ = f" ({stated:g})" if stated is not None else ""
-        ends.append((quantity.name + exponent_, xs[-1], values[-1], color))
+            name = f"{name} ({stated:g})"
+        ends.append((name, ticks[-1], values[-1], color))
     if not ends:
         return
-    furthest = max(x for _, x, _, _ in ends)
     low, high = ax.get_ylim()  # of the curves: a decade at least, or noise looks like a slope
     ax.set_ylim(min(low, high / 10), high)
     for xs, values, color in lines:
@@ -715,10 +602,9 @@ def curves(
     if ax.get_ylim()[1] < 30 * ax.get_ylim()[0]:  # one power of ten would be the only number
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.yaxis.set_major_formatter("{x:g}")
-    ticks = [row["x"] for row in measured if row["axis"] == quantities[0].axis]
-    ax.set_xticks(sorted(set(ticks)), [short(x) for x in sorted(set(ticks))])
+    ax.set_xticks(ticks, [short(x) for x in ticks])
     ax.minorticks_off()
-    style.label_ends(ax, [(text, furthest, y, color) for text, _, y, color in ends])
+    style.label_ends(ax, ends)
 
 
 def short(x: int) -> str:
@@ -730,45 +616,38 @@ def short(x: int) -> str:
 
 
 def main() -> None:
-    """Measure, print, write and draw; or one of the smaller things that the options name."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Measure, print, write and draw; or draw alone."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--axis", nargs="+", choices=list(NAMES), default=list(NAMES))
     parser.add_argument("--out", type=Path, help="folder of measured.csv, fitted.csv and figures")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--draw", action="store_true", help="draw again from measured.csv")
-    parser.add_argument("--point", nargs=2, type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--write", nargs=4, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
-    folder = chosen.out or Path("docs/scaling")
-    sizes = SMALL if chosen.small else FULL
     if chosen.draw:
-        draw(read_csv(folder / "measured.csv"), folder)
+        folder = chosen.out or Path("docs/scaling")
+        draw(pd.read_csv(folder / "measured.csv"), folder)
         return
-    if chosen.write:
-        write(chosen.write[0], *map(int, chosen.write[1:]))
-        return
-    count = threads()
-    if chosen.point:
-        warm()
-        print(json.dumps(point(QUANTITIES[chosen.point[0]], chosen.point[1], sizes)))
-        return
-    began = time.perf_counter()
+    sizes = SMALL if chosen.small else FULL
+    count, began, points = threads(), time.perf_counter(), []
     fixed = {k: v for k, v in dataclasses.asdict(sizes).items() if k != "axes"}
     print(f"{fixed}, {count} BLAS thread(s)")
-    measured = []
-    for quantity in QUANTITIES:
-        if quantity.axis in chosen.axis:
-            for x in quantity.xs(sizes):
-                measured.append(best(quantity, x, chosen.small))
-                print_measured(measured[-1])
+    for number, quantity in enumerate(QUANTITIES):
+        for x in sizes.axes[quantity.axis] if quantity.axis in chosen.axis else ():
+            points.append(row := best(number, x, sizes))
+            print(
+                f"{quantity.axis:<3}{quantity.name:<22}{x:>9,}{row['seconds']:>12.5f} s"
+                f"{row['bytes'] / 1e6:>10.1f} MB{row['flops'] / row['seconds'] / 1e9:8.1f} GFLOP/s",
+                flush=True,
+            )
+    measured = pd.DataFrame(points)
     fitted = fit(measured, sizes)
-    print_fitted(fitted)
+    print(f"\n{fitted.round(2).to_string(index=False)}")
     print(f"\n{time.perf_counter() - began:.0f} s in all")
     if chosen.out:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_csv(measured, str(folder / "measured.csv"))
-        write_csv(fitted, str(folder / "fitted.csv"))
-        draw(measured, folder)
+        chosen.out.mkdir(parents=True, exist_ok=True)
+        measured.to_csv(chosen.out / "measured.csv", index=False)
+        fitted.to_csv(chosen.out / "fitted.csv", index=False)
+        draw(measured, chosen.out)
 
 
 if __name__ == "__main__":

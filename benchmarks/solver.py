@@ -1,19 +1,17 @@
 """Cost of the solver's steps as ratios measured in one process: python benchmarks/solver.py.
 
 Each ratio first asserts that both sides give the same outcome; then both run in turn, REPEATS
-times, and the table shows the ratio of medians and of minima.  The numbers of BLAS threads named
-on the command line (default 1 and 2) each get a process of their own, since OpenBLAS fixes them
-at import.  A verdict is on the ratio of minima: the machine's other work can only add time.
+times, and the table shows the ratio of medians and of minima.  SPARCL_BENCH_THREADS gives the number
+of BLAS threads (default 2).  A verdict is on the ratio of minima: the machine's other work can only
+add time.
 """
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-from harness import THREADS, close, features, threads, timed, verdict
+from harness import close, features, threads, timed, verdict
 
 from sparcl.algebra.sums import Gram
 from sparcl.methods import build
@@ -114,19 +112,8 @@ def accumulation() -> Iterator[str]:
         yield ratio(name, seconds * [0.5, 1.0], 0.55, larger=True)  # a product has twice the flops
 
 
-def main() -> None:
-    """Print one table a number of threads."""
-    if THREADS not in os.environ:
-        for count in sys.argv[1:] or ["1", "2"]:
-            environment = os.environ | {THREADS: count}
-            subprocess.run([sys.executable, __file__], env=environment, check=True)
-        return
+if __name__ == "__main__":
     print(f"{threads()} BLAS thread(s), {REPEATS} repeats".ljust(58) + "  median    best  target")
     for part in (sessions, recursion, accumulation):
         for row in part():
             print(row, flush=True)
-    print()
-
-
-if __name__ == "__main__":
-    main()

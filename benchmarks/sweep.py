@@ -24,7 +24,7 @@ from typing import Any
 
 import harness
 import numpy as np
-from harness import close, verdict
+from harness import close, timed, verdict
 
 from sparcl import methods
 from sparcl.protocol import stream
@@ -50,44 +50,11 @@ FULL = Sizes()
 SMALL = Sizes(n=1500, test=300, d=40, classes=12, sessions=4, part=4)
 
 
-@dataclass(frozen=True)
-class Case:
-    """A method and its grid; orders x ridges x taus are 100."""
-
-    method: str
-    orders: int
-    grid: dict[str, list[float]]
-
-
-CASES = {
-    "sparcl": Case("sparcl", 10, {"ridge": [0.03, 0.1, 0.3, 1.0, 3.0], "tau": [0.5, 0.95]}),
-    "acil": Case("acil", 4, {"ridge": [float(r) for r in np.geomspace(0.01, 10, 25)]}),
+# method -> class orders and grid; orders x ridges x taus are 100
+CASES: dict[str, tuple[int, dict[str, list[float]]]] = {
+    "sparcl": (10, {"ridge": [0.03, 0.1, 0.3, 1.0, 3.0], "tau": [0.5, 0.95]}),
+    "acil": (4, {"ridge": [float(r) for r in np.geomspace(0.01, 10, 25)]}),
 }
-
-
-@dataclass(frozen=True)
-class Result:
-    """Seconds of the pass over the samples, of the whole sweep, and of each run on its own."""
-
-    name: str
-    settings: int
-    summing: float
-    swept: float
-    runs: list[float]
-    nbytes: int
-
-    @property
-    def ratio(self) -> float:
-        """Separate runs / sweep."""
-        return self.settings * float(np.mean(self.runs)) / self.swept
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name:<8}{self.settings:>4} settings  sweep {self.swept:8.2f} s (pass over samples "
-            f"{self.summing:.2f} s, sums {self.nbytes / 1e6:.0f} MB)  one run {np.mean(self.runs):7.2f} s "
-            f"(mean of {len(self.runs)}, {min(self.runs):.2f} to {max(self.runs):.2f})  ratio "
-            f"{self.ratio:5.1f} {verdict(self.ratio, TARGET, larger=True)}"
-        )
 
 
 def drawn(sizes: Sizes, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -98,42 +65,54 @@ def drawn(sizes: Sizes, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return harness.features(rng, centres, y), y
 
 
-def compare(name: str, sizes: Sizes, runs: int) -> Result:
-    """Sweep a grid, run some of its settings on their own, and stop where outcomes differ."""
-    case = CASES[name]
+def compare(method: str, sizes: Sizes, runs: int) -> tuple[int, float, list[float]]:
+    """Sweep a grid, run some of its settings on their own, stop where outcomes differ, and print a row.
+
+    Returns
+    -------
+    int : settings of the grid; float : seconds of the sweep; list of float : seconds of each run
+    """
+    number, grid = CASES[method]
     train, test = drawn(sizes, sizes.n, 0), drawn(sizes, sizes.test, 1)
-    grid = {key: values[:: sizes.part] for key, values in case.grid.items()}
-    orders = [
-        stream.split_sessions(stream.class_order(1993 + i, sizes.classes), sizes.sessions)
-        for i in range(case.orders)[:: sizes.part]
-    ]
-    began = time.perf_counter()
+    grid = {key: values[:: sizes.part] for key, values in grid.items()}
+    orders = range(1993, 1993 + number)[:: sizes.part]
     sums = ClassSums(sizes.d, sizes.classes)
-    for start in range(0, sizes.n, 4096):
-        sums.accumulate(train[0][start : start + 4096], train[1][start : start + 4096])
-    summing = swept = time.perf_counter() - began
+
+    def summed() -> None:
+        for start in range(0, sizes.n, 4096):
+            sums.accumulate(train[0][start : start + 4096], train[1][start : start + 4096])
+
+    summing = swept = timed(summed)
     points = list(itertools.product(*(range(len(values)) for values in grid.values())))
-    settings = len(orders) * len(points)
-    alone = np.linspace(0, settings - 1, runs).astype(int)
+    settings = list(itertools.product(orders, points))
+    alone = [settings[i] for i in np.linspace(0, len(settings) - 1, runs).astype(int)]
     seconds = []
-    for o, sessions in enumerate(orders):  # both sides take turns, as the machine's load may change
+    for order in orders:  # both sides take turns, as the machine's load may change
+        sessions = stream.split_sessions(stream.class_order(order, sizes.classes), sizes.sessions)
         began = time.perf_counter()
-        fitted = sweep.learner(case.method, grid)
+        fitted = sweep.learner(method, grid)
         counts = sweep.correct(sums, *test, sessions, fitted)
         swept += time.perf_counter() - began
-        for i, *j in (points[s % len(points)] for s in alone if s // len(points) == o):
-            point = (i, *j, 0)[:2]
-            hyper = {key: grid[key][k] for key, k in zip(grid, (i, *j), strict=True)}
+        for at in (at for of, at in alone if of == order):
+            point = (*at, 0)[:2]
+            hyper = {key: grid[key][k] for key, k in zip(grid, at, strict=True)}
             began = time.perf_counter()
-            learner, hits = run(case.method, hyper, train, test, sessions)
+            learner, hits = run(method, hyper, train, test, sessions)
             seconds.append(time.perf_counter() - began)
-            where = f"{name}, order {1993 + o * sizes.part}, {hyper}"
+            where = f"{method}, order {order}, {hyper}"
             if not np.array_equal(hits, counts[point]):
                 raise SystemExit(f"{where}: counts differ, no time is worth comparing")
             close(f"{where}: R", fitted.sums.R, learner.sums.R, 1e-12)
             solved = fitted.solutions.weights[list(counts).index(point)]
             close(f"{where}: weights", solved, learner.weights, 1e-9)
-    return Result(name, settings, summing, swept, seconds, sums.nbytes)
+    ratio = len(settings) * float(np.mean(seconds)) / swept
+    print(
+        f"{method:<8}{len(settings):>4} settings  sweep {swept:8.2f} s (pass over samples {summing:.2f} s, sums "
+        f"{sums.nbytes / 1e6:.0f} MB)  one run {np.mean(seconds):7.2f} s (mean of {runs}, {min(seconds):.2f} to "
+        f"{max(seconds):.2f})  ratio {ratio:5.1f} {verdict(ratio, TARGET, larger=True)}",
+        flush=True,
+    )
+    return len(settings), swept, seconds
 
 
 def run(
@@ -166,7 +145,7 @@ def main() -> None:
     sizes = SMALL if chosen.small else FULL
     print(f"{sizes}, {harness.threads()} BLAS thread(s)")
     for name in CASES:
-        print(compare(name, sizes, chosen.runs), flush=True)
+        compare(name, sizes, chosen.runs)
 
 
 if __name__ == "__main__":
