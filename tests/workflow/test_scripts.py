@@ -1,21 +1,24 @@
-"""The workflow's scripts without Snakemake: each is a function of one object with six attributes."""
+"""The workflow's scripts without Snakemake, from features to figures."""
 
-import importlib.util
+import importlib
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import dictionary
 import numpy as np
 import pytest
-from copies import ROOT, tree
+import script_calls
+from copies import tree
 from faults import failing
+from script_calls import SCRIPTS, Given
 from tiny_suite import write_split
 
 from sparcl.base.errors import FeatureFileError, InputError, OutputError
+from sparcl.base.files import read_json
 from sparcl.base.rows import unit
 from sparcl.features import layout, store
 from sparcl.protocol import stream
@@ -27,161 +30,137 @@ from study.selection import select
 from study.streams import run as stressed
 from study.sums.sums_file import SumsFile
 
-SCRIPTS = ROOT / "workflow/scripts"
-NAMES = {
-    "suite": "tiny",
-    "dataset": "tiny-a",
-    "backbone": "efficientnet-lite0",
-    "order": "1993",
-    "seed": "0",
-}
-TRACED = {
-    "ridge": 1.0,
-    "tau": 0.95,
-    "modes": 8,
-    "recommend": {"overlap": 0.5, "drift": 0.05, "cosine": 0.5},
-}
+PLACE = {"suite": "tiny", "dataset": "tiny-a", "backbone": "efficientnet-lite0"}
+NAMES = PLACE | {"order": "1993", "seed": "0"}
+RECOMMEND = {"overlap": 0.5, "drift": 0.05, "cosine": 0.5}
+TRACED = {"ridge": 1.0, "tau": 0.95, "modes": 8, "recommend": RECOMMEND}
 SPARCL = {"learner": "sparcl", "hyper": {"refresh": 1}, "select": ["ridge", "tau"]}
+NCM = {"learner": "ncm", "hyper": {}}
 UNTOUCHED = {"normalize": True, "stress": {}}
 GRID = {"ridge": [0.1, 1.0], "tau": [0.5, 0.9]}
-
-
-class Files(SimpleNamespace):
-    """Inputs or outputs: attributes by name, and numbers for the values in their order."""
-
-    def __getitem__(self, key: int | str) -> Any:
-        return vars(self)[key] if isinstance(key, str) else list(vars(self).values())[key]
-
-    def __len__(self) -> int:
-        return len(vars(self))
-
-    def get(self, key: str) -> Any:
-        return vars(self).get(key)
-
-
-class Names(SimpleNamespace):
-    """Wildcards: attributes by name that `dict` accepts."""
-
-    def keys(self) -> Any:
-        return vars(self).keys()
-
-    def __getitem__(self, key: str) -> str:
-        return vars(self)[key]
+RULE = {"sub_sessions": 2, "fit_share": 0.75, "prefer_ridge": 1.0}
+CUT = {"sessions": 3, "base_classes": 0, "order_rule": "random"}
+SESSIONS = np.arange(12).reshape(3, 4).tolist()
 
 
 def call(script: str, inputs: Any, output: Any, **more: Any) -> None:
-    """Call a script's main as its rule would."""
-    spec = importlib.util.spec_from_file_location(script, SCRIPTS / f"{script}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    wildcards = Names(**NAMES | more.pop("wildcards", {}))
+    """Call a script's main as its rule would, for one class order of the suite `tiny`; ``more`` may name wildcards."""
+    wildcards = ("method", "split", "scale", "table", "figure", *PLACE)
+    names = NAMES | {name: more.pop(name) for name in wildcards if name in more}
     orders = [{"order": "1993"} | ({} if script == "trace_spectrum" else {"seed": "0"})]
-    params = SimpleNamespace(**{"orders": orders, "code": ""} | more)
-    module.main(
-        SimpleNamespace(
-            input=inputs, output=output, wildcards=wildcards, params=params, log=["log"]
+    script_calls.call(script, inputs, output, names, **{"orders": orders} | more)
+
+
+def manifest(path: Path) -> Path:
+    return path.with_suffix(".json")
+
+
+@dataclass
+class Tiny:
+    """A folder with the feature files of a data set, and where orders and outputs of its jobs lie."""
+
+    root: Path
+
+    def __post_init__(self) -> None:
+        self.train, self.test = (
+            write_split(self.root, "tiny-a", split) for split in ("train", "test")
         )
-    )
+        self.order = self.root / "tiny/tiny-a/1993.json"
 
+    def write_order(self, sessions: list[list[int]] = SESSIONS, number: int = 1993) -> Path:
+        """Write a class order and return its path."""
+        path = self.order.with_name(f"{number}.json")
+        names = {"suite": "tiny", "dataset": "tiny-a", "order": number}
+        sealed = names | {"sessions": sessions, "sha256": stream.order_hash(sessions)}
+        write_sealed(path, sealed)
+        return path
 
-def write_order(path: Path, sessions: list[list[int]]) -> None:
-    names = {"suite": "tiny", "dataset": "tiny-a", "order": 1993}
-    write_sealed(path, names | {"sessions": sessions, "sha256": stream.order_hash(sessions)})
+    def results(self, kind: str, method: str = "") -> Path:
+        """Return the folder of a job's records."""
+        return self.root / f"results/{kind}/tiny/tiny-a/efficientnet-lite0" / method
+
+    def inputs(self, *orders: Path, **more: Any) -> Given:
+        """Return the inputs of a job on both splits."""
+        usual = {"train": self.train, "test": self.test, "selection": []}
+        usual |= {"manifests": [manifest(self.train), manifest(self.test)]}
+        return Given(**usual | {"orders": [*(orders or [self.order])]} | more)
+
+    def of_sums(self, *sums: Path) -> Given:
+        """Return the inputs of a job on sums of training rows."""
+        more = {"train_manifest": manifest(self.train), "manifests": [manifest(self.test)]}
+        return self.inputs(train=None, sums=[*sums], **more)
+
+    def splits(self) -> list[Split]:
+        """Return training and test rows of unit norm."""
+        data = [store.read(path) for path in (self.train, self.test)]
+        return [Split(unit(part.features), part.labels) for part in data]
 
 
 @pytest.fixture
-def features(tmp_path: Path) -> Callable[[str], Path]:
-    """Return a call that gives the feature file of a split."""
-    paths = {split: write_split(tmp_path, "tiny-a", split) for split in ("train", "test")}
-    return paths.__getitem__
+def tiny(tmp_path: Path) -> Tiny:
+    return Tiny(tmp_path)
 
 
-def from_features_to_figures(
-    tmp_path: Path, features: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    train, test = features("train"), features("test")
-    verified = tmp_path / "verified.json"
-    manifest = train.with_suffix(".json")
-    call(
-        "verify_features",
-        Files(features=train, manifest=manifest),
-        [verified],
-        wildcards={"split": "train"},
-    )
-    assert verified.read_bytes() == manifest.read_bytes()
+def agrees(record: Path, expected: dict[str, Any]) -> dict[str, Any]:
+    """Return a record, which must hold what is expected."""
+    found = read_json(record)
+    assert found == found | json.loads(json.dumps(expected))
+    return found
+
+
+def from_features_to_figures(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, order = tiny.root, tiny.order
+    verified = root / "verified.json"
+    inputs = Given(features=tiny.train, manifest=manifest(tiny.train))
+    call("verify_features", inputs, [verified], split="train")
+    assert verified.read_bytes() == manifest(tiny.train).read_bytes()
     # jobs read the manifests that they wait for, and need no other
-    verified_both = [verified, Path(shutil.copy(test.with_suffix(".json"), tmp_path / "test.json"))]
-    for path in (train, test):
-        path.with_suffix(".json").unlink()
+    verified_both = [verified, Path(shutil.copy(manifest(tiny.test), root / "test.json"))]
+    for path in (tiny.train, tiny.test):
+        manifest(path).unlink()
 
-    order = tmp_path / "tiny/tiny-a/1993.json"
-    cut = {"sessions": 3, "base_classes": 0, "order_rule": "random"}
-    call("make_order", Files(manifest=verified), [order], spec=cut)
-    sessions = json.loads(order.read_text(encoding="utf-8"))["sessions"]
+    call("make_order", Given(manifest=verified), [order], spec=CUT)
+    sessions = read_json(order)["sessions"]
     assert [len(part) for part in sessions] == [4, 4, 4]
     assert sorted(label for part in sessions for label in part) == list(range(12))
 
-    folder = tmp_path / "results/runs/tiny/tiny-a/efficientnet-lite0"
-    selected = tmp_path / "results/selection/tiny/tiny-a/efficientnet-lite0/sparcl"
-    rule = {"sub_sessions": 2, "fit_share": 0.75, "prefer_ridge": 1.0, "grid": GRID}
-    call(
-        "select_hyper",
-        Files(train=train, manifests=[verified], orders=[order]),
-        [selected],
-        wildcards={"method": "sparcl"},
-        spec=SPARCL | {"selection": rule} | UNTOUCHED,
-    )
+    of_train = Given(train=tiny.train, manifests=[verified], orders=[order])
+    selected, spec = tiny.results("selection", "sparcl"), SPARCL | UNTOUCHED
+    rule = {"selection": RULE | {"grid": GRID}}
+    call("select_hyper", of_train, [selected], method="sparcl", spec=spec | rule)
     selection = selected / "1993-0.json"
-    chosen = json.loads(selection.read_text(encoding="utf-8"))["chosen"]
+    chosen = read_json(selection)["chosen"]
     assert chosen["ridge"] in GRID["ridge"] and chosen["tau"] in GRID["tau"]
 
-    records = [folder / method for method in ("sparcl", "ncm")]
-    for made, spec, before in zip(
-        records, (SPARCL, {"learner": "ncm", "hyper": {}}), (selected, []), strict=True
-    ):
-        given = {"manifests": verified_both, "orders": [order], "selection": before}
-        call(
-            "run_method",
-            Files(train=train, test=test, **given),
-            [made],
-            wildcards={"method": made.name},
-            spec=spec | UNTOUCHED,
-        )
+    records = [tiny.results("runs", method) for method in ("sparcl", "ncm")]
+    inputs = tiny.inputs(manifests=verified_both, selection=selected)
+    call("run_method", inputs, records[:1], method="sparcl", spec=spec)
+    inputs = tiny.inputs(manifests=verified_both)
+    call("run_method", inputs, records[1:], method="ncm", spec=NCM | UNTOUCHED)
     run_record = records[0] / "1993-0.json"
-    record = json.loads(run_record.read_text(encoding="utf-8"))
+    record = agrees(run_record, {"dataset": "tiny-a", "order": 1993})
     assert record["hyper"] == record["hyper"] | chosen
-    assert record["dataset"] == "tiny-a" and record["order"] == 1993
 
-    trace = tmp_path / "results/spectra/tiny/tiny-a/efficientnet-lite0"
-    call(
-        "trace_spectrum",
-        Files(train=train, manifests=[verified], orders=[order]),
-        [trace],
-        spec=TRACED | UNTOUCHED,
-    )
-    folder = tmp_path / "paper/tiny/summary"
+    trace = tiny.results("spectra")
+    call("trace_spectrum", of_train, [trace], spec=TRACED | UNTOUCHED)
+    folder = root / "paper/tiny/summary"
     of_runs = ("runs", "sessions", "arrivals", "diagnostics")
     of_traces = ("spectrum", "recommendations")
     summary = {name: folder / f"{name}.csv" for name in (*of_runs, *of_traces)}
-    metrics = folder / "metrics.json"
-    call(
-        "summarise_runs",
-        Files(records=records, traces=[trace]),
-        Files(**{name: summary[name] for name in of_runs}, metrics=metrics),
-    )
-    spectra = Files(**{name: summary[name] for name in of_traces})
-    call("summarise_spectra", Files(traces=[trace]), spectra)
-    said = json.loads(metrics.read_text(encoding="utf-8"))
+    metrics, compared = folder / "metrics.json", folder / "differences.csv"
+    outputs = Given(**{name: summary[name] for name in of_runs}, metrics=metrics)
+    call("summarise_runs", Given(records=records, traces=[trace]), outputs)
+    spectra = Given(**{name: summary[name] for name in of_traces})
+    call("summarise_spectra", Given(traces=[trace]), spectra)
+    said = read_json(metrics)
     assert said["last accuracy"].keys() == {"ncm", "sparcl"} and len(said) == 1
     kinds = {"orders": order, "selection": selection, "runs": run_record}
-    kinds |= {"spectra": trace / "1993.json"}
-    for kind, record_file in kinds.items():
-        dictionary.check_record(kind, record_file, NAMES)
+    for kind, file in (kinds | {"spectra": trace / "1993.json"}).items():
+        dictionary.check_record(kind, file, NAMES)
     assert len(summary["runs"].read_text(encoding="utf-8").splitlines()) == 3
 
-    compared = folder / "differences.csv"
-    given = Files(records=records, manifests=[verified])
-    call("compare_methods", given, [compared], spec={"steps": True})
+    inputs = Given(records=records, manifests=[verified])
+    call("compare_methods", inputs, [compared], spec={"steps": True})
     assert "ncm,sparcl" in compared.read_text(encoding="utf-8")
 
     labels = {
@@ -191,27 +170,17 @@ def from_features_to_figures(
         "suite": "tiny",
         "sessions": 3,
     }
-    table = [tmp_path / f"main{suffix}" for suffix in (".tex", ".md", ".csv")]
-    call(
-        "write_table",
-        Files(csv=[summary["runs"], compared]),
-        table,
-        wildcards={"table": "main"},
-        options={"id": "main", "blocks": [["A_bar", "A_last"]], "caption": "Suite {suite}"}
-        | labels,
-    )
+    table = [root / f"main{suffix}" for suffix in (".tex", ".md", ".csv")]
+    options = {"id": "main", "blocks": [["A_bar", "A_last"]], "caption": "Suite {suite}"} | labels
+    inputs = Given(csv=[summary["runs"], compared])
+    call("write_table", inputs, table, table="main", options=options)
     assert "ncm" in table[1].read_text(encoding="utf-8")
-    figure = [tmp_path / f"sessions{suffix}" for suffix in (".pdf", ".png")]
-    call(
-        "draw_figure",
-        Files(csv=[summary["sessions"], compared]),
-        figure,
-        wildcards={"figure": "sessions"},
-        options=labels,
-    )
+    figure = [root / f"sessions{suffix}" for suffix in (".pdf", ".png")]
+    inputs = Given(csv=[summary["sessions"], compared])
+    call("draw_figure", inputs, figure, figure="sessions", options=labels)
     assert figure[0].read_bytes().startswith(b"%PDF")
 
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(root)
     claim = {
         "id": "ncm-has-no-drift",
         "topic": "Drift",
@@ -221,139 +190,79 @@ def from_features_to_figures(
         "terms": [{"suite": "tiny", "frame": "runs", "method": "ncm", "column": "drift"}],
         "judge": {"is": "below", "than": 1e-9},
     }
-    ledger = [tmp_path / f"claims{suffix}" for suffix in (".tex", ".md", ".csv")]
-    call(
-        "judge_claims",
-        Files(csv=[path.relative_to(tmp_path) for path in summary.values()], timings=[]),
-        ledger,
-        ledger=[claim],
-        known={"datasets": ["tiny-a"], "methods": ["ncm", "sparcl"]},
-        labels={"tiny-a": "Tiny"},
-    )
-    assert "holds" in ledger[1].read_text(encoding="utf-8")
-    assert "does not hold" not in ledger[1].read_text(encoding="utf-8").split("Class means")[1]
+    ledger = [root / f"claims{suffix}" for suffix in (".tex", ".md", ".csv")]
+    inputs = Given(csv=[path.relative_to(root) for path in summary.values()], timings=[])
+    known = {"datasets": ["tiny-a"], "methods": ["ncm", "sparcl"]}
+    told = {"ledger": [claim], "known": known, "labels": {"tiny-a": "Tiny"}}
+    call("judge_claims", inputs, ledger, **told)
+    judged = ledger[1].read_text(encoding="utf-8")
+    assert "holds" in judged and "does not hold" not in judged.split("Class means")[1]
 
 
-def test_a_method_reads_what_its_block_says(
-    tmp_path: Path, features: Callable[[str], Path]
-) -> None:
+def test_a_method_reads_what_its_block_says(tiny: Tiny) -> None:
     """Unit norm comes after the blocks were put side by side; the record has the hash of what was read."""
-    paths, data = {}, {}
-    for split in ("train", "test"):
-        given, rng = store.read(features(split)), np.random.default_rng(len(split))
-        blocks = given.features[:, None] + rng.standard_normal((len(given.labels), 2, 24))
+    data = []
+    for path in (tiny.train, tiny.test):
+        whole, rng = store.read(path), np.random.default_rng(len(path.stem))
+        blocks = whole.features[:, None] + rng.standard_normal((len(whole.labels), 2, 24))
         blocks = blocks.astype(np.float16)
-        meta = {k: v for k, v in given.meta.items() if k in layout.REQUIRED_KEYS}
-        paths[split] = tmp_path / "blocks" / f"{split}.h5"
-        arrays = given.labels, given.ids, given.class_names, meta, blocks, blocks[:, 0]
-        manifest = store.write(paths[split], given.features, *arrays)
-        matrix = blocks.reshape(len(blocks), 48).astype(float)
-        matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
-        data[split] = Split(matrix, given.labels), manifest["arrays"]["blocks"]["sha256"]
-    manifests = [path.with_suffix(".json") for path in paths.values()]
-    order = tmp_path / "tiny/tiny-a/1993.json"
-    selected, made = (
-        tmp_path / f"results/{kind}/tiny/tiny-a/efficientnet-lite0/acil"
-        for kind in ("selection", "runs")
-    )
-    sessions = np.arange(12).reshape(3, 4).tolist()
-    write_order(order, sessions)
+        meta = {k: v for k, v in whole.meta.items() if k in layout.REQUIRED_KEYS}
+        arrays = whole.labels, whole.ids, whole.class_names, meta, blocks, blocks[:, 0]
+        stated = store.write(path, whole.features, *arrays)
+        matrix = unit(blocks.reshape(len(blocks), 48))
+        data.append((Split(matrix, whole.labels), stated["arrays"]["blocks"]["sha256"]))
+    (train, digest), (test, test_digest) = data
+    tiny.write_order()
+    selected, made = (tiny.results(kind, "acil") for kind in ("selection", "runs"))
     spec = {"learner": "acil", "hyper": {}, "select": ["ridge"], "features": "blocks"} | UNTOUCHED
-    rule = {"sub_sessions": 2, "fit_share": 0.75, "prefer_ridge": 1.0}
     grid = {"ridge": [0.01, 0.1, 1.0]}
-    call(
-        "select_hyper",
-        Files(train=paths["train"], manifests=manifests[:1], orders=[order]),
-        [selected],
-        wildcards={"method": "acil"},
-        spec=spec | {"selection": rule | {"grid": grid}},
-    )
-    found = json.loads((selected / "1993-0.json").read_text(encoding="utf-8"))
-    train, digest = data["train"]
-    assert found == found | select(train, sessions[0], "acil", {}, grid, **rule, seed=0)
-    inputs = Files(**paths, manifests=manifests, orders=[order], selection=selected)
-    call("run_method", inputs, [made], spec=spec, wildcards={"method": "acil"})
-    got = json.loads((made / "1993-0.json").read_text(encoding="utf-8"))
-    ran = run(train, data["test"][0], sessions, "acil", found["chosen"])
-    assert got == got | json.loads(json.dumps(ran))
-    assert (got["train_sha256"], got["test_sha256"]) == (digest, data["test"][1])
+    inputs = tiny.inputs(test=None, manifests=[manifest(tiny.train)])
+    rule = {"selection": RULE | {"grid": grid}}
+    call("select_hyper", inputs, [selected], method="acil", spec=spec | rule)
+    expected = select(train, SESSIONS[0], "acil", {}, grid, **RULE, seed=0)
+    found = agrees(selected / "1993-0.json", expected)
+    call("run_method", tiny.inputs(selection=selected), [made], method="acil", spec=spec)
+    got = agrees(made / "1993-0.json", run(train, test, SESSIONS, "acil", found["chosen"]))
+    assert (got["train_sha256"], got["test_sha256"]) == (digest, test_digest)
 
 
-@pytest.mark.parametrize("script", ["run_method", "select_hyper", "trace_spectrum", "sum_shard"])
-def test_an_order_that_was_edited_stops_its_jobs(
-    script: str, tmp_path: Path, features: Callable[[str], Path]
-) -> None:
-    order, train = tmp_path / "tiny/tiny-a/1993.json", features("train")
-    write_order(order, [[0, 1], [2, 3]])
-    order.write_text(order.read_text().replace("[[0,1],[2,3]]", "[[2,3],[0,1]]"))
-    manifests = [features(split).with_suffix(".json") for split in ("train", "test")]
-    inputs = Files(
-        train=train,
-        features=train,
-        test=features("test"),
-        manifest=manifests[0],
-        manifests=manifests,
-        order=order,
-        orders=[order],
-        selection=[],
-    )
-    spec = {"learner": "ncm", "hyper": {}, "selection": {}} | UNTOUCHED
-    with pytest.raises(InputError, match=r"1993\.json: .*does not fit its seal"):
-        call(script, inputs, [tmp_path / "results/out"], spec=spec, wildcards={"scale": "unit"})
-
-
-def test_a_selection_of_another_method_is_not_taken(
-    tmp_path: Path, features: Callable[[str], Path]
-) -> None:
-    order = tmp_path / "tiny/tiny-a/1993.json"
-    write_order(order, np.arange(12).reshape(3, 4).tolist())
-    selection = tmp_path / "tiny/tiny-a/efficientnet-lite0/acil"
+def test_what_was_edited_or_belongs_to_another_stops_a_job(tiny: Tiny) -> None:
+    order = tiny.write_order([[0, 1], [2, 3]])
+    whole = order.read_text()
+    order.write_text(whole.replace("[[0,1],[2,3]]", "[[2,3],[0,1]]"))
+    own = {"features": tiny.train, "manifest": manifest(tiny.train), "order": order}
+    out, spec = [tiny.root / "results/out"], NCM | {"selection": {}} | UNTOUCHED
+    for script in ("run_method", "select_hyper", "trace_spectrum", "sum_shard"):
+        with pytest.raises(InputError, match=r"1993\.json: .*does not fit its seal"):
+            call(script, tiny.inputs(**own), out, spec=spec, scale="unit")
+    order.write_text(whole)
+    selection = tiny.root / "tiny/tiny-a/efficientnet-lite0/acil"
     write_sealed(selection / "1993-0.json", NAMES | {"method": "sparcl", "chosen": {"ridge": 1.0}})
-    splits = {split: features(split) for split in ("train", "test")}
-    manifests = [path.with_suffix(".json") for path in splits.values()]
-    inputs = Files(**splits, manifests=manifests, orders=[order], selection=selection)
     spec = {"learner": "acil", "hyper": {}} | UNTOUCHED
     with pytest.raises(InputError, match=r"belongs to .*/sparcl/1993-0\.json"):
-        call(
-            "run_method",
-            inputs,
-            [tmp_path / "results/out"],
-            spec=spec,
-            wildcards={"method": "acil"},
-        )
+        call("run_method", tiny.inputs(selection=selection), out, method="acil", spec=spec)
 
 
-def streams_that_go_wrong(tmp_path: Path, features: Callable[[str], Path]) -> None:
+def streams_that_go_wrong(tiny: Tiny) -> None:
     """Of the record of every rate to a row a stream."""
-    order = tmp_path / "tiny/tiny-a/1993.json"
-    sessions = np.arange(12).reshape(3, 4).tolist()
-    write_order(order, sessions)
-    paths = {split: features(split) for split in ("train", "test")}
-    manifests = [path.with_suffix(".json") for path in paths.values()]
+    tiny.write_order()
     streams, settings = [{"bad-session": [0.0, 0.5]}], {"bad-session": {"reserve": 0.4}}
-    made = tmp_path / "results/streams/tiny/tiny-a/efficientnet-lite0/acil"
+    made = tiny.results("streams", "acil")
     spec = {"learner": "acil", "hyper": {"ridge": 0.1}, "normalize": True}
-    call(
-        "run_stressed",
-        Files(**paths, manifests=manifests, orders=[order]),
-        [made],
-        wildcards={"method": "acil"},
-        spec=spec | {"streams": streams, "stress": {}, "rated": settings},
-    )
+    spec |= {"streams": streams, "stress": {}, "rated": settings}
+    call("run_stressed", tiny.inputs(), [made], method="acil", spec=spec)
     record = made / "1993-0.json"
     dictionary.check_record("streams", record, NAMES)
-    splits = [Split(unit(store.read(p).features), store.read(p).labels) for p in paths.values()]
-    ran = stressed.run(*splits, sessions, streams, settings, 1993, "acil", {"ridge": 0.1})
-    got = json.loads(record.read_text(encoding="utf-8"))
-    assert got == got | json.loads(json.dumps(ran)) and len(got["runs"]) == 2
-    tables = {name: tmp_path / f"{name}.csv" for name in ("rates", "ages")}
-    call("summarise_stressed", Files(records=[made]), Files(**tables))
+    told = SESSIONS, streams, settings, 1993, "acil", {"ridge": 0.1}
+    assert len(agrees(record, stressed.run(*tiny.splits(), *told))["runs"]) == 2
+    tables = {name: tiny.root / f"{name}.csv" for name in ("rates", "ages")}
+    call("summarise_stressed", Given(records=[made]), Given(**tables))
     lines = {name: path.read_text(encoding="utf-8").splitlines() for name, path in tables.items()}
     assert {name: len(rows) for name, rows in lines.items()} == {"rates": 3, "ages": 7}
 
 
 def test_a_class_order_that_fails_is_named_and_the_finished_ones_are_kept(
-    tmp_path: Path, features: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the next call computes is what is missing or rests on something else."""
     ran: list[int] = []
@@ -362,28 +271,27 @@ def test_a_class_order_that_fails_is_named_and_the_finished_ones_are_kept(
     monkeypatch.setattr(
         experiment, "run", lambda *given: ran.append(given[2][0][0]) or real(*given)
     )
-    orders = {number: tmp_path / f"tiny/tiny-a/{number}.json" for number in (1993, 1994, 1995)}
-    for first, (number, path) in enumerate(orders.items()):
-        sessions = [[first, 3, 4, 5], [i for i in range(12) if i not in (first, 3, 4, 5)]]
-        names = {"suite": "tiny", "dataset": "tiny-a", "order": number}
-        write_sealed(path, names | {"sessions": sessions, "sha256": stream.order_hash(sessions)})
+    rest = [*range(12)]
+    orders = {
+        number: tiny.write_order(
+            [[first, 3, 4, 5], [i for i in rest if i not in (first, 3, 4, 5)]], number
+        )
+        for first, number in enumerate((1993, 1994, 1995))
+    }
     damaged = orders[1994].read_text()
     orders[1994].write_text(damaged.replace("[1,3,", "[3,1,"))
-    splits = {split: features(split) for split in ("train", "test")}
-    manifests = [path.with_suffix(".json") for path in splits.values()]
-    made = tmp_path / "results/runs/tiny/tiny-a/efficientnet-lite0/acil"
-    told = {"orders": [{"order": str(number), "seed": "7"} for number in orders]}
-    told |= {"wildcards": {"method": "acil"}}
+    made, kept = tiny.results("runs", "acil"), tiny.root / "results/finished"
+    told = [{"order": str(number), "seed": "7"} for number in orders]
 
     def again(ridge: float = 1.0, code: str = "") -> list[int]:
         ran.clear()
-        inputs = Files(**splits, manifests=manifests, orders=[*orders.values()], selection=[])
         spec = {"learner": "acil", "hyper": {"ridge": ridge}} | UNTOUCHED
-        call("run_method", inputs, [made], spec=spec, code=code, **told)
-        records = {path.stem: json.loads(path.read_text()) for path in made.glob("*.json")}
+        given = {"method": "acil", "spec": spec, "code": code, "orders": told}
+        call("run_method", tiny.inputs(*orders.values()), [made], **given)
+        records = {path.stem: read_json(path) for path in made.glob("*.json")}
         assert {
             name: (r["order"], r["seed"], r["hyper"]["ridge"]) for name, r in records.items()
-        } == {f"{of['order']}-7": (int(of["order"]), 7, ridge) for of in told["orders"]}
+        } == {f"{of['order']}-7": (int(of["order"]), 7, ridge) for of in told}
         return [*ran]
 
     with pytest.raises(InputError, match=r"^class order 1994, seed 7: .*1994\.json: .* seal"):
@@ -395,138 +303,103 @@ def test_a_class_order_that_fails_is_named_and_the_finished_ones_are_kept(
     assert again() == []
     assert again(ridge=0.1) == [0, 1, 2]
     assert again(ridge=0.1, code="changed") == [0, 1, 2]
-    manifests[0].write_text(manifests[0].read_text() + " ")
+    manifest(tiny.train).write_text(manifest(tiny.train).read_text() + " ")
     assert again(ridge=0.1, code="changed") == [0, 1, 2]
-    one = next((tmp_path / "results/finished").rglob("1994-7.*"))
+    one = next(kept.rglob("1994-7.*"))
     one.write_text(one.read_text().replace("acil", "lica"))
     assert again(ridge=0.1, code="changed") == [1]
-    told["orders"].pop(0)
+    told.pop(0)
     shutil.rmtree(made)
     assert again(ridge=0.1, code="changed") == []
-    assert len(list((tmp_path / "results/finished").rglob("*.json"))) == 2
+    assert len(list(kept.rglob("*.json"))) == 2
 
 
-def times(tmp_path: Path, features: Callable[[str], Path]) -> None:
-    variants = {"acil": {"learner": "acil", "hyper": {}}, "ncm": {"learner": "ncm", "hyper": {}}}
-    spec = {
-        "datasets": ["tiny-a"],
-        "backbone": "efficientnet-lite0",
-        "order": 1993,
-        "sessions": 3,
-        "repeats": 1,
-        "variants": variants,
-    }
-    inputs = Files(**{"tiny-a": features("train")})
-    call("time_methods", inputs, [tmp_path / "refresh.csv"], spec=spec)
-    rows = (tmp_path / "refresh.csv").read_text(encoding="utf-8").splitlines()
-    assert len(rows) == 3 and rows[1].startswith("tiny-a,1993,acil")
+def times(tiny: Tiny) -> None:
+    spec = {"datasets": ["tiny-a"], "backbone": "efficientnet-lite0", "order": 1993, "sessions": 3}
+    spec |= {"repeats": 1, "variants": {"acil": {"learner": "acil", "hyper": {}}, "ncm": NCM}}
     # Snakemake hands over text
-    inputs = Files(**{"tiny-a": str(features("train"))})
-    call("measure_memory", inputs, [tmp_path / "memory.csv"], spec=spec)
-    rows = (tmp_path / "memory.csv").read_text(encoding="utf-8").splitlines()
-    assert len(rows) == 3 and rows[1].startswith("tiny-a,1993,acil")
+    for script, path in (("time_methods", tiny.train), ("measure_memory", str(tiny.train))):
+        output = tiny.root / f"{script}.csv"
+        call(script, Given(**{"tiny-a": path}), [output], spec=spec)
+        rows = output.read_text(encoding="utf-8").splitlines()
+        assert len(rows) == 3 and rows[1].startswith("tiny-a,1993,acil")
 
 
-def test_files_of_another_place_are_refused(
-    tmp_path: Path, features: Callable[[str], Path]
-) -> None:
+def test_files_of_another_place_are_refused(tiny: Tiny) -> None:
     """Every job compares its files with the data set, backbone and split that its path names; none writes."""
-    train, test = features("train"), features("test")
-    manifests = [path.with_suffix(".json") for path in (train, test)]
-    order, sums = tmp_path / "tiny/tiny-a/1993.json", tmp_path / "classes.npz"
-    write_order(order, np.arange(12).reshape(3, 4).tolist())
-    SumsFile.of_file(train).save(sums)
-    one = Files(train=train, manifests=manifests[:1], orders=[order])
-    both = Files(train=train, test=test, manifests=manifests, orders=[order], selection=[])
-    summed = Files(
-        train_manifest=manifests[0],
-        test=test,
-        manifests=manifests[1:],
-        orders=[order],
-        selection=[],
-        sums=[sums],
-    )
+    sums = tiny.root / "classes.npz"
+    tiny.write_order()
+    SumsFile.of_file(tiny.train).save(sums)
+    alone = Given(features=tiny.train, manifest=manifest(tiny.train))
+    one = tiny.inputs(test=None, manifests=[manifest(tiny.train)])
     spec = SPARCL | UNTOUCHED | {"selection": {}}
     timed = {"datasets": ["tiny-a"], "backbone": "other", "order": 1, "sessions": 3, "repeats": 1}
-    timed |= {"variants": {"ncm": {"learner": "ncm", "hyper": {}}}}
-    jobs: dict[str, tuple[Files, dict[str, Any]]] = {
-        "verify_features": (Files(features=train, manifest=manifests[0]), {}),
+    timed |= {"variants": {"ncm": NCM}}
+    jobs: dict[str, tuple[Given, dict[str, Any]]] = {
+        "verify_features": (alone, {}),
         "select_hyper": (one, spec),
         "trace_spectrum": (one, TRACED | UNTOUCHED),
-        "run_method": (both, spec),
-        "run_from_sums": (summed, spec),
-        "sum_shard": (Files(features=train, manifest=manifests[0]), {}),
-        "time_methods": (Files(**{"tiny-a": train}), timed),
-        "measure_memory": (Files(**{"tiny-a": train}), timed),
+        "run_method": (tiny.inputs(), spec),
+        "run_from_sums": (tiny.of_sums(sums), spec),
+        "sum_shard": (alone, {}),
+        "time_methods": (Given(**{"tiny-a": tiny.train}), timed),
+        "measure_memory": (Given(**{"tiny-a": tiny.train}), timed),
     }
     said = "backbone is 'efficientnet-lite0', but its path stands for 'other'"
     names = {"backbone": "other", "split": "train", "scale": "unit", "method": "sparcl"}
-    for script, (inputs, given) in jobs.items():
+    written = [tiny.root / "results/written"]
+    for script, (inputs, told) in jobs.items():
         with pytest.raises(FeatureFileError, match=said):
-            call(script, inputs, [tmp_path / "results/written"], wildcards=names, spec=given)
+            call(script, inputs, written, **names, spec=told)
     said = "dataset is 'tiny-a', but its path stands for 'tiny-b'"
-    cut = {"sessions": 3, "base_classes": 0, "order_rule": "random"}
-    inputs, names = Files(manifest=manifests[0]), {"dataset": "tiny-b"}
     with pytest.raises(FeatureFileError, match=said):
-        call("make_order", inputs, [tmp_path / "written"], wildcards=names, spec=cut)
-    assert not (tmp_path / "written").exists() and not (tmp_path / "results").exists()
-
-
-def test_a_run_refuses_files_that_do_not_belong_together(
-    tmp_path: Path, features: Callable[[str], Path]
-) -> None:
-    paths = {split: features(split) for split in ("train", "test")}
-    data = store.read(paths["test"])
+        call(
+            "make_order", Given(manifest=manifest(tiny.train)), written, dataset="tiny-b", spec=CUT
+        )
+    data = store.read(tiny.test)
     meta = {k: v for k, v in data.meta.items() if k in layout.REQUIRED_KEYS}
     meta |= {"weights_sha256": "1" * 64}
-    store.write(paths["test"], data.features, data.labels, data.ids, data.class_names, meta)
-    manifests = [path.with_suffix(".json") for path in paths.values()]
-    order, made = tmp_path / "tiny/tiny-a/1993.json", tmp_path / "results/made"
-    write_order(order, [[*range(12)]])
-    inputs = Files(**paths, manifests=manifests, orders=[order], selection=[])
-    with pytest.raises(
-        FeatureFileError, match=r"^\S+train\.h5 and .*test\.h5 .*weights_sha256 is '000"
-    ):
-        call("run_method", inputs, [made], spec=SPARCL | UNTOUCHED)
-    assert not made.exists()
+    store.write(tiny.test, data.features, data.labels, data.ids, data.class_names, meta)
+    said = r"^\S+train\.h5 and .*test\.h5 .*weights_sha256 is '000"
+    with pytest.raises(FeatureFileError, match=said):
+        call("run_method", tiny.inputs(), written, method="sparcl", spec=spec)
+    assert not (tiny.root / "results").exists()
 
 
-def orders_by_similarity(tmp_path: Path, features: Callable[[str], Path]) -> None:
+def orders_by_similarity(tiny: Tiny) -> None:
     """Half of the classes in the first session, two rows of a class after it, and what the summary says of it."""
-    train, order = features("train"), tmp_path / "tiny/tiny-a/1993.json"
-    cut = {"sessions": 3, "base_classes": 0.5, "order_rule": "adjacent-least", "normalize": True}
-    inputs = Files(manifest=train.with_suffix(".json"), train=train)
-    call("make_order", inputs, [order], spec=cut | {"shots": 2})
-    made = json.loads(order.read_text(encoding="utf-8"))
+    cut = CUT | {"base_classes": 0.5, "order_rule": "adjacent-least", "normalize": True}
+    inputs = Given(manifest=manifest(tiny.train), train=tiny.train)
+    call("make_order", inputs, [tiny.order], spec=cut | {"shots": 2})
+    made = read_json(tiny.order)
     assert [len(part) for part in made["sessions"]] == [6, 3, 3]
     assert made["similarity"] < made["similarity_drawn"]
-    labels, session = store.read(train).labels, np.array(made["session_of_sample"])
+    labels, session = store.read(tiny.train).labels, np.array(made["session_of_sample"])
     for t, classes in enumerate(made["sessions"]):
         for label in classes:
             rows = session[labels == label]
             assert set(rows) <= {t, -1} and np.count_nonzero(rows == t) == (2 if t else len(rows))
-    summary = tmp_path / "orders.csv"
-    call("summarise_orders", Files(orders=[order]), Files(orders=summary))
+    summary = tiny.root / "orders.csv"
+    call("summarise_orders", Given(orders=[tiny.order]), Given(orders=summary))
     header, row = summary.read_text(encoding="utf-8").splitlines()
     assert header == "suite,dataset,order,similarity,similarity_drawn"
     assert float(row.split(",")[3]) == pytest.approx(made["similarity"], rel=1e-5)
 
 
-def shards_are_merged(tmp_path: Path, features: Callable[[str], Path]) -> None:
-    given = store.read(features("train"))
-    ids = [i.decode() for i in given.ids]
-    meta = {k: v for k, v in given.meta.items() if k in layout.REQUIRED_KEYS}
-    target = tmp_path / "merged" / "train.h5"
+def shards_are_merged(tiny: Tiny) -> None:
+    whole = store.read(tiny.train)
+    ids = [i.decode() for i in whole.ids]
+    meta = {k: v for k, v in whole.meta.items() if k in layout.REQUIRED_KEYS}
+    target = tiny.root / "merged/train.h5"
     parts = [target.parent / "train.shards" / f"{k}-of-2.h5" for k in (1, 2)]
     for k, part in enumerate(parts, 1):
         shard = shards.describe(ids, 10, k, 2)
         rows = slice(shard["first"], shard["stop"])
-        arrays = given.features[rows], given.labels[rows], given.ids[rows]
-        store.write(part, *arrays, given.class_names, meta | {"shard": shard})
-    call("merge_shards", Files(shards=parts), Files(features=target))
-    np.testing.assert_array_equal(store.read(target).features, given.features)
-    manifests = [path.with_suffix(".json").read_bytes() for path in (target, features("train"))]
-    assert manifests[0] == manifests[1]
+        arrays = whole.features[rows], whole.labels[rows], whole.ids[rows]
+        store.write(part, *arrays, whole.class_names, meta | {"shard": shard})
+    call("merge_shards", Given(shards=parts), Given(features=target))
+    np.testing.assert_array_equal(store.read(target).features, whole.features)
+    assert manifest(target).read_bytes() == manifest(tiny.train).read_bytes()
 
 
 def test_every_script_is_called_here() -> None:
@@ -535,44 +408,30 @@ def test_every_script_is_called_here() -> None:
     text += (Path(__file__).parent / "test_trained.py").read_text(encoding="utf-8")
     scripts = {path.stem for path in SCRIPTS.glob("*.py")} - {"extract_features", "list_split"}
     assert len(scripts) > 5
-    assert {name for name in scripts if f'call("{name}"' not in "".join(text.split())} == set()
+    assert {name for name in scripts if f'"{name}"' not in text} == set()
 
 
-def from_shards_to_a_record(tmp_path: Path, features: Callable[[str], Path]) -> None:
-    train, test = features("train"), features("test")
-    view = tmp_path / "cut" / "train.h5"
-    shards.cut(train, view, 2)
-    order = tmp_path / "tiny/tiny-a/1993.json"
-    write_order(order, np.arange(12).reshape(3, 4).tolist())
+def from_shards_to_a_record(tiny: Tiny) -> None:
+    view = tiny.root / "cut/train.h5"
+    shards.cut(tiny.train, view, 2)
+    order = tiny.write_order()
     names = {"split": "train", "scale": "unit", "method": "acil"}
-    parts = [tmp_path / f"sums/{k}-of-2.npz" for k in (1, 2)]
+    parts = [tiny.root / f"sums/{k}-of-2.npz" for k in (1, 2)]
     for k, part in enumerate(parts, 1):
         shard = view.parent / f"train.shards/{k}-of-2.h5"
-        inputs = Files(features=shard, manifest=shard.with_suffix(".json"), order=order)
-        call("sum_shard", inputs, [part], wildcards=names)
-    total, of_view = tmp_path / "classes.npz", [view.with_suffix(".json")]
-    call("merge_sums", Files(sums=parts[::-1], train=view, manifests=of_view), [total])
-    given = store.read(train)
-    assert SumsFile.load(total).sums.counts.sum() == len(given.ids)
-    inputs = Files(sums=parts[:1], train=view, manifests=of_view)
+        inputs = Given(features=shard, manifest=manifest(shard), order=order)
+        call("sum_shard", inputs, [part], **names)
+    total, of_view = tiny.root / "classes.npz", {"train": view, "manifests": [manifest(view)]}
+    call("merge_sums", Given(sums=parts[::-1], **of_view), [total])
+    whole = store.read(tiny.train)
+    assert SumsFile.load(total).sums.counts.sum() == len(whole.ids)
     with pytest.raises(InputError, match="are missing and 0 are others"):
-        call("merge_sums", inputs, [tmp_path / "part.npz"])
-    inputs = Files(
-        train_manifest=train.with_suffix(".json"),
-        test=test,
-        manifests=[test.with_suffix(".json")],
-        orders=[order],
-        selection=[],
-        sums=[total],
-    )
-    made = tmp_path / "results/runs/tiny/tiny-a/efficientnet-lite0/acil"
+        call("merge_sums", Given(sums=parts[:1], **of_view), [tiny.root / "part.npz"])
+    made = tiny.results("runs", "acil")
     spec = {"learner": "acil", "hyper": {"ridge": 1.0}} | UNTOUCHED
-    call("run_from_sums", inputs, [made], wildcards=names, spec=spec)
-    got = json.loads((made / "1993-0.json").read_text(encoding="utf-8"))
-    splits = [Split(unit(data.features), data.labels) for data in (given, store.read(test))]
-    ran = run(*splits, json.loads(order.read_text())["sessions"], "acil", {"ridge": 1.0})
-    assert got == got | json.loads(json.dumps(ran))
-    assert got["train_sha256"] == given.meta["features_sha256"]
+    call("run_from_sums", tiny.of_sums(total), [made], **names, spec=spec)
+    ran = run(*tiny.splits(), SESSIONS, "acil", {"ridge": 1.0})
+    assert agrees(made / "1993-0.json", ran)["train_sha256"] == whole.meta["features_sha256"]
 
 
 def measured_once(measure: Callable[..., Any]) -> Callable[..., Any]:
@@ -600,33 +459,30 @@ def measured_once(measure: Callable[..., Any]) -> Callable[..., Any]:
     ],
 )
 def test_every_write_of_a_script_may_fail(
-    flow: Callable[..., None],
-    tmp_path: Path,
-    features: Callable[[str], Path],
-    monkeypatch: pytest.MonkeyPatch,
+    flow: Callable[..., None], tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each job's outputs are right; whatever they held stays or is replaced whole, and the same job then succeeds."""
-    finished = tmp_path / "results/finished"
+    root = tiny.root
 
     def outputs() -> dict[str, bytes]:
-        shutil.rmtree(finished, ignore_errors=True)  # else the next call computes nothing
-        return tree(tmp_path)
+        shutil.rmtree(root / "results/finished", ignore_errors=True)  # else a call computes nothing
+        return tree(root)
 
     def fails_first(script: str, *given: Any, **more: Any) -> None:
         before = outputs()
         succeeds(script, *given, **more)
         whole = outputs()
         made = [name for name, content in whole.items() if before.get(name) != content]
-        with failing(tmp_path, None) as disk:  # again, now that the folders are there
+        with failing(root, None) as disk:  # again, now that the folders are there
             succeeds(script, *given, **more)
         outputs()
         assert made and disk.steps >= 4 * len(made)  # opened, confirmed, renamed, confirmed
         for name in made:
-            (tmp_path.parent / name).write_text("old")
+            (root.parent / name).write_text("old")
         # Drawing takes its time: of a figure's steps the first and the last.
         skipped = disk.steps - 1 if script == "draw_figure" else 1
         for step in range(0, disk.steps, skipped):
-            with failing(tmp_path, step), pytest.raises(OutputError) as caught:
+            with failing(root, step), pytest.raises(OutputError) as caught:
                 succeeds(script, *given, **more)
             assert any(Path(name).stem in str(caught.value) for name in made)
             left = outputs()
@@ -640,4 +496,4 @@ def test_every_write_of_a_script_may_fail(
     monkeypatch.setitem(globals(), "call", fails_first)
     for module, measure in ((timing, "relative"), (memory, "apart")):
         monkeypatch.setattr(module, measure, measured_once(getattr(module, measure)))
-    flow(tmp_path, features, *([monkeypatch] if flow is from_features_to_figures else []))
+    flow(tiny, *([monkeypatch] if flow is from_features_to_figures else []))

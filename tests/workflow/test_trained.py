@@ -1,18 +1,18 @@
 """All nine trained methods and both references in miniature: from images to summaries, tables and figure."""
 
 import hashlib
-import importlib.util
 import math
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import script_calls
 import torch
 from copies import ROOT
 from PIL import Image
+from script_calls import Given
 from trained.test_every_method import FAST
 from trained.toys import CLASSES, SESSIONS, SIDE, convolutional, images, transformer
 
@@ -81,38 +81,18 @@ def settings(params: dict[str, Any], places: Path) -> dict[str, Any]:
     return params
 
 
-def call(script: str, settings: dict[str, Any], method: str = "", **more: Any) -> None:
+def call(script: str, inputs: Given, output: Any, method: str = "", **more: Any) -> None:
     """Call a script's main as its rule would."""
-    path = ROOT / f"workflow/scripts/{script}.py"
-    spec = importlib.util.spec_from_file_location(script, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    wildcards = NAMES | {"method": method, "order": "1993", "seed": "0"}
-    module.main(SimpleNamespace(config=settings, wildcards=wildcards, threads=1, **more))
-
-
-class Files(SimpleNamespace):
-    """Inputs or outputs by name; those that are lists may be empty."""
-
-    def __getitem__(self, name: str) -> Any:
-        return vars(self)[name]
-
-    def get(self, name: str) -> Any:
-        return vars(self).get(name)
+    names = NAMES | {"method": method, "order": "1993", "seed": "0"}
+    script_calls.call(script, inputs, output, names, **more)
 
 
 def train(settings: dict[str, Any], places: Path, method: str) -> Path:
     output = places / f"trained/toy-images/toy-net/{method}/1993-0.json"
     output.parent.mkdir(parents=True, exist_ok=True)
     spec = specs.training(settings, "trained", "toy-images", "toy-net", method)
-    call(
-        "train_method",
-        settings,
-        method,
-        input=Files(order=places / "trained/toy-images/1993.json", split=[]),
-        output=[str(output)],
-        params=SimpleNamespace(spec=spec),
-    )
+    inputs = Given(order=places / "trained/toy-images/1993.json", split=[])
+    call("train_method", inputs, [str(output)], method, config=settings, spec=spec)
     return output
 
 
@@ -136,7 +116,7 @@ def test_from_images_to_table_and_figure(
         )  # fmt: skip
     folder = places / "toy-images/toy-net"
     closed = places / "results/runs/trained/toy-images/toy-net/ncm"
-    inputs = Files(
+    inputs = Given(
         train=folder / "train.h5",
         test=folder / "test.h5",
         manifests=[folder / "train.json", folder / "test.json"],
@@ -144,18 +124,17 @@ def test_from_images_to_table_and_figure(
         selection=[],
     )
     spec = specs.method(settings, "ncm") | specs.data(settings, "trained")
-    params = SimpleNamespace(spec=spec, orders=[{"order": "1993", "seed": "0"}], code="")
-    call("run_method", settings, "ncm", input=inputs, output=[closed], params=params)
+    orders = [{"order": "1993", "seed": "0"}]
+    call("run_method", inputs, [closed], "ncm", spec=spec, orders=orders)
 
     names = ("runs", "sessions", "arrivals", "diagnostics", "training", "differences")
     csv = {name: tmp_path / f"{name}.csv" for name in names}
-    outputs = Files(**csv, metrics=tmp_path / "metrics.json")
-    both = Files(records=[*records, closed], traces=[])
-    call("summarise_runs", settings, input=both, output=outputs)
-    call("summarise_training", settings, input=Files(records=records), output=outputs)
-    given = Files(records=[*records, closed], manifests=[folder / "test.json"])
-    whole = SimpleNamespace(spec={"steps": False})
-    call("compare_methods", settings, input=given, output=[csv["differences"]], params=whole)
+    outputs = Given(**csv, metrics=tmp_path / "metrics.json")
+    both = Given(records=[*records, closed], traces=[])
+    call("summarise_runs", both, outputs)
+    call("summarise_training", Given(records=records), outputs)
+    compared = Given(records=[*records, closed], manifests=[folder / "test.json"])
+    call("compare_methods", compared, [csv["differences"]], spec={"steps": False})
     pairs = pd.read_csv(csv["differences"]).query(
         "measure == 'A_last'"
     )  # both kinds: the same samples
