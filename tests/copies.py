@@ -161,10 +161,13 @@ def planned(folder: Path, *arguments: str, **changes: str) -> dict[str, set[str]
     plan = snakemake(folder, "--dry-run", "--cores", "1", *(arguments or TOY), **changes)
     if plan.returncode:
         raise RuntimeError(plan.stdout)
+    return jobs_of(plan.stdout)
+
+
+def jobs_of(said: str) -> dict[str, set[str]]:
+    """Return the rules of the jobs that snakemake names, each with the methods, figures or tables."""
     jobs: defaultdict[str, set[str]] = defaultdict(set)
-    for rule, text in re.findall(
-        r"^(?:local)?rule (\w+):\n((?: .*\n)*)", plan.stdout, flags=re.MULTILINE
-    ):
+    for rule, text in re.findall(r"^(?:local)?rule (\w+):\n((?: .*\n)*)", said, flags=re.MULTILINE):
         names = re.search(r"wildcards: .*\b(?:method|figure|table)=([\w-]+)", text)
         jobs[rule].add(names.group(1) if names else "")
     jobs.pop("all", None)

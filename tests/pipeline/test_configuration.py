@@ -104,7 +104,7 @@ RANGES = {
     "suites/toy/pairs": [[1993]], "suites/toy/group": "others", "methods/sparcl/hyper": {"tau": [0.5]},
     "methods/flycl/hyper": {"ridges": 1.0}, "methods/acil-paper/features": "all", "selection/fit_share": 1,
     "selection/grid/alpha": ["1e-3"], "ridges/middle": [0], "validation/share": 1.0, "stress/long-tail/least": 0,
-    "datasets/cub-50/crop": 1.5, "backbones/efficientnet-lite0/weights/sha256": "579344",
+    "datasets/cub-50/crop": 1.5, "datasets/digits/shards": 0, "backbones/efficientnet-lite0/weights/sha256": "579344",
     "figures/drift/frames": ["curves"],
     "tables/main/frames": ["../runs"], "tables/main/underline": ["ACIL"], "suites/toy/traces": True,
     "suites/noisy/streams": [{}], "methods/stream-core/hyper": {"core": {"spectral": {"tau": [True]}}},

@@ -26,6 +26,7 @@ from tiny_suite import RUNS, tiny_bare, tiny_repository
 
 from sparcl.base.files import read_json, write_json
 from sparcl.features import layout, store
+from study.pipeline import configuration, plan
 
 Builder = Callable[[str, Callable[[Path], None]], Path]
 Make = Callable[..., subprocess.CompletedProcess[str]]
@@ -89,6 +90,27 @@ def one_order(once: Builder, pristine: Path) -> Path:
             del suite["pairs"][1:]
 
     return once("one-order", lambda folder: edit_params(duplicate(pristine, folder), shorten))
+
+
+@pytest.fixture(scope="session")
+def everything(once: Builder, one_order: Path) -> str:
+    """Return one plan of the records, tables and figures of all suites, the claims, and a bundled file's extraction."""
+
+    def build(folder: Path) -> None:
+        short = configuration.load(one_order)
+        targets = [
+            path
+            for suite in short["suites"]
+            for path in (*plan.job_outputs(short, suite), *plan.paper_files(short, suite))
+        ]
+        bundled = "results/features/cub-50/efficientnet-lite0/train.h5"
+        more = (*targets, "paper/claims/claims.pdf", bundled)
+        said = snakemake(one_order, "--dry-run", "--cores", "1", *more)
+        assert said.returncode == 0, said.stdout[-3000:]
+        folder.mkdir()
+        (folder / "plan.txt").write_text(said.stdout, encoding="utf-8")
+
+    return (once("everything", build) / "plan.txt").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")

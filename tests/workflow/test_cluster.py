@@ -12,12 +12,13 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 import pytest
 import yaml
-from copies import ROOT, TOY, edit_params, snakemake
+from copies import ROOT, TOY, duplicate, edit_params, snakemake
 
 BUCKET = "my-bucket"
 SLURM = ("--profile", "profiles/slurm")
@@ -109,12 +110,11 @@ def jobs(plan: str) -> dict[str, int]:
     return {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", plan, re.MULTILINE)}
 
 
-@pytest.fixture(scope="module")
-def local_jobs(pristine: Path) -> dict[str, int]:
-    """Return what the suite `toy` takes on this machine."""
-    plan = snakemake(pristine, "--dry-run", "--cores", "1", *TOY)
-    assert jobs(plan.stdout)["run_method"] == 3
-    return jobs(plan.stdout)
+def planned_on(folder: Path, *arguments: str) -> str:
+    """Return what a profile plans."""
+    plan = snakemake(folder, "--dry-run", *arguments)
+    assert plan.returncode == 0, plan.stdout
+    return plan.stdout
 
 
 def plan_on_kubernetes(folder: Path, bucket: Bucket) -> CompletedProcess[str]:
@@ -124,34 +124,43 @@ def plan_on_kubernetes(folder: Path, bucket: Bucket) -> CompletedProcess[str]:
     return snakemake(folder, "--dry-run", *KUBERNETES, *TOY, *place, **CREDENTIALS)
 
 
-def test_slurm_asks_for_a_gpu_for_extraction_alone(pristine: Path) -> None:
-    plan = snakemake(pristine, "--dry-run", *SLURM, "all", "--config", "suite=digits")
-    assert plan.returncode == 0, plan.stdout
-    asked = resources(plan.stdout)
-    assert {"extract_features", "run_method", "select_hyper", "write_table"} <= set(asked)
+def test_slurm_asks_for_a_gpu_for_extraction_alone(clone: Path) -> None:
+    """Of a whole split or of a shard; there are as many jobs as shards, and what reads a view waits for them."""
+
+    def change(params: dict[str, Any]) -> None:
+        params["datasets"]["digits"]["shards"] = 7
+        params["suites"]["digits"].update(datasets=["digits", "cifar-100"])
+
+    edit_params(clone, change)
+    plan = planned_on(clone, *SLURM, "all", "--config", "suite=digits")
+    made = jobs(plan)
+    assert (made["extract_shard"], made["merge_shards"], made["extract_features"]) == (14, 2, 2)
+    asked = resources(plan)
+    assert {"run_method", "select_hyper", "write_table"} <= set(asked)
     on_gpu = {rule for rule, text in asked.items() if re.search(r"\bgpu=1\b", text)}
-    assert on_gpu == {"extract_features"}
-    assert "slurm_partition=gpu" in asked["extract_features"]
-    assert all("slurm_partition=cpu" in asked[rule] for rule in set(asked) - on_gpu)
+    assert on_gpu == {"extract_features", "extract_shard"}
+    for rule, text in asked.items():
+        assert f"slurm_partition={'gpu' if rule in on_gpu else 'cpu'}" in text
+    inputs = re.findall(r"^rule run_method:\n +input: (.*)$", plan, re.MULTILINE)
+    shard = "results/features/digits/efficientnet-lite0/test.shards/7-of-7.h5"
+    assert any(shard in names for names in inputs)
 
 
-def test_runs_on_a_gpu_ask_for_one_and_other_runs_do_not(
-    clone: Path, local_jobs: dict[str, int]
-) -> None:
-    """The jobs are those of a local run."""
-    edit_params(clone, lambda params: params["solver"].update(device="cuda"))
-    plan = snakemake(
-        clone,
-        *("--dry-run", *SLURM, *TOY),
-        *("--set-resources", "run_method:slurm_partition=gpu", "select_hyper:slurm_partition=gpu"),
-    )
-    assert plan.returncode == 0, plan.stdout
-    assert jobs(plan.stdout) == local_jobs
-    asked = resources(plan.stdout)
+@pytest.fixture(scope="module")
+def on_gpus(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the plan of the suite `toy` whose runs are on a GPU."""
+    folder = duplicate(pristine, tmp_path_factory.mktemp("gpu") / "clone")
+    edit_params(folder, lambda params: params["solver"].update(device="cuda"))
+    partitions = (f"{rule}:slurm_partition=gpu" for rule in ("run_method", "select_hyper"))
+    return planned_on(folder, *SLURM, *TOY, "--set-resources", *partitions)
+
+
+def test_runs_on_a_gpu_ask_for_one_and_other_runs_do_not(on_gpus: str) -> None:
+    asked = resources(on_gpus)
     on_gpu = {rule for rule, text in asked.items() if re.search(r"\bgpu=1\b", text)}
     assert on_gpu == {"run_method", "select_hyper"} & set(asked) and "run_method" in on_gpu
     assert all("slurm_partition=gpu" in asked[rule] for rule in on_gpu)
-    runs = re.findall(r"^ *rule run_method:\n(?: .*\n)*", plan.stdout, re.MULTILINE)
+    runs = re.findall(r"^ *rule run_method:\n(?: .*\n)*", on_gpus, re.MULTILINE)
     jobs_of = {
         (re.search(r"method=([\w-]+)", run)[1], "gpu=" in run)  # type: ignore[index]
         for run in runs
@@ -160,17 +169,7 @@ def test_runs_on_a_gpu_ask_for_one_and_other_runs_do_not(
     assert "ncm" in methods and jobs_of == {(m, m != "ncm") for m in methods}
 
 
-def test_a_shard_of_an_extraction_asks_for_a_gpu_too(clone: Path) -> None:
-    edit_params(clone, lambda params: params["datasets"]["digits"].update(shards=3))
-    plan = snakemake(clone, "--dry-run", *SLURM, "features", "--config", "suite=digits")
-    assert plan.returncode == 0, plan.stdout
-    asked = resources(plan.stdout)
-    on_gpu = {rule for rule, text in asked.items() if re.search(r"\bgpu=1\b", text)}
-    assert on_gpu == {"extract_shard"} and "merge_shards" in asked
-    assert "slurm_partition=gpu" in asked["extract_shard"]
-
-
-def test_every_rule_that_a_profile_names_exists(pristine: Path) -> None:
+def test_every_rule_that_a_profile_names_exists() -> None:
     rules = set(
         re.findall(
             r"^rule (\w+):",
@@ -183,12 +182,10 @@ def test_every_rule_that_a_profile_names_exists(pristine: Path) -> None:
         assert set(profile["set-resources"]) | set(profile.get("groups", {})) <= rules
 
 
-def test_kubernetes_plans_what_a_local_run_does(
-    pristine: Path, bucket: Bucket, local_jobs: dict[str, int]
-) -> None:
+def test_kubernetes_plans_what_slurm_does(pristine: Path, bucket: Bucket, on_gpus: str) -> None:
     plan = plan_on_kubernetes(pristine, bucket)
     assert plan.returncode == 0, plan.stdout
-    assert jobs(plan.stdout) == local_jobs
+    assert jobs(plan.stdout) == jobs(on_gpus) and jobs(on_gpus)["run_method"] == 3
     assert f"s3://{BUCKET}/sparcl/data/features/cub-50/vit-s14-focus/train.h5" in plan.stdout
     assert f"s3://{BUCKET}/sparcl/paper/toy/tables/main.csv" in plan.stdout
     assert bucket.changed == []

@@ -4,7 +4,6 @@ import os
 from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
 from copies import TOY, duplicate, edited, outputs, planned, snakemake
 
 from sparcl.features import store
@@ -18,7 +17,6 @@ REPORT = {
 EVERY = {"ncm", "acil", "sparcl"}
 SELECTED = {"acil", "sparcl"}
 RUNS = {"run_method": SELECTED, "select_hyper": SELECTED, **REPORT}
-ONE = {"run_method": {"sparcl"}, "select_hyper": {"sparcl"}, **REPORT}
 DRAWN = {"write_table": {"main"}, "draw_figure": {"dilution", "drift", "sessions"}}
 # Changes of files, each where the text stands first, and the jobs that they make due; of several changes, all of them.
 CHANGES = {
@@ -39,27 +37,17 @@ CHANGES = {
         ],
         {},
     ),
-    "a method's file": (
-        [("sparcl/methods/ncm.py", "", "# changed\n")],
-        {"run_method": {"ncm"}, **REPORT},
-    ),
-    "a method's row": ([("sparcl/methods/table.py", '"warmup": 1', '"warmup": 2')], ONE),
-    "a method's settings": (
-        [("config/methods.yaml", "{relative: true, refresh: 1}", "{relative: true, refresh: 2}")],
-        ONE,
-    ),
-    "what it selects": (
+    "a method's file, for the one that solves nothing, and the algebra, for the others": (
         [
-            (
-                "config/methods.yaml",
-                "{relative: true, refresh: 1}\n  select: [ridge, tau]",
-                "{relative: true, refresh: 1, tau: 0.5}\n  select: [ridge]",
-            )
+            ("sparcl/methods/ncm.py", "", "# changed\n"),
+            ("sparcl/algebra/ridge.py", "", "# changed\n"),
         ],
-        ONE,
+        {**RUNS, "run_method": EVERY},
     ),
-    "candidates of tau": ([("params.yaml", "tau: [0.3, 0.5,", "tau: [0.4, 0.5,")], ONE),
-    "the algebra": ([("sparcl/algebra/ridge.py", "", "# changed\n")], RUNS),
+    "candidates of tau": (
+        [("params.yaml", "tau: [0.3, 0.5,", "tau: [0.4, 0.5,")],
+        {"run_method": {"sparcl"}, "select_hyper": {"sparcl"}, **REPORT},
+    ),
     "the experiment": (
         [("workflow/study/loop/experiment.py", "", "# changed\n")],
         {
@@ -91,48 +79,18 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("what", CHANGES)
-def test_a_change_reruns_what_rests_on_it(toy: Path, what: str) -> None:
-    changes, expected = CHANGES[what]
-    with ExitStack() as stack:
-        for file, old, new in changes:
-            stack.enter_context(edited(toy / file, (old, new)))
-        assert planned(toy) == expected
-
-
-def test_another_class_order_computes_that_order_alone(toy: Path, tmp_path: Path) -> None:
-    """Its records are new; those of the other orders stand, until they are forced."""
-    folder = duplicate(toy, tmp_path / "more")
-
-    def times() -> dict[str, int]:
-        kept = (folder / "results/finished").rglob("*.json")
-        return {f"{path.parent.name}/{path.name}": path.stat().st_mtime_ns for path in kept}
-
-    def new(*forced: str) -> set[str]:
-        before = times()
-        run = snakemake(folder, "--cores", "2", "runs", *TOY[1:], *forced)
-        assert run.returncode == 0, run.stdout
-        return {
-            name.partition(".")[0] for name, time in times().items() if before.get(name) != time
-        }
-
-    pairs = ("[[1993, 0], [1994, 1]]", "[[1993, 0], [1994, 1], [7, 7]]")
-    with edited(folder / "config/suites/toy.yaml", pairs):
-        assert new() == {f"{method}/7-7" for method in EVERY}
-        made = {path.name for path in (folder / "results/runs").rglob("ncm/*.json")}
-        assert made == {"1993-0.json", "1994-1.json", "7-7.json"}
-        forced = new("--forcerun", "results/runs/toy/cub-50/vit-s14-focus/ncm")
-        assert forced == {"ncm/1993-0", "ncm/1994-1", "ncm/7-7"}
-
-
-def test_touch_alone_reruns_nothing(toy: Path) -> None:
-    touched = 0
-    for top in ("config", "data", "figures", "sparcl", "workflow", "Snakefile", "params.yaml"):
-        for path in [toy / top, *(toy / top).rglob("*")]:
-            os.utime(path, follow_symlinks=False)
-            touched += 1
-    assert touched > 50
-    assert planned(toy) == {}
+def test_a_change_reruns_what_rests_on_it(toy: Path) -> None:
+    """And a new time of every file reruns nothing; tests/pipeline has what each job is told."""
+    tops = ("config", "data", "figures", "sparcl", "workflow", "Snakefile", "params.yaml")
+    files = [path for top in tops for path in (toy / top, *(toy / top).rglob("*"))]
+    assert len(files) > 50
+    for path in files:
+        os.utime(path, follow_symlinks=False)
+    for what, (changes, expected) in CHANGES.items():
+        with ExitStack() as stack:
+            for file, old, new in changes:
+                stack.enter_context(edited(toy / file, (old, new)))
+            assert planned(toy) == expected, what
 
 
 def test_features_that_keep_an_old_time_rerun_what_rests_on_them(toy: Path, tmp_path: Path) -> None:
@@ -154,23 +112,37 @@ def test_features_that_keep_an_old_time_rerun_what_rests_on_them(toy: Path, tmp_
         "summarise_spectra": {""},
     }
     assert planned(folder) == {**RUNS, "run_method": EVERY, **expected}
-    assert planned(folder) == {**RUNS, "run_method": EVERY, **expected}
 
 
-def test_a_changed_method_really_reruns_alone(toy: Path, tmp_path: Path) -> None:
-    """Not planned but run: the other methods' records are neither rewritten nor different."""
+def test_what_is_due_really_reruns_alone(toy: Path, tmp_path: Path) -> None:
+    """A changed method and a forced one compute all class orders, the third a new one alone; and back again."""
     folder = duplicate(toy, tmp_path / "changed")
-    records = sorted((folder / "results/runs").rglob("*.json"))
-    times = {path: path.stat().st_mtime_ns for path in records}
     before = outputs(folder)
-    runs = ("--cores", "2", "runs", *TOY[1:])
-    settings = folder / "config/methods.yaml"
-    with edited(settings, ("{relative: true, refresh: 1}", "{relative: true, refresh: 0}")):
-        run = snakemake(folder, *runs)
+
+    def times() -> dict[str, int]:
+        kept = (folder / "results/finished").rglob("*.json")
+        records = [path for path in kept if path.parent.name in EVERY]
+        return {f"{path.parent.name}/{path.name}": path.stat().st_mtime_ns for path in records}
+
+    def runs(*forced: str) -> set[str]:
+        earlier = times()
+        run = snakemake(folder, "--cores", "2", "runs", *TOY[1:], *forced)
         assert run.returncode == 0, run.stdout
-        written = {path.parent.name for path in records if path.stat().st_mtime_ns != times[path]}
-        assert written == {"sparcl"}
+        new = {name for name, time in times().items() if earlier.get(name) != time}
+        return {name.partition(".")[0] for name in new}
+
+    settings, suite = folder / "config/methods.yaml", folder / "config/suites/toy.yaml"
+    method = "{relative: true, refresh: 1}", "{relative: true, refresh: 0}"
+    pairs = "[[1993, 0], [1994, 1]]", "[[1993, 0], [1994, 1], [7, 7]]"
+    orders = ("1993-0", "1994-1", "7-7")
+    with edited(settings, method), edited(suite, pairs):
+        made = runs("--forcerun", "results/runs/toy/cub-50/vit-s14-focus/ncm")
+        assert made == {f"{name}/{order}" for name in ("ncm", "sparcl") for order in orders} | {
+            "acil/7-7"
+        }
+        records = {path.name for path in (folder / "results/runs").rglob("acil/*.json")}
+        assert records == {f"{order}.json" for order in orders}
         assert outputs(folder) != before
-    run = snakemake(folder, *runs)
-    assert run.returncode == 0, run.stdout
+    assert {name.partition("/")[0] for name in runs()} == {"sparcl"}
+    (folder / "results/orders/toy/cub-50/7.json").unlink()
     assert outputs(folder) == before

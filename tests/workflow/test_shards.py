@@ -1,4 +1,4 @@
-"""A data set with `shards: n`: planned, run to its records, and one shard redone."""
+"""A data set with `shards: n`: run to its records, and one shard redone; test_cluster.py has its plan."""
 
 import json
 import re
@@ -12,39 +12,9 @@ SUITE = ("--config", "suite=my-suite")
 FEATURES = "results/features/my-data/my-net"
 
 
-def own(clone: Path, place: Path, shards: int) -> Path:
-    """Give a copy images, a network and a suite; 18 images a split, in 5 batches."""
-    add_own_data(clone, place)
-    edit_params(clone, lambda params: params["datasets"]["my-data"].update(shards=shards))
-    return clone
-
-
-def test_as_many_jobs_as_shards(clone: Path, tmp_path: Path) -> None:
-    own(clone, tmp_path / "images", 7)
-    plan = snakemake(clone, "--dry-run", "--cores", "1", "runs", *SUITE)
-    assert plan.returncode == 0, plan.stdout
-    jobs = dict(re.findall(r"^(\w+) +(\d+)$", plan.stdout, flags=re.MULTILINE))
-    assert (jobs["extract_shard"], jobs["merge_shards"]) == ("14", "2")
-    assert "extract_features" not in jobs
-    # a reader of a view waits for the shards too: they are what it reads
-    (run,) = re.findall(r"^rule run_method:\n +input: (.*)$", plan.stdout, flags=re.MULTILINE)[:1]
-    assert f"{FEATURES}/test.shards/7-of-7.h5" in run
-
-    edit_params(clone, lambda params: params["datasets"]["my-data"].update(shards=1))
-    jobs = planned(clone, "runs", *SUITE)
-    assert "extract_features" in jobs and not {"extract_shard", "merge_shards"} & jobs.keys()
-
-
-def test_no_shards_is_no_number(clone: Path, tmp_path: Path) -> None:
-    own(clone, tmp_path / "images", 0)
-    plan = snakemake(clone, "--dry-run", "--cores", "1", "runs", *SUITE)
-    assert plan.returncode != 0
-    assert "my-data.shards: 0 should be greater than or equal to 1" in plan.stdout
-
-
 @pytest.mark.slow
 def test_from_shards_to_records(clone: Path, tmp_path: Path) -> None:
-    own(clone, tmp_path / "images", 1)
+    add_own_data(clone, tmp_path / "images")
     sharded = duplicate(clone, tmp_path / "sharded")
     edit_params(sharded, lambda params: params["datasets"]["my-data"].update(shards=3))
     for folder in (clone, sharded):

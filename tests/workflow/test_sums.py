@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from copies import duplicate, edit_params, snakemake
 
-from sparcl.features import layout, store
 from study.sums.__main__ import main
 
 NETWORK = "vit-s14-focus"
@@ -89,38 +88,6 @@ def test_the_table_is_that_of_one_pass(cub: Path, tmp_path: Path) -> None:
     one.unlink()
     run(sharded, str(one.relative_to(sharded)))
     assert one.read_bytes() == before
-
-
-def test_sums_that_lack_a_shard_stop_the_run(cub: Path) -> None:
-    cut(cub)
-    summed(cub, acil_paper="classes")
-    run(cub, f"{SUMS}/classes.npz")
-    # one shard in the place of another
-    parts = [cub / SUMS / f"classes/{k}-of-3.npz" for k in (1, 2)]
-    parts[1].write_bytes(parts[0].read_bytes())
-    (cub / SUMS / "classes.npz").unlink()
-    done = snakemake(cub, "--cores", "1", f"{SUMS}/classes.npz", "--config", "suite=toy")
-    assert done.returncode != 0
-    assert re.search(
-        r"InputError: \S+-of-3\.npz: \d+ of its samples are in shards before it", done.stdout
-    )
-
-    # a shard that was changed after the merge, with its manifest: in its labels alone
-    parts[1].unlink()
-    shard = cub / CUB / "train.shards/2-of-3.h5"
-    data = store.read(shard)
-    meta = {key: data.meta[key] for key in layout.TEXT_KEYS + layout.JSON_KEYS if key in data.meta}
-    others = {"blocks": data.blocks, "blocks_mean": data.blocks_mean}
-    store.write(shard, data.features, data.labels[::-1], data.ids, data.class_names, meta, **others)
-    done = snakemake(cub, "--cores", "1", f"{SUMS}/classes.npz", "--config", "suite=toy")
-    assert done.returncode != 0
-    assert re.search(r"InputError: \S+train\.h5: its samples were summed, but with", done.stdout)
-
-
-def test_a_shard_that_is_not_there_is_named(clone: Path) -> None:
-    done = snakemake(clone, "--dry-run", "--cores", "1", f"{SUMS}/classes/2-of-3.npz")
-    assert done.returncode != 0
-    assert "No shard 2 of 3: data set 'cub-50' has 1" in done.stdout
 
 
 def test_sums_by_session_of_a_data_set_that_is_a_suite(cub: Path) -> None:
