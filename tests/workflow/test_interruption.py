@@ -11,10 +11,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from copies import TOY, command, duplicate, environment, outputs, snakemake
+from copies import command, duplicate, environment, outputs, snakemake
 from own_data import add_own_data
-
-ALL_TOY = ("--cores", "2", *TOY)
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
@@ -64,20 +62,6 @@ def test_kill_9_while_records_are_written(undisturbed: Path, tiny: Path) -> None
     found, expected = whole(tiny), outputs(undisturbed)
     assert {f"{path.removeprefix('results/')}/1993-0.json" for path in made} < found.keys()
     assert found == {name: expected[name] for name in found}
-
-
-@pytest.mark.slow
-def test_kill_9_again_and_again(toy: Path, clone: Path) -> None:
-    moments = [
-        ("results/selection/toy/**/*.json", 1, "driver"),
-        ("results/runs/toy/**/*.json", 3, "everything"),
-        ("paper/toy/summary/runs.csv", 1, "driver"),
-    ]
-    kill(clone, ALL_TOY, moments)
-    again = snakemake(clone, *ALL_TOY)
-    assert again.returncode == 0, again.stdout
-    assert whole(clone) == outputs(toy)
-    assert "Nothing to be done" in snakemake(clone, *ALL_TOY).stdout
 
 
 @pytest.fixture(scope="session")
