@@ -72,6 +72,16 @@ def environment(folder: Path, **changes: str) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": f"{folder}{os.pathsep}{folder / 'workflow'}"} | changes
 
 
+def stand_in(venv: Path, python: str) -> None:
+    """Let a folder pass for an environment that make has set up, with an interpreter from elsewhere."""
+    script = venv / "bin/python"
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(f'#!/bin/sh\nexec "{python}" "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    for stamp in ("core", "all"):
+        (venv / stamp).touch()
+
+
 def programs() -> str:
     """Return a PATH on which `python` and `snakemake` are those of this environment."""
     return os.pathsep.join([os.fspath(warm.folder()), sys.prefix + "/bin", os.environ["PATH"]])

@@ -21,6 +21,7 @@ from copies import (
     edit_params,
     environment,
     snakemake,
+    stand_in,
 )
 from tiny_suite import RUNS, tiny_bare, tiny_repository
 
@@ -222,13 +223,9 @@ def fresh(recorded: Path, tmp_path: Path) -> Path:
 def start_make(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     """Return a call that starts make in a folder, with this environment in place of one that make sets up."""
     venv = tmp_path / "environment"
-    (venv / "bin").mkdir(parents=True)
 
     def start(folder: Path, *arguments: str, python: str = sys.executable) -> subprocess.Popen[str]:
-        (venv / "bin/python").write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
-        (venv / "bin/python").chmod(0o755)
-        for stamp in ("core", "all"):
-            (venv / stamp).touch()
+        stand_in(venv, python)
         # Without PYTHONPATH: a clone that make starts in must find its own code.
         return subprocess.Popen(
             ["make", f"VENV={venv}", "CORES=2", *arguments],

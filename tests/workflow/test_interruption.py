@@ -15,66 +15,32 @@ from copies import command, duplicate, environment, outputs, snakemake
 from own_data import add_own_data
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """Start snakemake as the leader of its own group of processes."""
-    return subprocess.Popen(
-        command(*arguments),
-        cwd=folder,
-        env=environment(folder),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def wait_for(folder: Path, pattern: str, count: int, run: subprocess.Popen[bytes]) -> None:
-    """Wait until ``count`` files are there; the run must still be at work then."""
+def kill_when(folder: Path, pattern: str, arguments: Sequence[str], *, driver: bool) -> None:
+    """Start snakemake and kill it as soon as a file is there: the driver alone, whose jobs live on, or all of it."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    # the leader of its own group of processes
+    own = {"cwd": folder, "env": environment(folder), "start_new_session": True}
+    run = subprocess.Popen(command(*arguments), **own, **quiet)
     deadline = time.monotonic() + 120
-    while len(list(folder.glob(pattern))) < count:
+    while not any(folder.glob(pattern)):
         assert time.monotonic() < deadline, f"no {pattern} after two minutes"
-        assert run.poll() is None, f"the run ended before {count} of {pattern}"
+        assert run.poll() is None, f"the run ended before a file of {pattern}"
         time.sleep(0.02)
-
-
-def kill(folder: Path, arguments: Sequence[str], moments: Sequence[tuple[str, int, str]]) -> None:
-    """Start again and again, and kill at each moment: everything, or the driver alone, whose jobs live on."""
-    for pattern, count, victim in moments:
-        run = start(folder, *arguments)
-        wait_for(folder, pattern, count, run)
-        if victim == "driver":
-            os.kill(run.pid, signal.SIGKILL)
-        else:
-            os.killpg(run.pid, signal.SIGKILL)
-        assert run.wait() == -signal.SIGKILL
+    (os.kill if driver else os.killpg)(run.pid, signal.SIGKILL)
+    assert run.wait() == -signal.SIGKILL
 
 
 def test_kill_9_while_records_are_written(undisturbed: Path, tiny: Path) -> None:
     """The driver alone first: its jobs go on writing while the second run starts."""
-    moments = [
-        ("results/orders/tiny/tiny-a/*.json", 1, "driver"),
-        ("results/selection/tiny/**/*.json", 1, "everything"),
-    ]
     made = [f"results/runs/tiny/tiny-a/efficientnet-lite0/{m}" for m in ("ncm", "sparcl")]
     arguments = ("--cores", "2", *made, "--config", "suite=tiny")
-    kill(tiny, arguments, moments)
+    kill_when(tiny, "results/orders/tiny/tiny-a/*.json", arguments, driver=True)
+    kill_when(tiny, "results/selection/tiny/**/*.json", arguments, driver=False)
     again = snakemake(tiny, *arguments)
     assert again.returncode == 0, again.stdout
     found, expected = whole(tiny), outputs(undisturbed)
     assert {f"{path.removeprefix('results/')}/1993-0.json" for path in made} < found.keys()
     assert found == {name: expected[name] for name in found}
-
-
-@pytest.fixture(scope="session")
-def images_to_figures(once: Callable, pristine: Path) -> Path:
-    """Return a folder with a copy before and after an undisturbed run, from images to figures."""
-
-    def build(folder: Path) -> None:
-        before = duplicate(pristine, folder / "before")
-        add_own_data(before, folder / "images")
-        run = snakemake(duplicate(before, folder / "after"), "--cores", "2", *OWN)
-        assert run.returncode == 0, run.stdout
-
-    return once("images_to_figures", build)
 
 
 OWN = ("all", "--config", "suite=my-suite")
@@ -95,11 +61,14 @@ def kill_driver(run: subprocess.Popen[str]) -> None:
 
 @pytest.mark.slow
 def test_kill_9_at_random_moments_of_make_results(
-    images_to_figures: Path, tmp_path: Path, start_make: Callable
+    clone: Path, tmp_path: Path, start_make: Callable
 ) -> None:
     """Of extraction, runs, summary and figures; every other time the driver alone, whose jobs live on."""
-    expected = outputs(images_to_figures / "after")
-    folder = duplicate(images_to_figures / "before", tmp_path / "clone")
+    add_own_data(clone, tmp_path / "images")
+    folder = duplicate(clone, tmp_path / "killed")
+    undisturbed = snakemake(clone, "--cores", "2", *OWN)
+    assert undisturbed.returncode == 0, undisturbed.stdout
+    expected = outputs(clone)
     moments = random.Random(0)
     done = 0
     while done < KILLS:

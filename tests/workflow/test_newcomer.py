@@ -17,7 +17,7 @@ import miniatures
 import numpy as np
 import pytest
 import warm
-from copies import ROOT, duplicate, edit_params
+from copies import ROOT, duplicate, edit_params, stand_in
 from own_data import write_network
 from reference import closed, peers, ridge
 
@@ -38,12 +38,7 @@ Shell = Callable[[str], str]
 def place(pristine: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a clone whose environment is set up, with X.npy and y.npy in it."""
     folder = duplicate(pristine, tmp_path_factory.mktemp("newcomer") / "sparcl")
-    python = folder / ".venv/bin/python"
-    python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\nexec "{warm.python()}" "$@"\n', encoding="utf-8")
-    python.chmod(0o755)
-    for stamp in ("core", "all"):
-        (folder / ".venv" / stamp).touch()
+    stand_in(folder / ".venv", warm.python())
     small = {"methods": ["ncm", "acil"], "pairs": [[1993, 0]], "traces": 0, "figures": []}
     edit_params(folder, lambda params: params["suites"]["digits"].update(small))
     rng = np.random.default_rng(0)
