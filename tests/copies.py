@@ -184,6 +184,11 @@ def jobs_of(said: str) -> dict[str, set[str]]:
     return dict(jobs)
 
 
+def number_of_jobs(said: str) -> dict[str, int]:
+    """Return how many jobs snakemake names, by rule."""
+    return {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", said, re.MULTILINE)}
+
+
 @contextmanager
 def edited(path: Path, *changes: tuple[str, str]) -> Iterator[None]:
     """Replace texts in a file for a while, each where it stands first; the file's time moves on."""

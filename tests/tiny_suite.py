@@ -58,6 +58,11 @@ def add_tiny_suite(params: dict[str, Any]) -> None:
     params["selection"]["sub_sessions"] = 2
 
 
+def records(folder: Path) -> set[str]:
+    """Return the run records of the suite `tiny` that are there, as data set and method."""
+    return {"/".join(p.parts[-4:-1:2]) for p in (folder / "results/runs/tiny").rglob("*.json")}
+
+
 def tiny_bare(pristine: Path, folder: Path) -> Path:
     """Copy the project and add the suite `tiny`, which has not run."""
     duplicate(pristine, folder)

@@ -7,18 +7,13 @@ from typing import Any
 
 import h5py
 from copies import edit_params, leftovers, snakemake
-from tiny_suite import write_split
+from tiny_suite import records, write_split
 
 from sparcl.features import layout, store
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 FILE = "data/features/tiny-{}/efficientnet-lite0/{}.h5"
 METHODS = ["ncm", "acil-paper", "sparcl-paper"]
-
-
-def records(folder: Path) -> set[str]:
-    """Return the run records that are there, as data set and method."""
-    return {"/".join(p.parts[-4:-1:2]) for p in (folder / "results/runs/tiny").rglob("*.json")}
 
 
 def test_an_error_is_said_once_and_mended_files_are_computed(tiny: Path, run_tiny: Run) -> None:

@@ -18,7 +18,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 import yaml
-from copies import ROOT, TOY, duplicate, edit_params, snakemake
+from copies import ROOT, TOY, duplicate, edit_params, number_of_jobs, snakemake
 
 BUCKET = "my-bucket"
 SLURM = ("--profile", "profiles/slurm")
@@ -105,11 +105,6 @@ def resources(plan: str) -> dict[str, str]:
     return dict(found)
 
 
-def jobs(plan: str) -> dict[str, int]:
-    """Return how many jobs a plan has, by rule."""
-    return {rule: int(n) for rule, n in re.findall(r"^(\w+) +(\d+)$", plan, re.MULTILINE)}
-
-
 def planned_on(folder: Path, *arguments: str) -> str:
     """Return what a profile plans."""
     plan = snakemake(folder, "--dry-run", *arguments)
@@ -133,7 +128,7 @@ def test_slurm_asks_for_a_gpu_for_extraction_alone(clone: Path) -> None:
 
     edit_params(clone, change)
     plan = planned_on(clone, *SLURM, "all", "--config", "suite=digits")
-    made = jobs(plan)
+    made = number_of_jobs(plan)
     assert (made["extract_shard"], made["merge_shards"], made["extract_features"]) == (14, 2, 2)
     asked = resources(plan)
     assert {"run_method", "select_hyper", "write_table"} <= set(asked)
@@ -185,7 +180,10 @@ def test_every_rule_that_a_profile_names_exists() -> None:
 def test_kubernetes_plans_what_slurm_does(pristine: Path, bucket: Bucket, on_gpus: str) -> None:
     plan = plan_on_kubernetes(pristine, bucket)
     assert plan.returncode == 0, plan.stdout
-    assert jobs(plan.stdout) == jobs(on_gpus) and jobs(on_gpus)["run_method"] == 3
+    assert (
+        number_of_jobs(plan.stdout) == number_of_jobs(on_gpus)
+        and number_of_jobs(on_gpus)["run_method"] == 3
+    )
     assert f"s3://{BUCKET}/sparcl/data/features/cub-50/vit-s14-focus/train.h5" in plan.stdout
     assert f"s3://{BUCKET}/sparcl/paper/toy/tables/main.csv" in plan.stdout
     assert bucket.changed == []

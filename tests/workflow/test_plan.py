@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from copies import ROOT, jobs_of, snakemake
+from copies import ROOT, jobs_of, number_of_jobs, snakemake
 
 from study.pipeline import configuration, plan
 
@@ -22,15 +22,15 @@ def test_every_input_of_every_suite_has_a_rule_or_is_in_git(
     everything: str, short: dict[str, Any]
 ) -> None:
     """The copy holds what git holds and nothing else: an input without a rule would stop the plan."""
-    jobs = dict(re.findall(r"^(\w+) +(\d+)$", everything, flags=re.MULTILINE))
+    jobs = number_of_jobs(everything)
     records = [path for suite in short["suites"] for path in plan.records(short, suite)]
     records = [path for path in records if path.startswith("results/runs/")]
-    ran = int(jobs["run_method"]) + int(jobs["train_method"])
+    ran = jobs["run_method"] + jobs["train_method"]
     assert ran == len(set(records)) > 200
     ruined = plan.stressed_suites(short)
-    assert int(jobs["summarise_runs"]) == len(short["suites"]) - len(ruined)
-    assert int(jobs["summarise_stressed"]) == len(ruined) > 0
-    assert int(jobs["compare_methods"]) == len(short["suites"])
+    assert jobs["summarise_runs"] == len(short["suites"]) - len(ruined)
+    assert jobs["summarise_stressed"] == len(ruined) > 0
+    assert jobs["compare_methods"] == len(short["suites"])
 
 
 def test_features_are_extracted_where_they_are_not_bundled(everything: str) -> None:
@@ -62,9 +62,9 @@ def test_only_ablations_read_other_suites(loaded: dict[str, Any]) -> None:
 
 def test_times_are_read_as_they_are(everything: str) -> None:
     """However young the features are, a table of times measures nothing; nor do the claims, which need no figure."""
-    jobs = set(re.findall(r"^(\w+) +\d+$", everything, flags=re.MULTILINE))
-    assert {"write_table", "draw_claims", "judge_claims"} <= jobs
-    assert not {"time_methods", "measure_memory"} & jobs
+    jobs = number_of_jobs(everything)
+    assert {"write_table", "draw_claims", "judge_claims"} <= jobs.keys()
+    assert not {"time_methods", "measure_memory"} & jobs.keys()
     read = re.findall(r"rule (?:judge|draw)_claims:\n +input: (.*)", everything)
     assert len(read) == 2 and not re.search(r"paper/[\w-]+/figures/", " ".join(read))
 

@@ -11,14 +11,7 @@ from typing import Any
 
 import pytest
 from copies import duplicate, edit_params, edited, leftovers, outputs, snakemake
-from tiny_suite import RUNS
-
-
-def records(folder: Path) -> set[str]:
-    """Return the run records that are there, as data set and method."""
-    runs = folder / "results/runs/tiny"
-    return {"/".join(path.parts[-4:-1:2]) for path in runs.rglob("*.json")}
-
+from tiny_suite import RUNS, records
 
 EVERY = {f"{dataset}/{method}" for dataset in ("tiny-a", "tiny-b") for method in ("ncm", "sparcl")}
 
