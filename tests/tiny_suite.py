@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from copies import commit_all, duplicate, dvc, edit_params, edit_yaml, git
+from copies import commit_all, duplicate, dvc, edit_params, edit_yaml, git, snakemake
 
 from sparcl.features import store
 
@@ -74,7 +74,7 @@ def tiny_bare(pristine: Path, folder: Path) -> Path:
 
 
 def tiny_repository(folder: Path) -> Path:
-    """Make a copy a git repository whose default suite is `tiny`, reproduced by dvc and committed."""
+    """Make a copy a git repository whose default suite is `tiny`, computed and committed with its dvc.lock."""
     shutil.rmtree(folder / "data/features")
     for dataset in ("tiny-a", "tiny-b"):
         for split in ("train", "test"):
@@ -91,8 +91,8 @@ def tiny_repository(folder: Path) -> Path:
         edit_yaml(folder / "dvc.yaml", lambda pipeline, stage=stage: pipeline["stages"].pop(stage))
     git(folder, "init", "--quiet")
     (folder / "dvc.lock").unlink(missing_ok=True)
+    run = snakemake(folder, "--cores", "2", "all")
+    assert run.returncode == 0, run.stdout
+    dvc(folder, "commit", "--force")
     commit_all(folder, "A suite of seconds")
-    dvc(folder, "commit", "--force", "features", "timings")
-    dvc(folder, "repro")
-    commit_all(folder, "Reproduced")
     return folder
