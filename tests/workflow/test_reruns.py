@@ -17,6 +17,7 @@ REPORT = {
 EVERY = {"ncm", "acil", "sparcl"}
 SELECTED = {"acil", "sparcl"}
 RUNS = {"run_method": SELECTED, "select_hyper": SELECTED, **REPORT}
+ONE = {"run_method": {"sparcl"}, "select_hyper": {"sparcl"}, **REPORT}
 DRAWN = {"write_table": {"main"}, "draw_figure": {"dilution", "drift", "sessions"}}
 # Changes of files, each where the text stands first, and the jobs that they make due; of several changes, all of them.
 CHANGES = {
@@ -44,10 +45,8 @@ CHANGES = {
         ],
         {**RUNS, "run_method": EVERY},
     ),
-    "candidates of tau": (
-        [("params.yaml", "tau: [0.3, 0.5,", "tau: [0.4, 0.5,")],
-        {"run_method": {"sparcl"}, "select_hyper": {"sparcl"}, **REPORT},
-    ),
+    "a method's row": ([("sparcl/methods/table.py", '"warmup": 1', '"warmup": 2')], ONE),
+    "candidates of tau": ([("params.yaml", "tau: [0.3, 0.5,", "tau: [0.4, 0.5,")], ONE),
     "the experiment": (
         [("workflow/study/loop/experiment.py", "", "# changed\n")],
         {
