@@ -125,7 +125,7 @@ def test_make_runs_the_suite_of_params() -> None:
         ["make", "--dry-run", "results"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     assert f"--config suite={suite}\n" in plan
-    assert f"cat paper/{suite}/tables/main.md\n" in plan
+    assert f"-m figures.main_table paper/{suite}/tables/main.csv\n" in plan
 
 
 def test_dvc_names_paths_that_exist() -> None:

@@ -220,7 +220,7 @@ def _in_order(path: Path, shards: dict[Path, dict[str, Any]]) -> list[Path]:
     for file, start, end in zip([*files, path], starts, ends, strict=True):
         if start != end:
             raise FeatureFileError(
-                f"{file}: the shards before it hold the images up to {end} of {total}, and it goes on from {start}. "
+                f"{file}: the shards before it hold the images up to {end} of {total}, and it starts at {start}. "
                 "Delete those that overlap or leave a gap, and run snakemake."
             )
     return files

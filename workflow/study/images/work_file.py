@@ -1,11 +1,11 @@
 """The work file of an extraction: finished chunks, so that an interrupted one resumes where it stopped.
 
 One record a chunk: 8 bytes of length, 32 bytes of SHA-256, the chunk. The hash covers the fingerprint of everything
-that determines the chunks, the chunk's position and the chunk. What does not match is cut off: a record that a killed
-process left half-written, records of another extraction. The file is locked while it is open: of two extractions of
+that determines the chunks, the chunk's position and the chunk. Records that do not match are cut off: one that a killed
+process left half-written, or those of another extraction. The file is locked while it is open: of two extractions of
 one file the second waits.
 
-On a file system without locks two extractions may write here at once. What is read ends before the first record of the
+On a file system without locks two extractions may write here at once. Reading ends before the first record of the
 other process, and each process hands on its own list `chunks`, whatever the file has become.
 """
 
