@@ -195,6 +195,20 @@ def test_a_table_that_is_none(tmp_path):
             both(block("grocery", 2, 6, 2), tmp_path)
 
 
+def test_a_label_without_a_class(tmp_path):
+    for reader, name, line in (
+        ("grocery", "train.txt", ", {}, 0"),
+        ("cub", "image_class_labels.txt", "1 {}\n"),
+    ):
+        path = unpack(tmp_path / reader, reader) / "set" / name
+        whole = path.read_text()
+        good = line.format(1 if reader == "cub" else 0)
+        for label in ("1" * 30, "-5", "7"):
+            path.write_text(whole.replace(good, line.format(label), 1))
+            with pytest.raises(DatasetError, match=rf"reader '{reader}' .* is of class .*0\.\.1"):
+                both(block(reader, 2, 6 if reader == "grocery" else 2, 2), tmp_path / reader)
+
+
 def test_archive_members_outside_their_folder_or_no_files(folders):
     whole = (pack(folders) / "set.tar").read_bytes()
     outside = [(name, tarfile.REGTYPE) for name in ("../evil.png", "/evil.png", "set/../../e.png")]

@@ -159,6 +159,10 @@ def _listing(dataset: str, block: dict[str, Any], root: str, cache: str) -> tupl
     storage = ArrayStorage({}) if reader == "digits" else open_storage(dataset, block, root, cache)
     try:
         listing = READERS[reader](storage, block)
+        number = len(listing.class_names)
+        for sample in listing.samples:
+            if not 0 <= sample.label < number:
+                raise ValueError(f"{sample.id} is of class {sample.label}, beside 0..{number - 1}")
     except (KeyError, ValueError, IndexError, csv.Error, pickle.UnpicklingError) as error:
         raise DatasetError(
             f"{dataset}: the files do not have the layout of reader {reader!r} ({type(error).__name__}: {error}). "
