@@ -186,7 +186,7 @@ def base_new(cell: dict[str, str]) -> list[str]:
 
 
 def advice(cell: dict[str, str]) -> list[str]:
-    """Share of strangers in percent: class orders with a core advised, and with right advice."""
+    """Contaminated fraction in percent: class orders with a core advised, and with right advice."""
     share, held, right = 0.0, 0, 0
     rows = sources(cell)
     for row in rows:
