@@ -45,11 +45,11 @@ def draw(frames: Frames, options: Options) -> Figure:
     axes = list(MEASURES.values())
     figure, panels = per_dataset(options, rows, axes, 1.05, room, down=0.14, abreast=2)
     for _, of_set, stack in panels:
+        of_method = {method: of_set[of_set["method"] == method] for method in methods}
         rates = sorted(of_set["rate"].unique())
         apart = [r for r in rates if r == rates[0] or r - rates[0] > 0.25 * (rates[-1] - rates[0])]
         for ax, measure in zip(stack, MEASURES, strict=True):
-            table = of_set.groupby(["method", "rate"])[measure].mean()
-            means = {method: table[method] for method in methods}
+            means = {m: rows.groupby("rate")[measure].mean() for m, rows in of_method.items()}
             ends = style.curves(ax, means, lambda m, y: valued(options, m, y), looks)
             ax.set_xticks(apart, [f"{rate:g}" for rate in apart])
             ax.set_xticks(rates, minor=True)

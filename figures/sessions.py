@@ -60,11 +60,19 @@ def draw(frames: Frames, options: Options) -> Figure:
     figure = Figure(figsize=(page, height))
     gap = room + ACROSS
     wide = (page - LEFT - room - (columns - 1) * gap) / columns
-    panels = []
-    for i in range(len(datasets) * len(COLUMNS)):
-        line, column = divmod(i, columns)
-        y = height - TOP - TALL - line * (TALL + down)
-        panels.append(style.panel(figure, LEFT + column * (wide + gap), y, wide, TALL))
+    panels = figure.subplots(
+        lines,
+        columns,
+        squeeze=False,
+        gridspec_kw={
+            "left": LEFT / page,
+            "right": 1 - room / page,
+            "bottom": BOTTOM / height,
+            "top": 1 - TOP / height,
+            "wspace": gap / wide,
+            "hspace": down / TALL,
+        },
+    ).ravel()
     for ax, (dataset, (measure, differs)) in zip(panels, product(datasets, COLUMNS), strict=True):
         kept = rows[rows["dataset"] == dataset]
         if measure == ACCURACY and not differs:

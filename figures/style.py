@@ -20,7 +20,6 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
-from scipy.optimize import isotonic_regression
 
 from figures.frames import Frames, Options
 
@@ -301,8 +300,8 @@ def session_axis(ax: Axes, sessions: Any, ticks: int = 5, name: str = "session")
 def spread(positions: Sequence[float], gap: float, low: float, high: float) -> np.ndarray:
     """Move positions as little as possible (least squares) so that neighbours are ``gap`` apart, in order.
 
-    With ``z_i = y_i - i gap`` the constraints say that z does not decrease: isotonic regression, then clipping to
-    the bounds, which keeps the optimum.
+    With ``z_i = y_i - i gap`` the constraints say that z does not decrease: isotonic regression by
+    pooling adjacent violators, then clipping to the bounds, which keeps the optimum.
 
     Parameters
     ----------
@@ -319,7 +318,14 @@ def spread(positions: Sequence[float], gap: float, low: float, high: float) -> n
     values = np.asarray(positions, dtype=float)
     order = np.argsort(values, kind="stable")
     offsets = gap * np.arange(len(values))
-    z = isotonic_regression(values[order] - offsets).x
+    pools: list[list[float]] = []  # [mean, size]
+    for z in values[order] - offsets:
+        pools.append([z, 1])
+        while len(pools) > 1 and pools[-2][0] >= pools[-1][0]:
+            mean, size = pools.pop()
+            previous, before = pools.pop()
+            pools.append([(previous * before + mean * size) / (before + size), before + size])
+    z = np.repeat([mean for mean, _ in pools], [int(size) for _, size in pools])
     ceiling = max(low, high - gap * (len(values) - 1))
     result = np.empty(len(values))
     result[order] = np.clip(z, low, ceiling) + offsets

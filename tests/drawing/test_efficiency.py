@@ -90,10 +90,12 @@ def test_committed_names_touch_no_mark_and_no_dotted_line() -> None:
                 assert apart > 0, name.get_text()
 
 
-def test_seconds_alone(given: tuple) -> None:
+def test_seconds_alone_of_every_method(given: tuple) -> None:
     frames, options = given
-    figure = efficiency.draw({name: frames[name] for name in ("runs", "methods")}, options)
+    costs = frames["methods"].replace({"elsewhere": "sparcl-paper"})
+    figure = efficiency.draw({"runs": frames["runs"], "methods": costs}, options)
     assert [ax.get_xlabel() for ax in figure.axes] == ["seconds per session, after extraction"]
+    assert figure.texts == []
 
 
 def test_costs_of_no_data_set_of_the_suite_and_a_lost_column_are_refused(given: tuple) -> None:
