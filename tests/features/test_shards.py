@@ -348,7 +348,7 @@ def test_a_cut_into_too_many_shards_or_none_and_a_damaged_file(feature_file, tmp
         with pytest.raises(ConfigError, match=rf"train\.h5: its 12 samples .* into {of} shards"):
             shards.cut(feature_file, tmp_path / "cut.h5", of)
     shards.cut(feature_file, tmp_path / "view.h5", 2)
-    with pytest.raises(ConfigError, match=r"view\.shards exists"):
+    with pytest.raises(ConfigError, match=r"view\.shards exists.*1-of-2"):
         shards.cut(tmp_path / "view.h5", tmp_path / "view.h5", 3)
     with pytest.raises(FeatureFileError, match=r"1-of-2\.h5: a shard is not cut again"):
         shards.cut(place(tmp_path / "view.h5", 1, 2), tmp_path / "cut.h5", 2)
@@ -359,9 +359,10 @@ def test_a_cut_into_too_many_shards_or_none_and_a_damaged_file(feature_file, tmp
 
 
 @pytest.mark.parametrize("written", range(5))
-def test_an_interrupted_cut_leaves_the_file_as_it_was(feature_file, monkeypatch, written):
+def test_an_interrupted_cut_goes_on(feature_file, tmp_path, monkeypatch, written):
     """Each shard is two files, a view two more; the process ends before one of them."""
-    before, left, rename = store.read(feature_file), iter(range(written)), os.replace
+    shards.cut(feature_file, tmp_path / "whole.h5", 2)
+    left, rename = iter(range(written)), os.replace
 
     def replace(source, target):
         if next(left, None) is None:
@@ -371,7 +372,25 @@ def test_an_interrupted_cut_leaves_the_file_as_it_was(feature_file, monkeypatch,
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", replace)
         with pytest.raises(KeyboardInterrupt):
-            shards.cut(feature_file, feature_file, 2)
-    names = {path.name for path in feature_file.parent.iterdir()}
-    assert names == {"train.h5", "train.json"} | ({"train.shards"} if written == 4 else set())
-    np.testing.assert_array_equal(store.read(feature_file).features, before.features)
+            shards.cut(feature_file, tmp_path / "cut.h5", 2)
+    shards.cut(feature_file, tmp_path / "cut.h5", 2)
+    for k in (1, 2):
+        assert place(tmp_path / "cut.h5", k, 2).read_bytes() == (
+            place(tmp_path / "whole.h5", k, 2).read_bytes()
+        )
+    assert (tmp_path / "cut.json").read_bytes() == (tmp_path / "whole.json").read_bytes()
+    assert len(list((tmp_path / "cut.shards").iterdir())) == 4
+
+
+def test_a_cut_never_takes_the_shards_of_another_file_for_its_own(feature_file, tmp_path):
+    whole = store.read(feature_file)
+    meta = {
+        key: whole.meta[key] for key in (*layout.TEXT_KEYS, *layout.JSON_KEYS) if key in whole.meta
+    }
+    rest = (whole.labels, whole.ids, whole.class_names, meta, whole.blocks, whole.blocks_mean)
+    store.write(tmp_path / "other.h5", whole.features + 1, *rest)
+    shards.cut(tmp_path / "other.h5", tmp_path / "cut.h5", 2)
+    before = {file: file.read_bytes() for file in (tmp_path / "cut.shards").iterdir()}
+    with pytest.raises(ConfigError, match="no shard of this cut"):
+        shards.cut(feature_file, tmp_path / "cut.h5", 2)
+    assert {file: file.read_bytes() for file in (tmp_path / "cut.shards").iterdir()} == before

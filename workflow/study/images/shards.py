@@ -24,7 +24,6 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from sparcl.base.errors import ConfigError, FeatureFileError
 from sparcl.base.files import write_text
 from sparcl.features import hdf5, manifest, store
 from sparcl.features.layout import (
+    ARRAYS,
     JSON_KEYS,
     KINDS,
     REQUIRED_ARRAYS,
@@ -109,12 +109,14 @@ def merge(path: str | os.PathLike[str], shards: Iterable[str | os.PathLike[str]]
 def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -> dict[str, Any]:
     """Cut a feature file into shards and write the view of them at `path`, which may be the file itself.
 
+    After an interruption the same call resumes: shards that it finds are kept if they are those of this cut.
+
     A shard has at most ceil(n / of) samples, and may have none. All features are in memory at once.
 
     Parameters
     ----------
     source : path of the feature file
-    path : of the view; the shards get the folder ``<name>.shards`` beside it, which must not exist
+    path : of the view; the shards get the folder ``<name>.shards`` beside it, which must hold nothing else
     of : number of shards
 
     Returns
@@ -123,8 +125,8 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
 
     Raises
     ------
-    ConfigError : `of` is not from 1 to the number of samples, the folder of the shards exists, or its name cannot stand
-        in a view
+    ConfigError : `of` is not from 1 to the number of samples, the folder of the shards holds something else, or its
+        name cannot stand in a view
     FeatureFileError : `source` is damaged, or is itself a shard
     """
     path = Path(path)
@@ -133,10 +135,6 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
         raise ConfigError(
             f"{path}: the name of a view is letters without accents, digits, '_', '-' and '.', which the links to its "
             "shards take. Choose another name; the file that is cut keeps its own."
-        )
-    if folder.exists():
-        raise ConfigError(
-            f"{folder} exists. Delete it if nothing reads it, or cut into another file."
         )
     whole = store.read(source)
     stated = manifest.load(manifest_path(source))
@@ -148,21 +146,48 @@ def cut(source: str | os.PathLike[str], path: str | os.PathLike[str], of: int) -
             f"{source}: its {len(ids)} samples cannot be cut into {of} shards. Choose from 1 to {len(ids)} shards."
         )
     meta = {key: whole.meta[key] for key in TEXT_KEYS + JSON_KEYS if key in whole.meta}
-    names = [f"{k}-of-{of}.h5" for k in range(1, of + 1)]
-    # The folder gets its name when all shards are in it, so that a failure leaves nothing in the way of the next try.
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=path.parent, prefix=".") as temporary:
-        unfinished = Path(temporary, folder.name)
-        for k, name in enumerate(names, 1):
-            part = describe(ids, -(-len(ids) // of), k, of)
-            rows = slice(part["first"], part["stop"])
-            arrays = whole.features[rows], whole.labels[rows], whole.ids[rows], whole.class_names
-            tokens = [None if a is None else a[rows] for a in (whole.blocks, whole.blocks_mean)]
-            store.write(unfinished / name, *arrays, meta | {"shard": part}, *tokens)
-        unfinished.rename(folder)
-    merge(path, [folder / name for name in names])
+    size = -(-len(ids) // of)
+    parts = [describe(ids, size, k, of) for k in range(1, of + 1)]
+    files = [folder / f"{part['index']}-of-{of}.h5" for part in parts]
+    _clear_to_cut(folder, dict(zip(files, parts, strict=True)), whole, meta)
+    for file, part in zip(files, parts, strict=True):
+        if file.exists() and manifest_path(file).exists():
+            continue  # an interrupted cut has written it, and `merge` verifies it
+        rows = slice(part["first"], part["stop"])
+        tokens = [
+            None if array is None else array[rows] for array in (whole.blocks, whole.blocks_mean)
+        ]
+        arrays = whole.features[rows], whole.labels[rows], whole.ids[rows], whole.class_names
+        store.write(file, *arrays, meta | {"shard": part}, *tokens)
+    merge(path, files)
     manifest.write(path, stated)  # an older one counts no duplicates
     return stated
+
+
+def _clear_to_cut(
+    folder: Path, parts: dict[Path, dict[str, Any]], whole: FeatureSet, meta: dict[str, Any]
+) -> None:
+    """Raise ConfigError if the folder of the shards holds anything but what an interrupted cut of the file left."""
+    for file in sorted(folder.glob("[!.]*")):
+        shard = file.with_suffix(".h5")
+        if shard in parts and (file != shard or _is_part(shard, parts[shard], whole, meta)):
+            continue
+        raise ConfigError(
+            f"{folder} exists and holds {file.name}, which is no shard of this cut. Delete the folder if nothing reads "
+            "it, or cut into another one."
+        )
+
+
+def _is_part(file: Path, shard: dict[str, Any], whole: FeatureSet, meta: dict[str, Any]) -> bool:
+    """Return whether a file, perhaps without manifest, is the shard that the cut would write."""
+    found = store.read(file, verify=False)
+    rows = slice(shard["first"], shard["stop"])
+    pairs = [(getattr(found, name), getattr(whole, name)) for name in ARRAYS]
+    same = all(
+        one is None if other is None else np.array_equal(one, other[rows]) for one, other in pairs
+    )
+    stated = {key: found.meta[key] for key in TEXT_KEYS + JSON_KEYS if key in found.meta}
+    return same and stated == meta | {"shard": shard} and found.class_names == whole.class_names
 
 
 def _list_skipped(path: Path, files: list[Path]) -> None:
