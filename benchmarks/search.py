@@ -233,8 +233,8 @@ def streams(path: str) -> Iterator[Row]:
                     "rate": f"{run['rates']['unannotated']:g}",
                     "A_last": f"{100 * correct.sum() / counts.sum():.4f}",
                     "A_old": f"{100 * correct[half].sum() / counts[half].sum():.4f}",
-                    "noticed": _mean(run["noticed"]),
-                    "strangers": _mean(run["strangers"]),
+                    "contamination_filter": _mean(run["contamination_filter"]),
+                    "contamination_sums": _mean(run["contamination_sums"]),
                 }
 
 

@@ -6,7 +6,7 @@ from figures.frames import Frames, Options, shown
 from figures.rates_table import LAST, complete
 from figures.sheet import Sheet, groups
 
-SHARE = "strangers"  # the column with the contaminated fraction
+SHARE = "contamination_sums"  # the column with the contaminated fraction
 
 
 def texts(frames: Frames, options: Options) -> dict[str, str]:

@@ -42,7 +42,7 @@ class AllRows(Stateful):
         return batch
 
     def report(self) -> dict[str, Any]:
-        """Return what was noticed in the last session."""
+        """Return what was found in the last session."""
         return {}
 
 
@@ -63,30 +63,30 @@ class ContaminationFilter(AllRows):
 
     Attributes
     ----------
-    noticed : contaminated share in the last session
+    contamination : contaminated fraction in the last session
     """
 
     limit: float = 0.1
     errors: float = 1.0
     ridge: float = 1.0
     whole_session: ClassVar[str] = "it weights the rows of a session against each other"
-    kept: ClassVar[dict[str, Shape | None]] = {"noticed": float}
+    kept: ClassVar[dict[str, Shape | None]] = {"contamination": float}
 
     def __post_init__(self) -> None:
         check_fraction("limit", self.limit)
         check_positive("errors", self.errors)
         check_positive("ridge", self.ridge)
-        self.noticed = 0.0
+        self.contamination = 0.0
 
     def judge(self, batch: Batch, old: Sums, head: Head, ridge: float) -> Batch:
         """Return the rows that stay."""
         n, known = len(batch.columns), np.count_nonzero(old.counts)
         share, error = contaminated_share(old, batch.H, batch.columns) if known else (0.0, 0.0)
-        self.noticed = share if share >= max(self.limit, self.errors * error) else 0.0
-        if self.noticed == 0:
+        self.contamination = share if share >= max(self.limit, self.errors * error) else 0.0
+        if self.contamination == 0:
             return batch
         farther = farther_from_own(batch, old, self.ridge)
-        clearest = np.argsort(-farther, kind="stable")[: round(self.noticed * n)]
+        clearest = np.argsort(-farther, kind="stable")[: round(self.contamination * n)]
         stays = np.ones(n)
         stays[clearest[farther[clearest] > 0]] = 0
         kept = np.flatnonzero(with_every_class(stays, batch.columns))
@@ -94,7 +94,7 @@ class ContaminationFilter(AllRows):
 
     def report(self) -> dict[str, Any]:
         """Return the contaminated share in the last session."""
-        return {"noticed": self.noticed}
+        return {"contamination": self.contamination}
 
 
 def with_every_class(weights: Array, columns: NDArray[np.integer]) -> Array:

@@ -1,4 +1,4 @@
-"""The share of strangers in a session, against its definition and against streams of which it is known."""
+"""The contaminated fraction of a session, against its definition and against streams of which it is known."""
 
 import numpy as np
 import pytest

@@ -9,13 +9,17 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
+import yaml
 from copies import loaded
 from scipy.stats import rankdata
 
 from figures import render
+from figures.frames import read
 from study.pipeline import displays
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -194,8 +198,8 @@ def advice(cell: dict[str, str]) -> list[str]:
         place = ("stream-ridge", *(row[key] for key in keys))
         (other,) = by(cell["file"], ("method", *keys))[place]
         gain = float(row["A_last"]) - float(other["A_last"])
-        hold = float(row["strangers"]) >= 0.1
-        share, held = share + float(row["strangers"]), held + hold
+        hold = float(row["contamination_sums"]) >= 0.1
+        share, held = share + float(row["contamination_sums"]), held + hold
         right += gain >= -0.5 if hold else gain <= 0.5
     return [f"{100 * share / len(rows):.0f}: {held}, {right}/{len(rows)}"]
 
@@ -396,3 +400,78 @@ def test_the_readme_counts_what_the_differences_say() -> None:
         found = Counter(outcome(file, method, against, dataset, measure) for dataset in sets)
         said = [f"{word} on {found[key]}" for key, word in words.items() if found[key]]
         assert counts == ", ".join(said), name
+
+
+def test_figures_fill_what_the_differences_tell_apart() -> None:
+    """The dots and lines of `headline` and `peers` of suite matched, and of `sessions` of suite bundled."""
+    config, drawn = loaded(), {}
+    for suite, name in (("matched", "headline"), ("matched", "peers"), ("bundled", "sessions")):
+        told_of = displays.display(config, "figures", name, suite)
+        files = [ROOT / file for file in displays.frames(config, "figures", name, suite)]
+        figure = import_module(f"figures.{name}").draw(read(files), told_of)
+        drawn[name] = figure, list(told_of["datasets"]), list(told_of["methods"])
+    file = "paper/matched/summary/differences.csv"
+    figure, datasets, _ = drawn["headline"]
+    lines = [line for line in figure.axes[0].lines if line.get_marker() not in ("", "None")]
+    dots = {line.get_label(): line for line in lines}
+    of = OF_RANKS
+    for label, dot in dots.items():
+        peer, _, dataset = label.partition(" ")
+        row = told(file)[(of, peer, dataset or "all", "A_last", "", "", "")]
+        assert dot.get_xdata()[0] == pytest.approx(interval(row, of)[0])
+        hollow = dot.get_markerfacecolor() == "white"
+        assert hollow == (outcome(file, of, peer, dataset or "all", "A_last") == "tie"), label
+    assert len(dots) > 5 * len(datasets)
+    figure, datasets, methods = drawn["peers"]
+    seen = 0
+    for ax, dataset in zip(figure.axes, datasets, strict=True):
+        (dotted,) = (line for line in ax.lines if line.get_label() == "reference")
+        limits = [[*line.get_xdata()] for line in ax.lines if len(line.get_xdata()) == 2]
+        for line in ax.lines:
+            if (method := line.get_label()) not in methods or method == "acil":
+                continue
+            row = told(file)[(method, "acil", dataset, "A_last", "", "", "")]
+            ends = [dotted.get_xdata()[0] + end for end in interval(row, method)[1:]]
+            assert any(np.allclose(ends, found, atol=1e-3) for found in limits), (method, dataset)
+            hollow = line.get_markerfacecolor() == "white"
+            assert hollow == (outcome(file, method, "acil", dataset, "A_last") == "tie")
+            seen += 1
+    assert seen > 10 * len(datasets)
+    file = "paper/bundled/summary/differences.csv"
+    figure, datasets, _ = drawn["sessions"]
+    for row, dataset in enumerate(datasets):
+        band = figure.axes[3 * row + 1].collections[0].get_paths()[0].vertices[:, 1]
+        first = told(file)[("ncm", "acil", dataset, "A_t", "10", "", "")]
+        low, high = interval(first, "ncm")[1:]
+        assert np.isclose(band, low).any() and np.isclose(band, high).any(), dataset
+
+
+def test_claims_are_judged_by_the_differences() -> None:
+    ledger = {one["id"]: one for one in yaml.safe_load((ROOT / "docs/claims.yaml").read_text())}
+    sets = {block["label"]: name for name, block in loaded()["datasets"].items()}
+    cells: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for row in frame("paper/claims/claims.csv"):
+        if row["low"]:
+            cells[row["id"]].append(row)
+    assert len(cells) >= 20
+    for name, rows in cells.items():
+        claim = ledger[name]
+        (first, second), than = claim["terms"], claim["judge"]["than"]
+        file = f"paper/{first['suite']}/summary/differences.csv"
+        pairs = itertools.product(*(t.get("methods", [t.get("method")]) for t in (first, second)))
+        pairs = [pair for pair in pairs if len({*pair}) > 1]
+        fails = []
+        for cell in rows:
+            places = [(*pair, sets[cell["dataset"]], first["column"]) for pair in pairs]
+            found = [
+                (interval(told(file)[(*at, "", "", "")], at[0]), outcome(file, *at))
+                for at in places
+            ]
+            printed = [float(cell[key]) for key in ("mean", "low", "high")]
+            (match,) = {said for limits, said in found if np.allclose(limits, printed, rtol=1e-5)}
+            if than == 0:
+                assert int(cell["told"]) == (match != "tie"), cell
+            fails.append(cell["told"] == "1" and cell["satisfied"] == "0")
+        undecided = any(cell["told"] == "0" for cell in rows)
+        said = "does not hold" if any(fails) else "undecided" if undecided else "holds"
+        assert {cell["verdict"] for cell in rows} == {said}, name

@@ -51,12 +51,12 @@ def summed(H: np.ndarray, labels: np.ndarray, classes: int) -> Sums:
     return sums
 
 
-def contaminated(strangers: int = 10) -> tuple[Batch, Sums, np.ndarray]:
+def contaminated(wrong_rows: int = 10) -> tuple[Batch, Sums, np.ndarray]:
     """Return a session of classes 4 to 7 with rows of classes 0 to 3 among them, and the sums before it."""
     old = summed(*rows(range(4), 20, seed=1), 4)
     H, labels = rows(range(4, 8), 15, seed=2)
     wrong, _ = rows(range(4), 10, seed=3)
-    wrong = wrong[np.random.default_rng(4).permutation(len(wrong))[:strangers]]
+    wrong = wrong[np.random.default_rng(4).permutation(len(wrong))[:wrong_rows]]
     told = np.random.default_rng(5).integers(4, 8, len(wrong))
     stranger = np.arange(len(H) + len(wrong)) >= len(H)
     H, labels = np.vstack([H, wrong]), np.concatenate([labels, told])
@@ -285,16 +285,16 @@ def test_the_old_model_compares_with_the_mean_of_the_others() -> None:
 
 
 def test_the_filter_drops_no_more_rows_than_it_finds_and_none_from_a_clean_session() -> None:
-    noticed = []
-    for strangers in (0, 10, 30):
-        batch, old, _ = contaminated(strangers)
+    found = []
+    for wrong_rows in (0, 10, 30):
+        batch, old, _ = contaminated(wrong_rows)
         kind = ContaminationFilter()
         dropped = ~kept(kind, batch, old)
-        noticed.append(kind.report()["noticed"])
-        assert np.count_nonzero(dropped) <= round(kind.noticed * len(batch.columns))
-        assert dropped.any() == (strangers > 0)
+        found.append(kind.report()["contamination"])
+        assert np.count_nonzero(dropped) <= round(kind.contamination * len(batch.columns))
+        assert dropped.any() == (wrong_rows > 0)
         assert (weights(OldModel(), batch, old)[dropped] == 0).all()
-    assert noticed[0] == 0 and 0.1 < noticed[1] < noticed[2] < 0.5
+    assert found[0] == 0 and 0.1 < found[1] < found[2] < 0.5
 
 
 def test_clusters_relabel_by_majority() -> None:

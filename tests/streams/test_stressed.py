@@ -75,8 +75,8 @@ def test_a_record_holds_every_stream() -> None:
 
 def test_what_a_learner_notices_is_recorded() -> None:
     runs = record({"head": "ridged-scatter", "row_weights": "filter", "ridge": 1.0})["runs"]
-    assert runs[0]["noticed"] == pytest.approx([0] * 4, abs=0.05)
-    assert np.mean(runs[1]["noticed"][1:]) == pytest.approx(0.45, abs=0.1)
+    assert runs[0]["contamination_filter"] == pytest.approx([0] * 4, abs=0.05)
+    assert np.mean(runs[1]["contamination_filter"][1:]) == pytest.approx(0.45, abs=0.1)
     assert runs[0]["old_change"] == [None] * 4
 
 

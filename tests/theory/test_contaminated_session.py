@@ -77,7 +77,7 @@ def test_a_core_that_stays_leaves_the_session_alone_to_move_old_scores() -> None
         assert session["renewed"] == pytest.approx(0, abs=1e-10)
 
 
-def test_more_strangers_ask_for_more() -> None:
+def test_more_contamination_asks_for_more() -> None:
     asked = [
         np.mean([s["bound_simple"] for s in followed(rate, 0.85, 0, 1)]) for rate in (0, 0.5, 1.0)
     ]

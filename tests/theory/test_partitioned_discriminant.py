@@ -217,7 +217,7 @@ def test_filtered_it_learns_the_rows_that_stay() -> None:
     clean = drawn(second), second
     start = drawn(first), first
     filtered = fit(build("sparcl-plus", filtered=True), [start, contaminated])
-    assert 0.2 < filtered.report()["noticed"] < 0.6
+    assert 0.2 < filtered.report()["contamination"] < 0.6
     left = filtered.seen.sums.counts[4:].sum()
     assert 80 <= left <= 160 * (1 - 0.2)
     whole = fit(build("sparcl-plus"), [start, contaminated])

@@ -53,9 +53,9 @@ def run(
     (:mod:`study.streams.blurry`) ``points``, ``ends``, and of their own what streams share; ``correct``, ``answers``,
     ``drift``, ``drift_scaled`` as there; ``called_old``, test samples after the last session that are called a class
     of the stream's first half of sessions, over those that are of one; and for a ridge on a core ``old_change`` (T,),
-    see :func:`study.streams.old_change.measure`, and ``strangers`` (T,), see
-    :func:`sparcl.algebra.contamination.contaminated_share`, None where no classes are old; ``noticed`` (T,), the
-    contaminated fraction that the learner noticed, None where it looks for none.
+    see :func:`study.streams.old_change.measure`, and ``contamination_sums`` (T,), see
+    :func:`sparcl.algebra.contamination.contaminated_share`, None where no classes are old; ``contamination_filter``
+    (T,), the contaminated fraction that the learner's filter estimates, None without a filter.
 
     Raises
     ------
@@ -93,8 +93,8 @@ def run(
                 **own,
                 "called_old": _called(learner, test, half),
                 "old_change": observed.changes,
-                "strangers": observed.strangers,
-                "noticed": observed.noticed,
+                "contamination_sums": observed.by_sums,
+                "contamination_filter": observed.by_filter,
             }
         )
     return shared | {"runs": runs}
@@ -113,19 +113,19 @@ class _OldClasses:
         self.learner, self.parts, self.held = learner, parts, _held(learner)
         self.weights: Array | None = None
         self.changes: list[dict[str, float] | None] = []
-        self.strangers: list[float | None] = []
-        self.noticed: list[float | None] = []
+        self.by_sums: list[float | None] = []
+        self.by_filter: list[float | None] = []
 
     def before(self, session: int) -> None:
         """Estimate the contamination of the session, and keep the weights that it will move."""
         known = self.held is not None and session > 0
-        self.strangers.append(self._contamination(self.parts[session]) if known else None)
+        self.by_sums.append(self._contamination(self.parts[session]) if known else None)
         self.weights = self.held.weights if known else None
 
     def after(self, session: int) -> None:
         """Measure and bound the change of old scores."""
         held, before, part = self.held, self.weights, self.parts[session]
-        self.noticed.append(self.learner.report().get("noticed"))
+        self.by_filter.append(self.learner.report().get("contamination"))
         if before is None:
             self.changes.append(None)
             return
@@ -146,7 +146,7 @@ class _OldClasses:
         """Return the share of old classes' samples among a session's, from sums and earlier estimates."""
         inside = sum(
             (share or 0.0) * len(earlier.labels)
-            for share, earlier in zip(self.strangers, self.parts, strict=False)
+            for share, earlier in zip(self.by_sums, self.parts, strict=False)
         )
         old = self.held.total
         rows = self.held.expand(part.features)
