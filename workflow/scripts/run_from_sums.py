@@ -10,6 +10,7 @@ from study.sums import sweep
 from study.sums.sums_file import SumsFile
 
 
+@adapter.script()
 def main(snakemake) -> None:
     job, given = Job(snakemake), snakemake.input
     train = read_json(given.train_manifest)
@@ -31,8 +32,3 @@ def main(snakemake) -> None:
         return run.record(sweep.run(sums, test, run.sessions, *learner), **of_train)
 
     job.write(record)
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
-        main(snakemake)  # noqa: F821

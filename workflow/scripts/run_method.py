@@ -5,6 +5,7 @@ from study.loop import experiment
 from study.pipeline import adapter
 
 
+@adapter.script()
 def main(snakemake) -> None:
     job = Job(snakemake)
 
@@ -13,8 +14,3 @@ def main(snakemake) -> None:
         return run.record(experiment.run(*run.splits(), run.sessions, *learner, run.of_sample))
 
     job.write(record)
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
-        main(snakemake)  # noqa: F821

@@ -6,6 +6,7 @@ from study.loop import experiment
 from study.pipeline import adapter
 
 
+@adapter.script()
 def main(snakemake) -> None:
     job = Job(snakemake)
 
@@ -17,8 +18,3 @@ def main(snakemake) -> None:
         return selection.select(train, run.sessions[0], *learner, **rule) | run.names
 
     job.write(chosen)
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
-        main(snakemake)  # noqa: F821

@@ -6,6 +6,7 @@ from study.loop import experiment
 from study.pipeline import adapter
 
 
+@adapter.script()
 def main(snakemake) -> None:
     job = Job(snakemake)
 
@@ -18,8 +19,3 @@ def main(snakemake) -> None:
         return traced | {"names": names, "recommended": advice}
 
     job.write(trace)
-
-
-if __name__ == "__main__":
-    with adapter.logged(snakemake.log):  # noqa: F821
-        main(snakemake)  # noqa: F821

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sparcl import methods
 from sparcl.algebra import backend
 from sparcl.base.errors import InputError, NumericalError
 from sparcl.learners.composed import Composed
 from sparcl.parts.batch import Arrival
 from sparcl.parts.maps import Features
 from sparcl.parts.transforms import Identity
+from study import methods
 from study.loop import experiment
 from study.sums.class_sums import ClassSums, check_free
 
