@@ -26,10 +26,11 @@ def summarise(records: Iterable[str | Path]) -> dict[str, "pd.DataFrame"]:
     ``rates``: one row per stream.  ``stress`` names its kinds, joined by +, with the rates of all but the last,
     whose rate is ``rate``; ``rows``, training rows; A_bar, A_last; A_old and A_first, accuracy left after the
     last session on the classes of the first half of the sessions and of the first; forgetting, drift;
-    ``called_old``, test samples called a class of the first half over those that are of one; ``contamination_filter``,
-    mean over sessions 2 to T of the contaminated fraction that the learner's filter estimates, and ``contamination_sums``,
-    the fraction that a ridge on a core estimates from sums; and of such a ridge root mean squares over sessions of the change of old scores and its
-    bounds (:mod:`study.streams.old_change`), ``bound_factor`` the median over sessions of bound over change.
+    ``called_old``, test samples called a class of the first half over those that are of one;
+    ``contamination_filter``, mean over sessions 2 to T of the contaminated fraction that the learner's filter
+    estimates, and ``contamination_sums``, the fraction that a ridge on a core estimates from sums; and of such a ridge
+    root mean squares over sessions of the change of old scores and its bounds (:mod:`study.streams.old_change`),
+    ``bound_factor`` the median over sessions of bound over change.
 
     Where sessions are blocks (:mod:`study.streams.blurry`), ``A_auc`` is the mean accuracy over its points, A_bar that
     over the ends of tasks, and forgetting Si-Blurry's F_last: the mean over classes of the best accuracy at an earlier
@@ -102,7 +103,8 @@ def _row(
         "A_old": left(session < T // 2),
         "A_first": left(session == 0),
         "called_old": float(run["called_old"]),
-        **{key: later_mean(run[key]) for key in ("drift", "drift_scaled", "contamination_sums", "contamination_filter")},
+        **{key: later_mean(run[key]) for key in ("drift", "drift_scaled")},
+        **{key: later_mean(run[key]) for key in ("contamination_sums", "contamination_filter")},
         **means,
         **of_core,
     }
