@@ -130,7 +130,6 @@ ALONE = {
     "sparcl/base/npz.py:_write",  # a member of an archive, which is renamed
     "sparcl/base/locks.py:_locked_file",  # holds nothing, or the chunks of a work file, each with its hash
     "workflow/study/exchange/__main__.py:export",  # a folder, renamed
-    "workflow/study/images/shards.py:cut",  # likewise
     "sparcl/app/importing.py:write",  # a folder, renamed
     "figures/vector.py:svg",  # in memory
     "workflow/study/images/download.py:fetch",  # renamed once its hash is right
