@@ -9,12 +9,17 @@ from PIL import Image
 
 from figures import style
 from figures.vector import svg
+from sparcl.base.errors import ConfigError
 from sparcl.base.files import replacing
 
 
 def save(figure: Figure, *paths: str | Path) -> None:
-    """Write a figure as ``.pdf``, ``.svg`` and else as PNG; equal figures give equal bytes."""
+    """Write a figure as ``.pdf``, ``.svg`` or ``.png``, else ConfigError; equal figures give equal bytes."""
     for path in map(Path, paths):
+        if path.suffix not in (".pdf", ".svg", ".png"):
+            raise ConfigError(
+                f"{path}: figures are written as .pdf, .svg and .png. Correct the name."
+            )
         # Without dates and version numbers, files that show the same thing are equal.
         nothing = {"Creator": None, "Producer": None, "CreationDate": None}
         with style.settings(), replacing(path) as temporary:

@@ -41,8 +41,8 @@ def leading_eigh(
     Eigenvalues (k,) descend, on the host; eigenvectors (d, k).  Lanczos with a growing rank,
     O(d^2 k), while the rank is far below d, and then there may be more pairs than were asked for;
     otherwise a dense decomposition, O(d^3).  Lanczos runs on the host, its products with R where R
-    lies, so that it takes the same steps on every device.  expected is the number of pairs that
-    energy may take, where it is known.
+    lies, so that it takes the same steps on every device.  ``expected`` is the number of pairs
+    that ``energy`` may take, where it is known.
 
     Raises
     ------

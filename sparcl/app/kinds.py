@@ -1,6 +1,6 @@
 """Kinds of npz files of this project, for code that opens one and for messages about another kind."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def check_kind(path: str | Path, *wanted: str) -> str:
 
 @contextmanager
 def opened(
-    path: str | Path, wanted: str, hints: Mapping[str, Any], former: Sequence[str] = ()
+    path: str | Path, wanted: str, hints: Mapping[str, Any]
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Give the card of a saved file, which is of these types (:func:`sparcl.base.typed.read`), and its other arrays.
 
@@ -53,7 +53,7 @@ def opened(
     check_kind(path, wanted)
     state: dict[str, Any] = read_npz(path)
     try:
-        yield typed.read(state.pop("card"), hints, "card", former), state
+        yield typed.read(state.pop("card"), hints, "card"), state
     except (
         *(KeyError, IndexError, TypeError, ValueError, AttributeError),
         *(OverflowError, RecursionError, SparclError),

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from sparcl.app import pictures
 
 CARD = {"terms": dict[str, Any], "class_names": list[str]}
-FORMER = ("fitted",)  # of the card
 CHOSEN = {"method": str, "hyper": dict[str, Any], "normalisation": Literal[*NORMALISATION.values()]}
 
 
@@ -61,7 +60,7 @@ class Model:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read what :meth:`save` wrote; InputError when the file is no such model."""
-        with opened(path, MODEL, CARD, FORMER) as (card, state):
+        with opened(path, MODEL, CARD) as (card, state):
             own, names = card["terms"], card["class_names"]
             counted = Counted(state.pop("samples"))
             extracted = None  # of models that were saved before it was kept

@@ -11,16 +11,9 @@ import numpy as np
 LARGEST = {kind: int(np.iinfo(kind).max) for kind in (np.int64, np.uint64)}
 
 
-def read(
-    text: Any, hints: Mapping[str, Any], where: str, former: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return a JSON object whose keys and types are those of ``hints``; ValueError where it is another.
-
-    Keys of ``former`` versions, which nothing reads any more, are left out.
-    """
-    content = json.loads(str(text), parse_int=_integer)
-    if isinstance(content, dict):
-        content = {key: value for key, value in content.items() if key not in former}
+def read(text: Any, hints: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return a JSON object whose keys and types are those of ``hints``; ValueError where it is another."""
+    content: dict[str, Any] = json.loads(str(text), parse_int=_integer)
     check(content, hints, where)
     return content
 

@@ -51,7 +51,7 @@ class _Disk(io.FileIO):
 
 
 class _Heaps(io.FileIO):
-    """A file whose global heaps, which hold texts, are followed before HDF5 does: it never comes back from some."""
+    """A file whose global heaps, which hold texts, are checked first: on some damaged ones HDF5 loops for ever."""
 
     def readinto(self, buffer: Any) -> int:
         first = self.tell()

@@ -121,6 +121,8 @@ def test_a_name_without_its_module_is_refused(csv, settings):
     ):
         with pytest.raises(ConfigError, match=f"no {kind} '{name}'.*{file}"):
             figures.render(kind, name, csv, settings, [])
+    with pytest.raises(ConfigError, match=r"drift\.eps: figures are written as"):
+        figures.render("figure", "drift", csv, settings, ["drift.eps"])
 
 
 def test_frames_go_by_their_names_in_params(csv, settings, tmp_path):

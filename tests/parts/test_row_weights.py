@@ -58,9 +58,9 @@ def contaminated(wrong_rows: int = 10) -> tuple[Batch, Sums, np.ndarray]:
     wrong, _ = rows(range(4), 10, seed=3)
     wrong = wrong[np.random.default_rng(4).permutation(len(wrong))[:wrong_rows]]
     told = np.random.default_rng(5).integers(4, 8, len(wrong))
-    stranger = np.arange(len(H) + len(wrong)) >= len(H)
+    is_old = np.arange(len(H) + len(wrong)) >= len(H)
     H, labels = np.vstack([H, wrong]), np.concatenate([labels, told])
-    return Batch(labels, 4, 8, 1, H, identity), old, stranger
+    return Batch(labels, 4, 8, 1, H, identity), old, is_old
 
 
 def weights(kind: Weighing, batch: Batch, old: Sums) -> np.ndarray:
@@ -119,19 +119,19 @@ def test_what_a_rule_holds_out_comes_from_the_rows_that_stay() -> None:
 
 
 def test_contaminated_rows_are_found_and_wrong_ones_weigh_less() -> None:
-    batch, old, stranger = contaminated()
+    batch, old, is_old = contaminated()
     first = Batch(batch.columns - 4, 0, 4, 0, batch.Phi, identity)
     for finding in (OldModel(), Rechecked()):
         found = weights(finding, batch, old)
-        assert found[stranger].mean() < 0.2 and found[~stranger].mean() > 0.9
+        assert found[is_old].mean() < 0.2 and found[~is_old].mean() > 0.9
         assert (weights(finding, first, Sums(D)) == 1).all()  # there are no old classes
     filtering = ContaminationFilter(limit=0.05)
     found = kept(filtering, batch, old)
-    assert found[stranger].mean() < 0.2 and found[~stranger].mean() > 0.9
+    assert found[is_old].mean() < 0.2 and found[~is_old].mean() > 0.9
     assert kept(filtering, first, Sums(D)).all()
     for kind in (Trim(), Neighbours(), Huber(), AdaptiveNeighbours(), AgreeingOnly()):
         found = weights(kind, batch, old)
-        assert found[stranger].mean() < 0.6 * found[~stranger].mean()
+        assert found[is_old].mean() < 0.6 * found[~is_old].mean()
 
 
 def test_a_class_that_would_lose_every_row_keeps_them() -> None:
@@ -229,11 +229,11 @@ def test_pseudo_labels_weigh_as_in_the_example() -> None:
 
 @pytest.mark.parametrize("threshold", ["own", 0.6])
 def test_pseudo_labels_are_those_of_the_ridge_before(threshold: str | float) -> None:
-    batch, old, stranger = contaminated()
+    batch, old, is_old = contaminated()
     W = np.linalg.solve(old.R + RIDGE * np.eye(D), old.C)
     limit = np.sum(W * old.C / old.counts, axis=0) if threshold == "own" else threshold
     high = batch.H @ W > limit
-    assert high[stranger].any() and not high[stranger].all()
+    assert high[is_old].any() and not high[is_old].all()
     multi = PseudoLabels(balance="none", threshold=threshold).judge(batch, old, Ridge(), RIDGE)
     Y = np.eye(8)[batch.columns]
     Y[:, :4] += high

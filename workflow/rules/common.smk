@@ -15,13 +15,7 @@ from study.pipeline import (
     plan,
     specs,
 )
-from study.pipeline.provenance import (
-    code_hash,
-    here,
-    learner_module,
-    learner_modules,
-    script_code,
-)
+from study.pipeline.provenance import code_hash, here, learner_modules, script_code
 
 
 def ask(function, *arguments, **names):

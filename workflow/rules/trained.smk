@@ -9,7 +9,7 @@ rule train_method:
         split=lambda w: paths.split_list(config, w.dataset),
         order="results/orders/{suite}/{dataset}/{order}.json",
         code=lambda w: script_code(
-            "train_method", learner_module(config["methods"][w.method])
+            "train_method", *learner_modules(config["methods"][w.method])
         ),
     output:
         "results/runs/{suite}/{dataset}/{backbone}/{method}/{order}-{seed}.json",

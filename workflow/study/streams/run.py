@@ -155,7 +155,7 @@ class _OldClasses:
 
 
 def _held(learner: Learner) -> Any:
-    """Return a learner that is a ridge on a core with every row trusted and one ridge, else None."""
+    """Return a learner that is a ridge on a core that counts all rows alike and has one ridge, else None."""
     if not isinstance(learner, Composed) or learner.row_weights.whole_session:
         return None
     one = len(learner.rule.ridges) == 1 and learner.core.candidates == 1
